@@ -1,0 +1,86 @@
+# Every target sets up what it needs: only Python 3.11 or newer, make and a package registry are assumed.
+# `make help` lists them.  Narration goes to stderr, so that `make demo | less` shows the report alone.
+
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install -qq --require-hashes
+EDITABLE := $(PIP) install -qq --no-deps --no-build-isolation --editable .
+
+# The first of these that runs and is new enough makes the environment; PYTHON=... names another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+# Stamps: a run-time environment for the demo, the same with the developers' tools for the rest.
+RUN := $(VENV)/.ready-run
+DEV := $(VENV)/.ready-dev
+
+DEMO ?= traces/coding-agent.jsonl
+CORPUS ?= ../shared
+WORKERS ?= 2
+ARGS ?=
+
+.PHONY: help demo test corpus check lint format bench goldens lock hooks clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report); DEMO=FILE for another
+	@$(BIN)/ctxctl replay $(DEMO) $(ARGS)
+
+test: $(DEV) ## run the test suite; ARGS='-k name' to choose
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
+	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m corpus --timeout=1800 $(ARGS)
+
+check: lint test ## everything a change must pass: lint, then test
+
+lint: $(DEV) ## formatting, ruff, mypy --strict, import contracts, file hygiene
+	@$(BIN)/ruff format --check --quiet . || { echo 'make format would change these' >&2; exit 1; }
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python scripts/hygiene.py
+
+format: $(DEV) ## rewrite the sources as ruff would have them
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
+	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/golden $(ARGS)
+	@git --no-pager diff --stat -- tests/golden
+
+lock: $(BIN)/python ## resolve the dependencies anew into the two hashed requirements files
+	@$(PIP) install --quiet 'uv>=0.9'
+	@$(BIN)/python scripts/lock.py
+
+hooks: $(DEV) ## install the git pre-commit hooks
+	@$(BIN)/pre-commit install
+
+clean: ## remove the environment, caches and outputs
+	rm -rf $(VENV) dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@echo 'Setting up $(VENV) (once, about a minute)…' >&2
+	@$(PYTHON) -m venv $(VENV) >&2 || { rm -rf $(VENV); \
+		echo 'Python could not make a virtual environment (on Debian and Ubuntu: install python3-venv).' >&2; exit 1; }
+
+$(RUN): requirements.txt pyproject.toml | $(BIN)/python
+	@$(INSTALL) -r requirements.txt >&2
+	@$(EDITABLE) >&2
+	@touch $@
+
+$(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
+	@$(INSTALL) -r requirements-dev.txt >&2
+	@$(EDITABLE) >&2
+	@touch $(RUN) $@

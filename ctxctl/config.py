@@ -1,0 +1,182 @@
+"""Settings: built-in defaults, then the nearest file, then ``CTXCTL_*`` variables, then flags; the last wins.
+
+The file is ``ctxctl.toml``, or ``pyproject.toml`` with a ``[tool.ctxctl]`` table, in the current directory or
+the nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` names another file, ``off`` none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.errors import UsageError
+
+COLORS: Final = ("auto", "always", "never")
+_MAX_FILE: Final = 1 << 20
+_NAME: Final = "ctxctl.toml"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What the whole program is told once; None means "let the trace decide"."""
+
+    target: str = "model"
+    model: str | None = None
+    encoding: str | None = None
+    policy: str | None = None
+    format: str | None = None
+    strict: bool = False
+    """Problems in the input, or a replay that differs from the record, make the exit code 1."""
+    color: str = "auto"
+    """One of `COLORS`; `auto` is colour on a terminal that can show it, and never under ``NO_COLOR``."""
+    problems: int = 20
+    """How many problems a plain report prints before it only counts them."""
+    theme: str | None = None
+    """Name of the UI's theme."""
+    keys: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    """Key bindings of the UI by action; only from a file."""
+    file: str | None = None
+    """The file that settings were read from."""
+
+
+def load(
+    flags: Mapping[str, object] | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> Settings:
+    """The settings in force; a flag that is None was not given.
+
+    Raises UsageError (`bad-config`, `unknown-setting`, `bad-setting`) naming where the value came from.
+    """
+    env = os.environ if env is None else env
+    settings = Settings()
+    found = _find(env, cwd)
+    if found is not None:
+        path, table = found
+        settings = _apply(settings, table, str(path), known_only=False)
+        settings = msgspec.structs.replace(settings, file=str(path))
+    named = {name: env[f"CTXCTL_{name.upper()}"] for name in _READ if env.get(f"CTXCTL_{name.upper()}")}
+    settings = _apply(settings, named, "environment", known_only=True)
+    given = {name: value for name, value in (flags or {}).items() if value is not None and name in _READ}
+    return _apply(settings, given, "command line", known_only=True)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("a text")
+    return value
+
+
+def _switch(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False}
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    raise ValueError("true or false")
+
+
+def _count(value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:9])
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a number from 0 up")
+    return value
+
+
+def _color(value: object) -> str:
+    if value not in COLORS:
+        raise ValueError(f"one of {', '.join(COLORS)}")
+    return str(value)
+
+
+_READ: Final[dict[str, Callable[[object], Any]]] = {
+    "target": _text,
+    "model": _text,
+    "encoding": _text,
+    "policy": _text,
+    "format": _text,
+    "strict": _switch,
+    "color": _color,
+    "problems": _count,
+    "theme": _text,
+}
+
+
+def _apply(settings: Settings, table: Mapping[str, object], where: str, *, known_only: bool) -> Settings:
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        key = name.replace("-", "_")
+        if key == "keys" and not known_only:
+            values["keys"] = _keys(value, where)
+        elif key in _READ:
+            try:
+                values[key] = _READ[key](value)
+            except ValueError as error:
+                raise UsageError("bad-setting", f"{where}: {name} must be {error}, not {value!r}") from None
+        else:
+            known = ", ".join(f for f in Settings.__struct_fields__ if f != "file")
+            raise UsageError(
+                "unknown-setting", f"{where}: there is no setting {name!r}", hint=f"settings are: {known}"
+            )
+    return msgspec.structs.replace(settings, **values) if values else settings
+
+
+def _keys(value: object, where: str) -> Mapping[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
+        raise UsageError("bad-setting", f"{where}: keys must be a table of action = 'key'")
+    return MappingProxyType(dict(value))
+
+
+def _find(env: Mapping[str, str], cwd: Path | None) -> tuple[Path, dict[str, object]] | None:
+    """The settings table in force and its file."""
+    named = env.get("CTXCTL_CONFIG")
+    if named == "off":
+        return None
+    if named:
+        path = Path(named)
+        table = _table(path)
+        if table is None:
+            raise UsageError("bad-config", f"{named} (from CTXCTL_CONFIG) is not a readable settings file")
+        return path, table
+    try:
+        here = Path.cwd() if cwd is None else cwd
+    except OSError:  # the current directory was removed
+        return None
+    for folder in (here, *here.parents):
+        for path in (folder / _NAME, folder / "pyproject.toml"):
+            table = _table(path)
+            if table is not None:
+                return path, table
+        if (folder / ".git").exists():
+            break
+    return None
+
+
+def _table(path: Path) -> dict[str, object] | None:
+    """The settings that a file holds; None where there is no such file or it says nothing about ctxctl."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    except OSError:
+        return None
+    inside = path.name == "pyproject.toml"
+    if len(data) > _MAX_FILE or (inside and b"ctxctl" not in data):
+        return None
+    import tomllib
+
+    try:
+        parsed: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError("bad-config", f"{path}: {error}") from None
+    if not inside:
+        return parsed
+    tool = parsed.get("tool")
+    table = tool.get("ctxctl") if isinstance(tool, dict) else None
+    return table if isinstance(table, dict) else None

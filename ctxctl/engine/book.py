@@ -1,0 +1,190 @@
+"""The items of one thread: identity, versions, references, and which are live (DESIGN section 2)."""
+
+from __future__ import annotations
+
+import re
+
+from ctxctl.model.content import Content
+from ctxctl.model.records import Item
+from ctxctl.model.results import Placement
+
+_MIN_DIGEST = 4
+"""Shortest digest prefix accepted as an `@SUFFIX`, as git's shortest abbreviation."""
+_VERSION_DIGITS = 16
+_DIGEST = re.compile(r"[0-9a-f]{8,64}")
+
+
+class Version:
+    """One version of an item, as one item record stated it."""
+
+    __slots__ = ("item", "line", "placement", "record", "version", "visible")
+
+    def __init__(self, item: str, version: str | None, record: Item, line: int, visible: bool) -> None:
+        self.item = item
+        self.version = version
+        self.record = record
+        self.line = line
+        self.visible = visible
+        """Whether the target of this replay can see it."""
+        self.placement: Placement | None = None
+        """Its plain placement (no wrapper), once made."""
+
+    @property
+    def content(self) -> Content | None:
+        """The item's own text, where the trace has it."""
+        return self.record.content
+
+
+def version_of(record: Item) -> str | None:
+    """An item record's version: given, else of its content, else its source's digest, else None."""
+    if record.version is not None:
+        return record.version
+    if record.content_digest is not None:
+        return record.content_digest[:_VERSION_DIGITS]
+    for digest in record.source_digests:
+        value = digest.rpartition(":")[2]
+        if value:
+            return value[:_VERSION_DIGITS] if digest.startswith("sha256") else value
+    return None
+
+
+def base_id(record: Item, version: str | None) -> str:
+    """The item's id without an `@SUFFIX` that is its version or begins one of its digests.
+
+    Any other suffix is part of the id: ids such as ``user@host`` exist.
+    """
+    head, at, suffix = record.item_id.rpartition("@")
+    if not at or not head or not suffix:
+        return record.item_id
+    if suffix == version or (len(suffix) >= _MIN_DIGEST and _has_digest(record, suffix)):
+        return head
+    return record.item_id
+
+
+class Book:
+    """All items of one thread as of the current line."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.latest: dict[str, Version] = {}
+        self.versions: dict[tuple[str, str | None], Version] = {}
+        self.history: dict[str, list[Version]] = {}
+        """All versions by item, oldest first."""
+        self.live: dict[str, Version] = {}
+        """Added or updated, not removed, not compacted away; in order of first appearance."""
+        self.known: dict[Item, Version] = {}
+        """Version by item record: the reader hands out one object for equal records."""
+        self.appeared: list[Version] = []
+        """What became live since `settle`, in order."""
+        self.disturbed = False
+        """Something live was replaced or left since `settle`."""
+
+    def copy(self) -> Book:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Book(self.target)
+        twin.latest = dict(self.latest)
+        twin.versions = dict(self.versions)
+        twin.history = {item: list(versions) for item, versions in self.history.items()}
+        twin.live = dict(self.live)
+        twin.appeared = list(self.appeared)
+        twin.disturbed = self.disturbed
+        return twin
+
+    def settle(self) -> None:
+        """Forget what changed among the live items; called when a frame has been taken from them."""
+        self.appeared = []
+        self.disturbed = False
+
+    def enter(self, record: Item, line: int) -> Version:
+        """Take in an added or updated item; it is live from here on."""
+        version = self.learn(record, line)
+        before = self.live.get(version.item)
+        if before is not version:
+            self.live[version.item] = version
+            if before is None:
+                self.appeared.append(version)
+            else:
+                self.disturbed = True
+        return version
+
+    def leave(self, item: str) -> bool:
+        """Take an item out of the live ones; False if it was not there."""
+        if self.live.pop(item, None) is None:
+            return False
+        self.disturbed = True
+        return True
+
+    def learn(self, record: Item, line: int) -> Version:
+        """Know an item without making it live (a summary before its compaction)."""
+        known = self.known.get(record)
+        if known is not None:
+            if self.latest.get(known.item) is not known:
+                self.latest[known.item] = known
+            return known
+        name = version_of(record)
+        item = base_id(record, name)
+        visibility = record.visibility
+        visible = self.target in visibility if visibility else self.target == "model"
+        version = Version(item, name, record, line, visible)
+        self.known[record] = version
+        self.latest[item] = version
+        self.versions[item, name] = version
+        self.history.setdefault(item, []).append(version)
+        return version
+
+    def find(self, ref: str) -> Version | None:
+        """The version that `ID` (its latest) or `ID@VERSION` names; None if this thread never saw it."""
+        version = self.latest.get(ref)
+        if version is not None:
+            return version
+        head, at, suffix = ref.rpartition("@")
+        if not at or head not in self.latest:
+            return None
+        version = self.versions.get((head, suffix))
+        if version is not None or len(suffix) < _MIN_DIGEST:
+            return version
+        for candidate in reversed(self.history[head]):
+            if _has_digest(candidate.record, suffix):
+                return candidate
+        return None
+
+    def item_of(self, ref: str) -> str:
+        """The item id that a ref speaks of, known or not.
+
+        `ID@SUFFIX` speaks of a known `ID` only if the suffix is one of its versions or looks like a digest.
+        """
+        if ref in self.latest:
+            return ref
+        head, at, suffix = ref.rpartition("@")
+        if not at or head not in self.latest:
+            return ref
+        return head if self.find(ref) is not None or _DIGEST.fullmatch(suffix) else ref
+
+    def version_named(self, ref: str) -> str | None:
+        """The version of a ref `ID@VERSION` to a known item; None for a plain `ID` or an unknown item."""
+        item = self.item_of(ref)
+        return ref[len(item) + 1 :] if item != ref else None
+
+    def compact(self, ref: str) -> None:
+        """Take a compaction's source out of the live items, if the version it names is the live one."""
+        found = self.find(ref)
+        if found is None:
+            self.leave(self.item_of(ref))
+        elif found.item == ref or self.live.get(found.item) is found:
+            self.leave(found.item)
+
+    def summarised(self, ref: str, line: int) -> None:
+        """Make a compaction's summary live; a summary that was never described is known by its ref alone."""
+        version = self.find(ref)
+        if version is None:
+            record = Item(item_id=ref, context_kind="thread_summary")
+            version = Version(ref, None, record, line, self.target == "model")
+        if self.live.get(version.item) is not version:
+            self.live[version.item] = version
+            self.appeared.append(version)
+
+
+def _has_digest(record: Item, prefix: str) -> bool:
+    if record.content_digest is not None and record.content_digest.startswith(prefix):
+        return True
+    return any(d == prefix or d.rpartition(":")[2].startswith(prefix) for d in record.source_digests)

@@ -1,0 +1,277 @@
+"""Which items were added, updated, removed, skipped or omitted between two frames (DESIGN section 3)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
+from ctxctl.model.results import Change, Counts, Placement
+
+Signature = tuple[int, ...]
+"""Keys of an item's current copies, in order: equal signatures are the same version and rendering."""
+
+
+class Cause(NamedTuple):
+    """Why an item left, or was never there."""
+
+    cause: str | None
+    reason: str | None = None
+    into: str | None = None
+
+
+class Named(NamedTuple):
+    """An item named at a step without being in its frame."""
+
+    item: str
+    placement: Placement
+    cause: Cause
+
+
+class Context(NamedTuple):
+    """What the facts of a step say about its changes."""
+
+    cause_of: Callable[[str], Cause]
+    truncated: frozenset[str] = frozenset()
+    """Items that a budget record says were cut to fit."""
+    rescored: frozenset[str] = frozenset()
+    named: tuple[Named, ...] = ()
+    """Candidates, omitted and dropped items, as recorded."""
+    simulated: bool = False
+
+
+class Changes(NamedTuple):
+    """The changes between two frames, and the tokens that flowed."""
+
+    counts: Counts
+    changes: tuple[Change, ...]
+    new: int
+    freed: int
+    moved: frozenset[str]
+
+
+def no_cause(_item: str) -> Cause:
+    """The cause of every removal between two frames that no facts connect."""
+    return Cause("unrecorded")
+
+
+class _Side(NamedTuple):
+    """The current copies of touched items on one side of a delta."""
+
+    copies: dict[str, list[Placement]]
+
+    def signature(self, item: str) -> Signature:
+        return tuple(p.key for p in self.copies.get(item, ()))
+
+
+def changes_of(
+    before: list[Placement],
+    was: Mapping[str, int],
+    after: FrameState,
+    delta: Delta,
+    context: Context,
+    *,
+    list_skipped: bool = False,
+) -> Changes:
+    """Compare a frame with the one before it.
+
+    `was` counts the current copies in `before` of the items that the delta or the step names (`standing`
+    gives it), `after` is the new state and `delta` the middle in which they differ.  Work is proportional
+    to the delta and to what the step names, except for an item with several current copies, and for
+    `list_skipped`, which go through the frame.
+    """
+    flow = flow_of(delta)
+    touched = dict.fromkeys(p.item for p in delta.inserted if not p.stale)
+    touched.update(dict.fromkeys(p.item for p in delta.removed if not p.stale))
+    old = _side(touched, delta.removed, was, before)
+    new = _side(touched, delta.inserted, after.current, after.placements)
+    moved = _moved(delta)
+    writer = _Writer(after, flow.new_by_item, flow.freed_by_item, moved, context)
+    present: list[Change] = []
+    gone: list[Change] = []
+    added = updated = 0
+    for item in touched:
+        previous, now = old.copies.get(item), new.copies.get(item)
+        if now:
+            if not previous:
+                if now[0].carried:
+                    continue
+                added += 1
+                present.append(writer.change("added", now[-1], None))
+            elif old.signature(item) != new.signature(item):
+                updated += 1
+                present.append(writer.change("updated", now[-1], previous[-1]))
+    for item in dict.fromkeys(p.item for p in delta.removed if not p.stale):
+        if item not in new.copies and old.copies.get(item):
+            gone.append(writer.gone(old.copies[item][-1]))
+    if list_skipped:
+        present = _with_skipped(after.placements, present, writer)
+    omitted = [
+        writer.omitted(named)
+        for named in _once(context.named)
+        if named.item not in after.current and not was.get(named.item)
+    ]
+    counts = Counts(added, updated, len(gone), len(after.current) - added - updated, len(omitted))
+    return Changes(counts, (*present, *gone, *omitted), flow.new, flow.freed, moved)
+
+
+def standing(state: FrameState, delta: Delta, named: Iterable[Named]) -> dict[str, int]:
+    """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
+    current = state.current
+    counts = {p.item: current.get(p.item, 0) for p in delta.removed}
+    counts.update((p.item, current.get(p.item, 0)) for p in delta.inserted)
+    counts.update((n.item, current.get(n.item, 0)) for n in named)
+    return counts
+
+
+def compare(before: list[Placement], after: list[Placement], context: Context) -> Changes:
+    """The plain definition: the changes between any two frames."""
+    state = FrameState()
+    state.move_to(list(after), Delta(0, [], list(after), 0))
+    current: dict[str, int] = {}
+    for placement in before:
+        if not placement.stale:
+            current[placement.item] = current.get(placement.item, 0) + 1
+    return changes_of(before, current, state, delta_of(before, after), context)
+
+
+def _side(
+    touched: Iterable[str], middle: list[Placement], current: Mapping[str, int], frame: list[Placement]
+) -> _Side:
+    copies: dict[str, list[Placement]] = {}
+    for placement in middle:
+        if not placement.stale:
+            copies.setdefault(placement.item, []).append(placement)
+    short = {item for item in touched if len(copies.get(item, ())) < current.get(item, 0)}
+    if short:  # Other copies lie outside the middle.
+        for item in short:
+            copies[item] = []
+        for placement in frame:
+            if placement.item in short and not placement.stale:
+                copies[placement.item].append(placement)
+    return _Side(copies)
+
+
+def _moved(delta: Delta) -> frozenset[str]:
+    """Items of kept placements outside a longest increasing subsequence of them."""
+    places: dict[int, list[int]] = {}
+    for index, placement in enumerate(delta.removed):
+        if not placement.stale:
+            places.setdefault(placement.key, []).append(index)
+    taken: dict[int, int] = {}
+    kept: list[tuple[int, str]] = []
+    for placement in delta.inserted:
+        if placement.stale:
+            continue
+        at = taken.get(placement.key, 0)
+        rows = places.get(placement.key)
+        if rows is not None and at < len(rows):
+            taken[placement.key] = at + 1
+            kept.append((rows[at], placement.item))
+    if len(kept) < 2 or all(a[0] < b[0] for a, b in pairwise(kept)):
+        return frozenset()
+    stay = longest_increasing([row for row, _ in kept])
+    return frozenset(item for index, (_, item) in enumerate(kept) if index not in stay)
+
+
+def longest_increasing(rows: list[int]) -> set[int]:
+    """Indices of one longest strictly increasing subsequence (the one patience sorting ends with)."""
+    tails: list[int] = []
+    ends: list[int] = []
+    back: list[int] = []
+    for index, row in enumerate(rows):
+        at = bisect_left(tails, row)
+        back.append(ends[at - 1] if at else -1)
+        if at == len(tails):
+            tails.append(row)
+            ends.append(index)
+        else:
+            tails[at] = row
+            ends[at] = index
+    stay: set[int] = set()
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        stay.add(at)
+        at = back[at]
+    return stay
+
+
+def _once(named: tuple[Named, ...]) -> Iterable[Named]:
+    seen: set[str] = set()
+    for entry in named:
+        if entry.item not in seen:
+            seen.add(entry.item)
+            yield entry
+
+
+def _with_skipped(frame: list[Placement], present: list[Change], writer: _Writer) -> list[Change]:
+    """All items of the frame in its order: the changed ones as they are, the others as skipped."""
+    changed = {change.item: change for change in present}
+    listed: list[Change] = []
+    seen: set[str] = set()
+    for placement in frame:
+        if placement.stale or placement.item in seen:
+            continue
+        seen.add(placement.item)
+        change = changed.get(placement.item)
+        listed.append(change if change is not None else writer.change("skipped", placement, placement))
+    return listed
+
+
+class _Writer:
+    """Makes `Change` values."""
+
+    def __init__(
+        self, after: FrameState, new: dict[str, int], freed: dict[str, int],
+        moved: frozenset[str], context: Context,
+    ) -> None:  # fmt: skip
+        self._after = after
+        self._new = new
+        self._freed = freed
+        self._moved = moved
+        self._context = context
+
+    def change(self, status: str, now: Placement, was: Placement | None) -> Change:
+        return self._make(status, now, now.version, was.version if was is not None else None, Cause(None))
+
+    def gone(self, was: Placement) -> Change:
+        return self._make("removed", was, None, was.version, self._context.cause_of(was.item))
+
+    def omitted(self, named: Named) -> Change:
+        return self._make("omitted", named.placement, named.placement.version, None, named.cause)
+
+    def _make(
+        self, status: str, p: Placement, version: str | None, previous: str | None, cause: Cause
+    ) -> Change:
+        item = p.item
+        provenance = "simulated" if p.simulated or self._context.simulated else "native"
+        if provenance == "native" and p.derived:
+            provenance = "derived"
+        return Change(
+            status=status,  # type: ignore[arg-type]
+            item=item, kind=p.kind, title=p.title, version=version, previous_version=previous,
+            tokens=p.tokens, in_window=self._after.held.get(item, 0),
+            new=self._new.get(item, 0), freed=self._freed.get(item, 0),
+            cause=cause.cause, reason=cause.reason, into=cause.into,
+            flags=self._flags(status, p), source=p.source,
+            provenance=provenance,  # type: ignore[arg-type]
+            line=p.line,
+        )  # fmt: skip
+
+    def _flags(self, status: str, p: Placement) -> tuple[str, ...]:
+        flags = []
+        if p.item in self._moved:
+            flags.append("moved")
+        if p.item in self._context.rescored:
+            flags.append("rescored")
+        if status != "removed" and (p.truncated or p.item in self._context.truncated):
+            flags.append("truncated")
+        if self._after.stale_copies.get(p.item):
+            flags.append("stale")
+        if p.derived:
+            flags.append("derived-identity")
+        if p.carried:
+            flags.append("carried-in")
+        return tuple(flags)

@@ -1,0 +1,154 @@
+"""A sealed step with its usage becomes the value that every view reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.simulate import verified
+from ctxctl.engine.stages import stage_views, still_over, window_view
+from ctxctl.engine.thread import Billed, Sealed, ThreadState
+from ctxctl.model.records import Usage
+from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay import Rules
+
+_CUT_SHARE = 0.05
+_CUT_TOKENS = 1000
+_SCALE = 2.0
+"""Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
+
+
+def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, int]:
+    """Tokens by counting method under its public name (DESIGN section 2, token counts)."""
+    names = {
+        "counted": f"{'exact' if known else 'estimate'}:{encoding}",
+        "estimated": "estimate:sampled",
+        "declared": "declared",
+    }
+    return {names[method]: by_method[method] for method in names if method in by_method}
+
+
+def finish_step(thread: ThreadState, rules: Rules) -> Step:
+    """Close a thread's sealed step."""
+    sealed, usage, mode = thread.sealed, thread.usage, thread.mode
+    assert sealed is not None
+    assert mode is not None
+    if usage is not None and usage.model is not None:
+        thread.model = usage.model
+    model = rules.model or thread.model
+    frame, facts = thread.frame, sealed.facts
+    by_method = methods(frame.by_method, rules.encoding, rules.known(model))
+    window = window_view(frame.used, frame.uncounted, by_method, facts.budget)
+    changes = sealed.changes
+    ids = sealed.ids if thread.ids is None else thread.ids
+    flags = _flags(thread, sealed, window, usage, model)
+    return Step(
+        session=thread.key.session,
+        thread=thread.key.thread,
+        turn=ids.turn,
+        step=ids.step,
+        turn_id=ids.turn_id,
+        step_id=ids.step_id,
+        time=ids.time,
+        target=rules.target,
+        model=model,
+        mode=mode.mode,
+        mode_declared=mode.declared,
+        basis=sealed.basis,
+        layer=sealed.layer,
+        window=window,
+        ledger=Ledger(
+            window_before=sealed.before.used,
+            new=changes.new,
+            freed=changes.freed,
+            window_after=frame.used,
+            saved=sealed.saved,
+            stale=frame.stale,
+            uncounted=frame.uncounted,
+        ),
+        counts=changes.counts,
+        changes=changes.changes,
+        stages=_stages(thread, sealed, window, usage),
+        cache=_cache(sealed, usage),
+        usage=_usage(usage, frame.used),
+        flags=flags,
+        segments=dict(frame.segments),
+        first_line=ids.first_line,
+        first_byte=ids.first_byte,
+    )
+
+
+def _stages(thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None) -> dict[str, StageView]:
+    views = stage_views(thread, sealed, window, usage)
+    if thread.sent is None:
+        return views
+    return verified(views, thread.sent, sealed.reading)
+
+
+def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
+    cached = usage.cached_tokens if usage is not None else None
+    written = usage.cache_write_tokens if usage is not None else None
+    prefix = sealed.prefix
+    if prefix is None:
+        return Cache(None, None, cached, written)
+    broken = None
+    if prefix.breaker is not None:
+        cause = None
+        if prefix.status == "removed":
+            cause = sealed.reading.cause_of(prefix.breaker.item).cause
+        broken = BrokenBy(prefix.breaker.item, prefix.breaker.version, prefix.length, prefix.status, cause)
+    return Cache(prefix.tokens, broken, cached, written)
+
+
+def _usage(usage: Usage | None, counted: int) -> UsageView | None:
+    if usage is None:
+        return None
+    reported = usage.input_tokens
+    return UsageView(
+        reported_input=reported,
+        reported_cached=usage.cached_tokens,
+        reported_output=usage.output_tokens,
+        counted_input=counted,
+        difference=None if reported is None else counted - reported,
+    )
+
+
+def _flags(
+    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, model: str | None
+) -> tuple[str, ...]:
+    facts = sealed.facts
+    flags = []
+    if not facts.injections:
+        flags.append("injection_not_recorded")
+    if thread.sent is not None:
+        flags.append("simulated")
+    if facts.compactions:
+        flags.append("compacted")
+    if facts.causes is not None:
+        flags.append(facts.causes)
+    if still_over(sealed, window):
+        flags.append("still_over_budget")
+    elif window.over:
+        flags.append("over_budget")
+    if facts.missing:
+        flags.append("missing_context")
+    if usage is not None and usage.input_tokens is not None:
+        now = Billed(usage.input_tokens, window.used, model)
+        if thread.billed is not None and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed)):
+            flags.append("unrecorded_cut")
+        thread.billed = now
+    return tuple(flags)
+
+
+def _recorded_cut(sealed: Sealed) -> bool:
+    facts = sealed.facts
+    return bool(facts.compactions) or facts.causes is not None
+
+
+def _is_cut(before: Billed, now: Billed, *, recorded: bool) -> bool:
+    """Whether the billed input fell and nothing in the trace says why (DESIGN section 3, cause)."""
+    drop = before.reported - now.reported
+    if recorded or before.model != now.model or drop <= max(_CUT_TOKENS, _CUT_SHARE * before.reported):
+        return False
+    return drop > _SCALE * max(0, before.counted - now.counted)

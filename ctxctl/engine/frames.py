@@ -1,0 +1,171 @@
+"""The frame of one thread and target, kept up to date by edits (DESIGN section 3, frame and ledger).
+
+A frame is a plain list of placements in order.  `FrameState` adds the sums that a step reports, each
+maintained from what an edit took out and put in, so a step costs what changed in it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from ctxctl.model.results import Placement
+
+_CHUNK = 512
+HEAD_SEGMENTS = frozenset({"tools", "system"})
+
+
+class Delta(NamedTuple):
+    """The middle in which two frames differ; before and after it they hold the same objects."""
+
+    prefix: int
+    """Placements that both frames begin with."""
+    removed: list[Placement]
+    """The previous frame's middle, in order."""
+    inserted: list[Placement]
+    """This frame's middle, in order."""
+    suffix: int
+
+
+class Flow(NamedTuple):
+    """Tokens that entered and left, by the multiset difference of placements."""
+
+    new: int
+    freed: int
+    new_by_item: dict[str, int]
+    freed_by_item: dict[str, int]
+
+
+def common_prefix(a: list[Placement], b: list[Placement], limit: int) -> int:
+    """Length of the run of identical objects at the head of two lists, at most `limit`."""
+    at = 0
+    while at + _CHUNK <= limit and a[at : at + _CHUNK] == b[at : at + _CHUNK]:
+        at += _CHUNK
+    while at < limit and a[at] is b[at]:
+        at += 1
+    return at
+
+
+def common_suffix(a: list[Placement], b: list[Placement], limit: int) -> int:
+    """Length of the run of identical objects at the tail of two lists, at most `limit`."""
+    na, nb, at = len(a), len(b), 0
+    while at + _CHUNK <= limit and a[na - at - _CHUNK : na - at] == b[nb - at - _CHUNK : nb - at]:
+        at += _CHUNK
+    while at < limit and a[na - at - 1] is b[nb - at - 1]:
+        at += 1
+    return at
+
+
+def delta_of(before: list[Placement], after: list[Placement]) -> Delta:
+    """Trim what two frames share at both ends."""
+    limit = min(len(before), len(after))
+    prefix = common_prefix(before, after, limit)
+    suffix = common_suffix(before, after, limit - prefix)
+    return Delta(prefix, before[prefix : len(before) - suffix], after[prefix : len(after) - suffix], suffix)
+
+
+def flow_of(delta: Delta) -> Flow:
+    """What a delta adds and frees, keyed (item, version, rendering): order and staleness do not count."""
+    balance = Counter(p.key for p in delta.inserted)
+    balance.subtract(p.key for p in delta.removed)
+    by_key = {p.key: p for p in delta.removed}
+    by_key.update((p.key, p) for p in delta.inserted)
+    new = freed = 0
+    new_by: dict[str, int] = {}
+    freed_by: dict[str, int] = {}
+    for key, copies in balance.items():
+        placement = by_key[key]
+        tokens = placement.tokens * copies
+        if copies > 0:
+            new += tokens
+            new_by[placement.item] = new_by.get(placement.item, 0) + tokens
+        elif copies < 0:
+            freed -= tokens
+            freed_by[placement.item] = freed_by.get(placement.item, 0) - tokens
+    return Flow(new, freed, new_by, freed_by)
+
+
+class FrameState:
+    """A frame and its sums."""
+
+    __slots__ = (
+        "by_method",
+        "carried",
+        "current",
+        "head",
+        "held",
+        "placements",
+        "segments",
+        "stale",
+        "stale_copies",
+        "uncounted",
+        "used",
+    )
+
+    def __init__(self) -> None:
+        self.placements: list[Placement] = []
+        self.used = 0
+        self.stale = 0
+        """Tokens in stale placements."""
+        self.uncounted = 0
+        """Placements without text or count."""
+        self.by_method: dict[str, int] = {}
+        self.segments: dict[str, int] = {}
+        self.current: dict[str, int] = {}
+        """Number of current copies by item; items without one are absent."""
+        self.held: dict[str, int] = {}
+        """Tokens that all copies of an item hold, stale ones included."""
+        self.stale_copies: dict[str, int] = {}
+        """Number of stale copies by item."""
+        self.head = 0
+        """Placements of the segments that providers put first (tools, system)."""
+        self.carried = 0
+        """Placements carried in from before the trace."""
+
+    def copy(self) -> FrameState:
+        """An independent copy, for a snapshot of a replay."""
+        twin = FrameState.__new__(FrameState)
+        for name in FrameState.__slots__:
+            value = getattr(self, name)
+            setattr(twin, name, value.copy() if isinstance(value, dict | list) else value)
+        return twin
+
+    def move_to(self, after: list[Placement], delta: Delta) -> None:
+        """Take `after` as the frame; `delta` is its difference from the present one."""
+        self.placements = after
+        for placement in delta.removed:
+            self._account(placement, -1)
+        for placement in delta.inserted:
+            self._account(placement, 1)
+
+    def _account(self, p: Placement, sign: int) -> None:
+        tokens = p.tokens * sign
+        item = p.item
+        if p.method == "uncounted":
+            self.uncounted += sign
+        else:
+            self.used += tokens
+            _add(self.by_method, p.method, tokens)
+            _add(self.segments, p.segment, tokens)
+            self.held[item] = self.held.get(item, 0) + tokens
+        if p.segment in HEAD_SEGMENTS:
+            self.head += sign
+        if p.stale:
+            self.stale += tokens
+            _add(self.stale_copies, item, sign)
+        else:
+            _add(self.current, item, sign)
+        if p.carried:
+            self.carried += sign
+
+    def copies(self, item: str) -> list[Placement]:
+        """All current copies of an item, in order; looks through the whole frame."""
+        return [p for p in self.placements if p.item == item and not p.stale]
+
+
+def _add(sums: dict[str, int], name: str, amount: int) -> None:
+    total = sums.get(name, 0) + amount
+    if total:
+        sums[name] = total
+    else:
+        sums.pop(name, None)

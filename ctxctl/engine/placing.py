@@ -1,0 +1,232 @@
+"""Turning items, blocks and unknown refs into placements; equal placements are one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ctxctl.engine.book import Book, Version
+from ctxctl.model.content import Content, ContentStore
+from ctxctl.model.records import Block
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import segment_of
+
+Count = Callable[[Content], tuple[int, bool]]
+"""Tokens of a content in the replay's encoding, and whether that count is exact for the encoding."""
+
+
+class Placer:
+    """Makes the placements of one thread and target."""
+
+    def __init__(self, book: Book, store: ContentStore, count: Count) -> None:
+        self._book = book
+        self._store = store
+        self._count = count
+        self._keys: dict[tuple[str, str | None, str | None, int], int] = {}
+        self._made: dict[tuple[object, ...], Placement] = {}
+        self._twins: dict[Placement, Placement] = {}
+
+    def copy(self, book: Book) -> Placer:
+        """A copy over a copied book; placements already made stay shared, they never change."""
+        twin = Placer(book, self._store, self._count)
+        twin._keys, twin._made, twin._twins = self._keys, self._made, self._twins
+        return twin
+
+    def text(self, content: Content) -> str:
+        """The text of a content."""
+        return self._store.text(content)
+
+    def plain(self, version: Version) -> Placement:
+        """The placement of an item's own text, without a wrapper."""
+        if version.placement is None:
+            version.placement = self._make(version, version.content, None)
+        return version.placement
+
+    def ref(self, ref: str) -> Placement:
+        """The placement of a ref outside any block (a selection, a carried-in item)."""
+        version = self._book.find(ref)
+        return self.unknown(ref) if version is None else self.plain(version)
+
+    def unknown(self, ref: str) -> Placement:
+        """A placement of something this thread never described: null version, uncounted."""
+        made = self._made.get(("?", ref))
+        if made is None:
+            made = self._made["?", ref] = self._nameless(
+                self._book.item_of(ref), self._book.version_named(ref)
+            )
+        return made
+
+    def carried(self, ref: str, item: str) -> Placement:
+        """An item that the model had before the trace began: known by its ref alone, uncounted."""
+        version = self._book.version_named(ref) or (ref[len(item) + 1 :] or None)
+        known = self._book.find(ref)
+        plain = self._nameless(item, known.version if known is not None else version)
+        record = known.record if known is not None else None
+        return msgspec.structs.replace(
+            plain, carried=True,
+            kind=record.context_kind if record is not None else plain.kind,
+            title=record.title if record is not None else None,
+            source=record.source if record is not None else None,
+            line=known.line if known is not None else 0,
+        )  # fmt: skip
+
+    def _nameless(self, item: str, version: str | None) -> Placement:
+        return Placement(
+            item=item, version=version, kind="custom", title=None, source=None, segment="context",
+            tokens=0, method="uncounted", content=None, digest=None,
+            key=self._key(item, version, None, 0), line=0,
+        )  # fmt: skip
+
+    def block(self, block: Block, segments: dict[str, str]) -> list[Placement]:
+        """The placements of one assembly block: one for each item it refers to, at least one."""
+        if not block.refs:
+            return [self._anonymous(block)]
+        if len(block.refs) == 1:
+            return [self._in_block(block.refs[0], block, segments, alone=True)]
+        found = [self._in_block(ref, block, segments, alone=False) for ref in block.refs]
+        if block.token_estimate is not None and all(p.method == "uncounted" for p in found):
+            # The estimate is the block's as a whole: the first placement carries it, the rest add nothing.
+            found[0] = self._declared(found[0], block.token_estimate)
+        return found
+
+    def wrapped(self, version: Version, before: str) -> Placement:
+        """An item's text behind a header that a policy puts there; simulated."""
+        memo = ("w", version, before)
+        made = self._made.get(memo)
+        if made is None:
+            block = Block(before=before)
+            content = self._wrapped(block, version.content)
+            plain = self._make(version, content, block)
+            made = self._made[memo] = msgspec.structs.replace(plain, simulated=True)
+        return made
+
+    def marker(self, item: str, text: str) -> Placement:
+        """A marker text about an item that left; simulated."""
+        content = self._store.literal(text)
+        name = f"marker:{item}"
+        tokens, method = self._measure(content, None)
+        return Placement(
+            item=name, version=content.digest[:16], kind="marker", title=text, source=None, segment="context",
+            tokens=tokens, method=method, content=content, digest=content.digest,
+            key=self._key(name, None, content.digest, 0), line=0, simulated=True,
+        )  # fmt: skip
+
+    def stale(self, placement: Placement) -> Placement:
+        """The same copy, no longer the current one."""
+        if placement.stale:
+            return placement
+        twin = self._twins.get(placement)
+        if twin is None:
+            twin = self._twins[placement] = msgspec.structs.replace(placement, stale=True)
+        return twin
+
+    def _anonymous(self, block: Block) -> Placement:
+        name = f"block:{block.block_id}" if block.block_id is not None else "block:?"
+        content = self._wrapped(block, block.content)
+        digest = content.digest if content is not None else block.digest
+        memo = ("b", name, digest, block.segment, block.role, block.token_estimate)
+        made = self._made.get(memo)
+        if made is None:
+            tokens, method = self._measure(content, block.token_estimate)
+            made = self._made[memo] = Placement(
+                item=name, version=digest[:16] if digest else None, kind="custom", title=None, source=None,
+                segment=block.segment or "context", tokens=tokens, method=method, content=content,
+                digest=digest, key=self._key(name, None, digest, tokens if content is None else 0), line=0,
+                role=block.role, derived=True, truncated=block.truncated,
+            )  # fmt: skip
+        return made
+
+    def _in_block(self, ref: str, block: Block, segments: dict[str, str], *, alone: bool) -> Placement:
+        version = self._book.find(ref)
+        estimate = block.token_estimate if alone else None
+        if version is None:
+            return self._unknown_in_block(ref, block, estimate)
+        own = block.content if alone else None
+        segment = block.segment or segments.get(ref) or (segments.get(version.item) if segments else None)
+        if (
+            own is None and not block.before and not block.after and segment is None
+            and block.role is None and not block.truncated
+            and (version.content is not None or (estimate is None and block.digest is None))
+        ):  # fmt: skip
+            return self.plain(version)
+        memo = (
+            version, own, block.before, block.after, segment, block.role, block.truncated,
+            (estimate, block.digest) if version.content is None and own is None else None,
+        )  # fmt: skip
+        made = self._made.get(memo)
+        if made is None:
+            content = self._wrapped(block, own if own is not None else version.content)
+            made = self._made[memo] = self._make(version, content, block, segment=segment, estimate=estimate)
+        return made
+
+    def _unknown_in_block(self, ref: str, block: Block, estimate: int | None) -> Placement:
+        content = self._wrapped(block, block.content)
+        plain = self.unknown(ref)
+        if content is None and estimate is None and block.digest is None:
+            return plain
+        digest = content.digest if content is not None else block.digest
+        memo = ("u", ref, digest, estimate, block.segment, block.role)
+        made = self._made.get(memo)
+        if made is None:
+            tokens, method = self._measure(content, estimate)
+            made = self._made[memo] = msgspec.structs.replace(
+                plain, tokens=tokens, method=method, content=content, digest=digest,
+                segment=block.segment or plain.segment, role=block.role, truncated=block.truncated,
+                key=self._key(plain.item, plain.version, digest, tokens if content is None else 0),
+            )  # fmt: skip
+        return made
+
+    def _declared(self, placement: Placement, tokens: int) -> Placement:
+        memo = ("d", placement, tokens)
+        made = self._made.get(memo)
+        if made is None:
+            key = self._key(placement.item, placement.version, placement.digest, tokens)
+            made = self._made[memo] = msgspec.structs.replace(
+                placement, tokens=tokens, method="declared", key=key
+            )
+        return made
+
+    def _make(
+        self, version: Version, content: Content | None, block: Block | None,
+        *, segment: str | None = None, estimate: int | None = None,
+    ) -> Placement:  # fmt: skip
+        record = version.record
+        if estimate is None:
+            estimate = record.token_estimate
+        tokens, method = self._measure(content, estimate)
+        if content is not None:
+            digest: str | None = content.digest
+        elif block is not None and block.digest is not None:
+            digest = block.digest
+        else:
+            digest = record.content_digest
+        ours = record.metadata.get("ctxctl")
+        marks = ours if isinstance(ours, dict) else {}
+        return Placement(
+            item=version.item, version=version.version, kind=record.context_kind, title=record.title,
+            source=record.source, segment=segment or segment_of(record.context_kind),
+            tokens=tokens, method=method, content=content, digest=digest,
+            key=self._key(version.item, version.version, digest, tokens if content is None else 0),
+            line=version.line, role=block.role if block is not None else None,
+            derived=marks.get("identity") == "derived", simulated=bool(marks.get("simulated")),
+            truncated=bool(marks.get("truncated")) or (block is not None and block.truncated),
+        )  # fmt: skip
+
+    def _measure(self, content: Content | None, estimate: int | None) -> tuple[int, str]:
+        """Tokens and how they were had: counted where there is text, else declared, else not at all."""
+        if content is not None:
+            tokens, exact = self._count(content)
+            return tokens, "counted" if exact else "estimated"
+        if estimate is not None:
+            return estimate, "declared"
+        return 0, "uncounted"
+
+    def _wrapped(self, block: Block, content: Content | None) -> Content | None:
+        if content is None or not (block.before or block.after):
+            return content
+        return self._store.derive(block.before, content, block.after)
+
+    def _key(self, item: str, version: str | None, digest: str | None, textless: int) -> int:
+        # Without a text, a changed declared size is another placement: else the ledger would not add up.
+        return self._keys.setdefault((item, version, digest, textless), len(self._keys))

@@ -1,0 +1,88 @@
+"""The possible prefix: how much of a request a provider's prompt cache could reuse (DESIGN section 3).
+
+It compares placements in the provider's order (tools, system, then the rest); what the provider reported as
+cached is another number, shown beside it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ctxctl.model.results import Placement
+
+_RANK = {"tools": 0, "system": 1}
+
+
+class Prefix(NamedTuple):
+    """The longest common run of two requests."""
+
+    tokens: int
+    length: int
+    """Placements in the run."""
+    breaker: Placement | None
+    """The placement whose change ended the run; None if the whole previous request was kept."""
+    status: str
+    """What happened to the breaker: `added`, `updated`, `removed`, `moved`; empty without one."""
+
+
+def is_provider_order(frame: list[Placement], head: int) -> bool:
+    """Whether the `head` tools and system placements come first, tools before system."""
+    last = 0
+    for placement in frame[:head]:
+        rank = _RANK.get(placement.segment, 2)
+        if rank < last or rank == 2:
+            return False
+        last = rank
+    return True
+
+
+def provider_order(frame: list[Placement], head: int) -> list[Placement]:
+    """The frame as a provider lays it out; the frame itself where it already is."""
+    if is_provider_order(frame, head):
+        return frame
+    return sorted(frame, key=lambda p: _RANK.get(p.segment, 2))
+
+
+def possible_prefix(
+    before: list[Placement], after: list[Placement], heads: tuple[int, int], used_before: int, same: int
+) -> Prefix:
+    """Compare two requests.
+
+    `heads` are their counts of tools and system placements, `used_before` the tokens of `before`, and `same`
+    a number of leading placements known to be the same objects in both.
+    """
+    first, second = provider_order(before, heads[0]), provider_order(after, heads[1])
+    at = same if first is before and second is after else 0
+    limit = min(len(first), len(second))
+    while at < limit and (first[at] is second[at] or first[at].key == second[at].key):
+        at += 1
+    tokens = _head_tokens(first, at, used_before)
+    if at == len(first):
+        return Prefix(tokens, at, None, "")
+    return Prefix(tokens, at, *_breaker(first, second, at))
+
+
+def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
+    if length * 2 < len(frame):
+        return sum(p.tokens for p in frame[:length])
+    return used - sum(p.tokens for p in frame[length:])
+
+
+def _breaker(before: list[Placement], after: list[Placement], at: int) -> tuple[Placement, str]:
+    left = before[at]
+    if at == len(after):
+        return left, "removed"
+    came = after[at]
+    old_keys = {p.key for p in before[at:]}
+    if came.key not in old_keys:
+        if came.item == left.item:
+            return came, "updated"
+        if any(p.item == came.item for p in before):
+            return came, "updated"
+        if any(p.item == left.item for p in after[at:]):
+            return came, "added"
+        return left, "removed"
+    if all(p.key != left.key for p in after[at:]):
+        still = any(p.item == left.item and not p.stale for p in after)
+        return left, "updated" if still else "removed"
+    return came, "moved"

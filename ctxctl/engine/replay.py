@@ -1,0 +1,304 @@
+"""Replay: a stream of events becomes a stream of measured steps and turns (DESIGN sections 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ctxctl.engine.finish import finish_step
+from ctxctl.engine.placing import Count
+from ctxctl.engine.simulate import Simulation
+from ctxctl.engine.thread import Declared, StepIds, ThreadState
+from ctxctl.engine.totals import Totals
+from ctxctl.engine.track import Place, ThreadKey, Tracker
+from ctxctl.engine.turns import TurnState
+from ctxctl.model import vocab
+from ctxctl.model.content import ContentStore
+from ctxctl.model.event import Event
+from ctxctl.model.policy import Policy
+from ctxctl.model.problem import Problem
+from ctxctl.model.records import (
+    Assembly,
+    Budget,
+    Compaction,
+    Injection,
+    Item,
+    Missing,
+    Redaction,
+    Selection,
+    Surface,
+    Usage,
+)
+from ctxctl.model.results import Placement, Step, Turn
+
+
+class Ahead(NamedTuple):
+    """What the whole trace says of a thread's mode; found by looking ahead only where it is needed."""
+
+    points: frozenset[str]
+    """All injection points of the target."""
+    declared: vocab.Mode | None
+    """The first mode that an assembly declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a replay is made under; resolved before it starts."""
+
+    target: str
+    store: ContentStore
+    count: Count
+    encoding: str
+    known: Callable[[str | None], bool]
+    """Whether a model is known to use the replay's encoding (then counts are exact)."""
+    ahead: Callable[[ThreadKey], Ahead]
+    model: str | None = None
+    """The model that the user named; overrides the trace's."""
+    policy: Policy | None = None
+    """The strategy to replay under; None trusts the trace (`recorded`)."""
+
+
+class Engine:
+    """Feeds events to threads; `feed` and `end` give the steps and turns that they complete."""
+
+    def __init__(self, rules: Rules, report: Callable[[Problem], None]) -> None:
+        self.rules = rules
+        self.report = report
+        self.tracker = Tracker()
+        self.threads: dict[ThreadKey, ThreadState] = {}
+        self.turns: dict[ThreadKey, TurnState] = {}
+        self.totals = Totals()
+        self.frame: list[Placement] = []
+        """Placements of the step closed last."""
+
+    def copy(self, report: Callable[[Problem], None]) -> Engine:
+        """A snapshot that can go on by itself."""
+        twin = Engine(self.rules, report)
+        twin.tracker = self.tracker.copy()
+        twin.threads = {key: thread.copy() for key, thread in self.threads.items()}
+        twin.turns = {key: turn.copy() for key, turn in self.turns.items()}
+        twin.totals = self.totals.copy()
+        return twin
+
+    def weight(self) -> int:
+        """About how many entries a copy holds; what snapshots are rationed by."""
+        return sum(
+            4 * len(t.book.latest) + len(t.frame.placements) + 3 * len(t.frame.held) + 100
+            for t in self.threads.values()
+        )
+
+    def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
+        """Replay a whole stream."""
+        for event in events:
+            if done := self.feed(event):
+                yield from done
+        yield from self.end()
+
+    def feed(self, event: Event) -> list[Step | Turn] | None:
+        """Take one event; the steps and turns that it brings to an end, or None."""
+        self.totals.events += 1
+        place = self.tracker.place(event)
+        cursor = place.cursor
+        thread = self.threads.get(cursor.key)
+        if thread is None:
+            rules = self.rules
+            thread = self.threads[cursor.key] = ThreadState(
+                cursor.key, rules.target, rules.store, rules.count
+            )
+            if rules.policy is not None:
+                thread.simulation = Simulation(rules.policy)
+                thread.mode = Declared(rules.policy.mode, True)
+        done = None
+        if place.opened:
+            done = self._close(thread, new_turn=place.new_turn)
+            self._open(thread, place, event)
+        elif place.late:
+            self._late(event, "names a turn or step that is over")
+        elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
+            self._adopt(thread, place, event)
+        record = event.record
+        if place.late and type(record) is Usage:
+            return done
+        if type(record) is Item:
+            self._item(thread, event, record)
+        elif record is not None:
+            self._record(thread, event, record)
+        return done
+
+    def end(self) -> Iterator[Step | Turn]:
+        """Close what is still open, in the order in which threads began."""
+        for thread in self.threads.values():
+            yield from self._close(thread, new_turn=True)
+
+    def _open(self, thread: ThreadState, place: Place, event: Event) -> None:
+        cursor = place.cursor
+        thread.opens(
+            StepIds(
+                turn=cursor.turn,
+                step=cursor.step,
+                turn_id=cursor.turn_id,
+                step_id=cursor.step_id,
+                time=event.time,
+                first_line=event.line,
+                first_byte=event.offset,
+                new_turn=place.new_turn,
+            )
+        )
+
+    def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
+        """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
+        ids = thread.ids
+        assert ids is not None
+        cursor = place.cursor
+        if ids.step_id is not cursor.step_id or ids.turn_id is not cursor.turn_id:
+            thread.ids = ids._replace(step_id=cursor.step_id, turn_id=cursor.turn_id)
+        if thread.sealed is not None and event.step_id is not None and type(event.record) in _SHAPES_FRAME:
+            self._late(event, "comes after its step was sealed")
+
+    def _late(self, event: Event, what: str) -> None:
+        slug = "late-usage" if isinstance(event.record, Usage) else "late-event"
+        where = event.step_id if event.step_id is not None else event.turn_id
+        self.report(
+            Problem(
+                event.line,
+                event.offset,
+                slug,
+                f"{event.event_type} for {where} {what}; it counts for the next frame",
+            )
+        )
+
+    def _item(self, thread: ThreadState, event: Event, record: Item) -> None:
+        facts = thread.facts if thread.later is None else thread.later
+        kind = event.event_type
+        if kind == vocab.ITEM_REMOVED:
+            item = thread.book.item_of(record.item_id)
+            thread.book.leave(item)
+            facts.removed[item] = record.cause
+            facts.entered.pop(item, None)
+        elif kind == vocab.SUMMARY_CREATED:
+            thread.book.learn(record, event.line)
+        else:
+            version = thread.book.enter(record, event.line)
+            facts.entered[version.item] = None
+            if facts.removed:
+                facts.removed.pop(version.item, None)
+
+    def _record(self, thread: ThreadState, event: Event, record: object) -> None:
+        target = self.rules.target
+        if isinstance(record, Assembly):
+            if record.target == target:
+                self._assembly(thread, event, record)
+        elif isinstance(record, Injection):
+            if record.target == target:
+                self._injection(thread, record)
+        elif isinstance(record, Usage):
+            self._usage(thread, record)
+        elif isinstance(record, Budget):
+            if record.target == target:
+                thread.open_facts().budgets.append(record)
+        else:
+            self._fact(thread, event, record)
+
+    def _fact(self, thread: ThreadState, event: Event, record: object) -> None:
+        facts = thread.open_facts()
+        if isinstance(record, Selection):
+            if event.event_type == vocab.SELECTION_STARTED:
+                facts.started = record
+            else:
+                facts.selection = record
+                facts.model = record.model or facts.model
+        elif isinstance(record, Surface):
+            facts.surfaces.append(record)
+        elif isinstance(record, Compaction):
+            if event.event_type == vocab.COMPACTION_COMPLETED:
+                facts.compactions.append(record)
+                self._compact(thread, event, record)
+        elif isinstance(record, Missing):
+            facts.missing.append(record)
+        elif isinstance(record, Redaction):
+            facts.redacted.add(thread.book.item_of(record.item_id))
+
+    def _compact(self, thread: ThreadState, event: Event, record: Compaction) -> None:
+        """A compaction takes its sources out of the live items and its summary in."""
+        for ref in record.sources:
+            thread.book.compact(ref)
+        if record.summary is not None:
+            thread.book.summarised(record.summary, event.line)
+
+    def _assembly(self, thread: ThreadState, event: Event, record: Assembly) -> None:
+        facts = thread.open_facts()
+        if record.root is not None:
+            if thread.root is not None and thread.root != record.root:
+                facts.causes = "branched"
+            thread.root = record.root
+        facts.causes = record.cause or facts.causes
+        facts.assembly = record
+        facts.model = record.model or facts.model
+        declared = vocab.mode_of(record.mode)
+        if (
+            thread.simulation is None
+            and declared is not None
+            and (thread.mode is None or not thread.mode.declared)
+        ):
+            thread.mode = Declared(declared, True)
+        thread.take_assembly()
+        if thread.windows.unknown_base is not None:
+            self.report(
+                Problem(
+                    event.line, event.offset, "unknown-base",
+                    f"assembly {record.assembly_id} is spliced onto {thread.windows.unknown_base}, "
+                    "which is not among the last assemblies; its blocks are taken as the whole window",
+                )
+            )  # fmt: skip
+
+    def _injection(self, thread: ThreadState, record: Injection) -> None:
+        if thread.sealed is not None:
+            # A second injection point of the same request.
+            thread.sealed.facts.injections.append(record)
+            return
+        thread.take_injection(record)
+        self._seal(thread)
+
+    def _usage(self, thread: ThreadState, record: Usage) -> None:
+        if thread.ids is not None:
+            thread.usage = record
+
+    def _seal(self, thread: ThreadState) -> None:
+        if thread.mode is None:
+            thread.mode = self._mode(thread)
+        thread.seal()
+
+    def _mode(self, thread: ThreadState) -> Declared:
+        """`append` where all the target's injections are at an appendix, else `window`."""
+        points = {i.injection_point for i in thread.facts.injections if i.injection_point is not None}
+        if points and not points <= vocab.APPEND_POINTS:
+            return Declared("window", False)
+        ahead = self.rules.ahead(thread.key)
+        if ahead.declared is not None:
+            return Declared(ahead.declared, True)
+        append = bool(ahead.points) and ahead.points <= vocab.APPEND_POINTS
+        return Declared("append" if append else "window", False)
+
+    def _close(self, thread: ThreadState, *, new_turn: bool) -> list[Step | Turn]:
+        if thread.ids is None:
+            return []
+        if thread.sealed is None:
+            self._seal(thread)
+        step = finish_step(thread, self.rules)
+        self.frame = thread.frame.placements
+        turn = self.turns.get(thread.key)
+        if turn is None or turn.number != step.turn:
+            turn = self.turns[thread.key] = TurnState(thread, step)
+        turn.add(thread, step)
+        self.totals.add(step)
+        done: list[Step | Turn] = [step]
+        if new_turn:
+            done.append(turn.finish(thread, self.rules))
+            self.totals.turns += 1
+            del self.turns[thread.key]
+            thread.ids = None
+        return done
+
+
+_SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -1,0 +1,190 @@
+"""What was recorded of each stage of a step (DESIGN section 4), as facts for every view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.model.records import Budget, Usage
+from ctxctl.model.results import StageView, Window
+from ctxctl.model.vocab import SEGMENTS, Verdict
+
+if TYPE_CHECKING:
+    from ctxctl.engine.thread import Sealed, ThreadState
+
+_NOTHING = StageView("not_recorded")
+
+
+def window_view(used: int, uncounted: int, by_method: dict[str, int], budget: Budget | None) -> Window:
+    """The window's arithmetic: cap = min(max_input, limit - reserved); null limit, null everything else."""
+    limit = budget.max_tokens if budget is not None else None
+    reserved = budget.reserved_tokens if budget is not None else None
+    caps = []
+    if limit is not None:
+        caps.append(max(0, limit - (reserved or 0)))
+    if budget is not None and budget.max_input is not None:
+        caps.append(budget.max_input)
+    cap = min(caps) if caps else None
+    return Window(
+        limit=limit,
+        reserved=reserved,
+        cap=cap,
+        used=used,
+        free=None if cap is None else max(0, cap - used),
+        over=None if cap is None else max(0, used - cap),
+        uncounted=uncounted,
+        by_method=by_method,
+    )
+
+
+def stage_views(
+    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None
+) -> dict[str, StageView]:
+    """All seven stages in order, each `recorded` with its facts or `not_recorded`."""
+    return {
+        "surface": _surface(sealed),
+        "selection": _selection(sealed),
+        "budget": _budget(sealed, window),
+        "window": _window(sealed, thread.frame.segments),
+        "assembly": _assembly(sealed),
+        "injection": _injection(sealed),
+        "evidence": _evidence(usage, window.used),
+    }
+
+
+def _view(recorded: bool, facts: dict[str, Any]) -> StageView:
+    verdict: Verdict = "recorded" if recorded else "not_recorded"
+    return StageView(verdict, {name: value for name, value in facts.items() if value is not None})
+
+
+def _surface(sealed: Sealed) -> StageView:
+    surfaces = sealed.facts.surfaces
+    if not surfaces:
+        return _NOTHING
+    last = surfaces[-1]
+    return _view(
+        True,
+        {
+            "surface_id": last.surface_id,
+            "kind": last.surface_kind,
+            "sources": len(last.available_source_refs),
+            "items": len(last.available_item_refs),
+        },
+    )
+
+
+def _selection(sealed: Sealed) -> StageView:
+    selection = sealed.facts.selection
+    if selection is None:
+        return _NOTHING
+    return _view(
+        True,
+        {
+            "selection_id": selection.selection_id,
+            "candidates": len(selection.candidates) or None,
+            "selected": len(selection.selected),
+            "omitted": len(selection.omitted),
+            "unchanged": sealed.skips or None,
+            "query": selection.query,
+            "intent": selection.intent,
+            "rationale": selection.rationale,
+        },
+    )
+
+
+def _budget(sealed: Sealed, window: Window) -> StageView:
+    budget = sealed.facts.budget
+    if budget is None:
+        return _NOTHING
+    dropped = sum(t.dropped for t in budget.truncations)
+    return _view(
+        True,
+        {
+            "max_tokens": budget.max_tokens,
+            "reserved_tokens": budget.reserved_tokens,
+            "max_input": budget.max_input,
+            "actual_tokens": budget.actual_tokens,
+            "max_bytes": budget.max_bytes,
+            "actual_bytes": budget.actual_bytes,
+            "max_items": budget.max_items,
+            "actual_items": budget.actual_items,
+            "headroom": window.free,
+            "over": window.over,
+            "overflow_strategy": budget.overflow_strategy,
+            "dropped": dropped,
+            "truncated": len(budget.truncations) - dropped,
+            "still_over_budget": still_over(sealed, window) or None,
+        },
+    )
+
+
+def still_over(sealed: Sealed, window: Window) -> bool:
+    """The budget acted (dropped, cut or compacted) and the window is over its cap all the same."""
+    facts = sealed.facts
+    acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
+    budget = facts.budget
+    by_record = (
+        budget is not None
+        and budget.actual_tokens is not None
+        and window.cap is not None
+        and budget.actual_tokens > window.cap
+    )
+    return acted and (bool(window.over) or by_record)
+
+
+def _window(sealed: Sealed, segments: dict[str, int]) -> StageView:
+    order: list[str] = [name for name in SEGMENTS if name in segments]
+    order += [name for name in segments if name not in SEGMENTS]
+    recorded = any(b.segments for b in sealed.facts.budgets)
+    return _view(recorded, {"segments": {name: segments[name] for name in order}})
+
+
+def _assembly(sealed: Sealed) -> StageView:
+    assembly = sealed.facts.assembly
+    if assembly is None:
+        return _NOTHING
+    return _view(
+        True,
+        {
+            "assembly_id": assembly.assembly_id,
+            "blocks": len(sealed.order) if sealed.basis == "assembly" else len(assembly.blocks),
+            "spliced_onto": assembly.base,
+            "separator": assembly.separator,
+            "hash": assembly.digest,
+        },
+    )
+
+
+def _injection(sealed: Sealed) -> StageView:
+    injections = sealed.facts.injections
+    if not injections:
+        return _NOTHING
+    points = list(dict.fromkeys(i.injection_point for i in injections if i.injection_point))
+    return _view(
+        True,
+        {
+            "points": points,
+            "assembly_id": injections[-1].assembly_id,
+            "native_id": injections[-1].native_id,
+            "hash": injections[-1].digest,
+        },
+    )
+
+
+def _evidence(usage: Usage | None, counted: int) -> StageView:
+    if usage is None:
+        return _NOTHING
+    reported = usage.input_tokens
+    return _view(
+        True,
+        {
+            "provider": usage.provider,
+            "model": usage.model,
+            "reported_input": reported,
+            "counted_input": counted,
+            "difference": None if reported is None else counted - reported,
+            "cached": usage.cached_tokens,
+            "cache_write": usage.cache_write_tokens,
+            "output": usage.output_tokens,
+            "reasoning": usage.reasoning_tokens,
+        },
+    )

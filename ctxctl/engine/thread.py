@@ -1,0 +1,251 @@
+"""One thread under replay: its items, its frame, and the step that is open (DESIGN section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ctxctl.engine.append import grown
+from ctxctl.engine.book import Book
+from ctxctl.engine.changes import Cause, Changes, Context, Named, changes_of, standing
+from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.frames import Delta, FrameState, delta_of
+from ctxctl.engine.placing import Count, Placer
+from ctxctl.engine.prefix import Prefix, possible_prefix
+from ctxctl.engine.simulate import Sent, Simulation
+from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.window import Windows
+from ctxctl.model.content import ContentStore
+from ctxctl.model.records import Injection, Usage
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import Basis, Layer, Mode
+
+
+class StepIds(NamedTuple):
+    """Where the open step is and what the trace calls it."""
+
+    turn: int
+    step: int
+    turn_id: str | None
+    step_id: str | None
+    time: str | None
+    first_line: int
+    first_byte: int
+    new_turn: bool
+
+
+def _or_detached(cause_of: Callable[[str], Cause], taken_back: frozenset[str]) -> Callable[[str], Cause]:
+    """A policy takes an item back because it is no longer attached, unless the trace says otherwise."""
+
+    def cause(item: str) -> Cause:
+        found = cause_of(item)
+        return Cause("detached") if item in taken_back and found.cause == "unrecorded" else found
+
+    return cause
+
+
+class Sealed(NamedTuple):
+    """A step whose frame is taken; only its usage may still come."""
+
+    ids: StepIds
+    facts: Facts
+    reading: Reading
+    basis: Basis
+    layer: Layer
+    before: FrameTotals
+    delta: Delta
+    changes: Changes
+    prefix: Prefix | None
+    saved: int | None
+    skips: int
+    """Items that the selection records as skipped unchanged."""
+    order: list[Placement]
+    named: tuple[Named, ...]
+    was: dict[str, int]
+    """Current copies, before the step, of the items that it touched or named."""
+
+
+class FrameTotals(NamedTuple):
+    """A frame's sums before an edit."""
+
+    used: int
+    placements: list[Placement]
+    head: int
+
+
+class Billed(NamedTuple):
+    """What a provider reported for a step, and what was counted."""
+
+    reported: int
+    counted: int
+    model: str | None
+
+
+class Declared(NamedTuple):
+    """A mode and whether the trace (or an importer, or a policy) said it."""
+
+    mode: Mode
+    declared: bool
+
+
+class ThreadState:
+    """Everything replay remembers of one thread and target."""
+
+    def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
+        self.key = key
+        self.book = Book(target)
+        self.placer = Placer(self.book, store, count)
+        self.frame = FrameState()
+        self.windows = Windows(self.placer)
+        self.mode: Declared | None = None
+        self.ids: StepIds | None = None
+        self.facts = Facts()
+        """Recorded for the open step so far, up to its last assembly if it has one."""
+        self.later: Facts | None = None
+        """Recorded after the open step's last assembly: this step's if a seal follows, else the next's."""
+        self.sealed: Sealed | None = None
+        self.usage: Usage | None = None
+        self.model: str | None = None
+        self.scores: dict[str, float] = {}
+        self.placed: set[str] = set()
+        """Items that were in a frame of this thread at some time."""
+        self.root: str | None = None
+        self.first = True
+        """No frame yet."""
+        self.billed: Billed | None = None
+        """The last step with usage."""
+        self.assembled: list[Placement] = []
+        """The open step's assembly, resolved as of its line."""
+        self.ahead: list[Placement] = []
+        """The same for an assembly that came after the seal."""
+        self.simulation: Simulation | None = None
+        """The policy that decides what is sent; None where the trace does."""
+        self.sent: Sent | None = None
+        """What it sent at the last sealed step."""
+        self.index: dict[str, int] | None = None
+        """Append mode: position of each item's current copy."""
+
+    def copy(self) -> ThreadState:
+        """An independent copy, for a snapshot; sealed frames are shared, they never change."""
+        twin = ThreadState.__new__(ThreadState)
+        twin.__dict__.update(self.__dict__)
+        twin.book = self.book.copy()
+        twin.placer = self.placer.copy(twin.book)
+        twin.frame = self.frame.copy()
+        twin.windows = self.windows.copy(twin.placer)
+        twin.facts = self.facts.copy()
+        twin.later = self.later.copy() if self.later is not None else None
+        twin.simulation = self.simulation.copy() if self.simulation is not None else None
+        twin.scores = dict(self.scores)
+        twin.placed = set(self.placed)
+        twin.index = dict(self.index) if self.index is not None else None
+        return twin
+
+    def open_facts(self) -> Facts:
+        """Where a record of the current line belongs: this step, or what follows its seal."""
+        return self.facts if self.later is None else self.later
+
+    def opens(self, ids: StepIds) -> None:
+        """Begin a step; what came after the last one's seal is its first part."""
+        self.ids = ids
+        if self.sealed is not None:
+            self.assembled, self.ahead = self.ahead, []
+        self.facts = self.later if self.later is not None else Facts()
+        self.later = None
+        self.sealed = None
+        self.usage = None
+
+    def take_assembly(self) -> None:
+        """The open stretch of facts now ends with an assembly: resolve it as of this line.
+
+        Before a seal the assembly closes the step's facts so far; after one it is the next step's.
+        """
+        facts = self.open_facts()
+        assembly = facts.assembly
+        assert assembly is not None
+        segments = facts.budget.segments if facts.budget is not None else {}
+        placements = self.windows.resolve(assembly, segments)
+        if self.sealed is not None:
+            self.ahead = placements
+            return
+        if self.later is not None:
+            self.facts.take(self.later)
+        self.assembled = placements
+        self.later = Facts()
+
+    def take_injection(self, injection: Injection) -> None:
+        """An injection ends the step's facts; it may name an assembly other than the last."""
+        if self.later is not None:
+            self.facts.take(self.later)
+            self.later = None
+        facts = self.facts
+        facts.injections.append(injection)
+        facts.model = injection.model or facts.model
+        wanted = injection.assembly_id
+        if wanted is not None and (facts.assembly is None or facts.assembly.assembly_id != wanted):
+            named = self.windows.assembly(wanted)
+            if named is not None:
+                facts.assembly, self.assembled = named
+
+    def seal(self) -> Sealed:
+        """Take the open step's frame and compare it with the one before."""
+        assert self.ids is not None
+        assert self.mode is not None
+        facts = self.facts
+        reading = Reading(facts, self.book, self.placer, self.assembled)
+        before = FrameTotals(self.frame.used, self.frame.placements, self.frame.head)
+        basis, after = self._next_frame(facts, reading)
+        delta = delta_of(before.placements, after)
+        named = reading.named()
+        was = standing(self.frame, delta, named)
+        self.frame.move_to(after, delta)
+        rescored = self._rescored(reading)
+        simulated = self.sent is not None
+        taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
+        cause_of = _or_detached(reading.cause_of, taken_back) if taken_back else reading.cause_of
+        context = Context(cause_of, reading.truncated(), rescored, named, simulated)
+        changes = changes_of(before.placements, was, self.frame, delta, context)
+        prefix = None
+        if not self.first:
+            heads = (before.head, self.frame.head)
+            prefix = possible_prefix(before.placements, after, heads, before.used, delta.prefix)
+        self.placed.update(p.item for p in delta.inserted)
+        saved, skips = self._saved(reading)
+        layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
+        self.sealed = Sealed(
+            self.ids, facts, reading, basis, layer, before, delta, changes, prefix, saved, skips, after,
+            named, was,
+        )  # fmt: skip
+        self.first = False
+        self.model = facts.model or self.model
+        if self.later is None:
+            self.later = Facts()
+        return self.sealed
+
+    def _next_frame(self, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+        assert self.mode is not None
+        if self.mode.mode == "window":
+            return self.windows.frame(self, facts, reading)
+        return grown(self, facts, reading)
+
+    def _rescored(self, reading: Reading) -> frozenset[str]:
+        scores = reading.scores()
+        known = self.scores
+        rescored = frozenset(
+            item
+            for item, score in scores.items()
+            if item in known and abs(known[item] - score) > 1e-9 * max(1.0, abs(score))
+        )
+        known.update(scores)
+        return rescored
+
+    def _saved(self, reading: Reading) -> tuple[int | None, int]:
+        """Tokens of the items recorded as skipped at this step, and their number."""
+        skipped = {self.book.item_of(r.ref) for r in reading.unchanged()}
+        if self.sent is not None:
+            skipped = set(self.sent.skipped)
+        if self.mode is None or self.mode.mode == "window":
+            return None, len(skipped)
+        index = self.index or {}
+        frame = self.frame.placements
+        return sum(frame[index[item]].tokens for item in skipped if item in index), len(skipped)

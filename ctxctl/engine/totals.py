@@ -1,0 +1,58 @@
+"""Running totals of a replay."""
+
+from __future__ import annotations
+
+from ctxctl.engine.track import ThreadKey
+from ctxctl.model.results import Counts, Step, Summary
+
+
+class Totals:
+    """Sums over all steps so far."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.steps = 0
+        self.turns = 0
+        self.new = 0
+        self.freed = 0
+        self._counts = [0, 0, 0, 0, 0]
+        self._threads: set[ThreadKey] = set()
+
+    def copy(self) -> Totals:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Totals()
+        twin.__dict__.update(self.__dict__)
+        twin._counts = list(self._counts)
+        twin._threads = set(self._threads)
+        return twin
+
+    def add(self, step: Step) -> None:
+        """Count a finished step."""
+        self.steps += 1
+        self.new += step.ledger.new
+        self.freed += step.ledger.freed
+        counts = step.counts
+        sums = self._counts
+        sums[0] += counts.added
+        sums[1] += counts.updated
+        sums[2] += counts.removed
+        sums[3] += counts.skipped
+        sums[4] += counts.omitted
+        self._threads.add(ThreadKey(step.session, step.thread))
+
+    def summary(self, *, problems: int, unique_contents: int) -> Summary:
+        """The totals as a value."""
+        added, updated, removed, skipped, omitted = self._counts
+        return Summary(
+            sessions=len({key.session for key in self._threads}),
+            threads=len(self._threads),
+            turns=self.turns,
+            steps=self.steps,
+            events=self.events,
+            problems=problems,
+            new=self.new,
+            freed=self.freed,
+            counts=Counts(added, updated, removed, skipped, omitted),
+            unique_contents=unique_contents,
+            by_method={},
+        )

@@ -1,0 +1,230 @@
+"""Which step an event belongs to (DESIGN section 2, last bullets; section 3, "a step is sealed").
+
+The tracker looks at the envelope's ids, and at model assemblies and injections where a trace has no step
+ids.  It holds no content, so the index uses it too.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.records import Assembly, Injection
+
+
+class ThreadKey(NamedTuple):
+    """A conversation of its own: nothing is shared between two of them."""
+
+    session: str | None
+    thread: str
+
+
+class Cursor:
+    """Where one thread stands: its open turn and step."""
+
+    __slots__ = (
+        "asm_ids",
+        "assembled",
+        "inj_ids",
+        "injected",
+        "key",
+        "named_steps",
+        "pending",
+        "step",
+        "step_id",
+        "turn",
+        "turn_id",
+        "turns",
+    )
+
+    def __init__(self, key: ThreadKey) -> None:
+        self.key = key
+        self.turn = 0
+        """1-based number of the open turn; 0 before the first event."""
+        self.turn_id: str | None = None
+        self.step = 0
+        self.step_id: str | None = None
+        self.turns: dict[str, int] = {}
+        self.named_steps: dict[str, int] = {}
+        """Step ids of the open turn, with their numbers."""
+        self.assembled = False
+        """The open step has a model assembly."""
+        self.injected = False
+        self.pending = False
+        """Something that belongs to the next frame came after the open step's model injection."""
+        self.asm_ids: set[str] = set()
+        self.inj_ids: set[str] = set()
+
+    def copy(self) -> Cursor:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Cursor.__new__(Cursor)
+        for name in Cursor.__slots__:
+            value = getattr(self, name)
+            setattr(twin, name, value.copy() if isinstance(value, dict | set) else value)
+        return twin
+
+    def open_turn(self, turn_id: str | None) -> None:
+        """Go on to the next turn."""
+        self.turn += 1
+        self.turn_id = turn_id
+        if turn_id is not None:
+            self.turns[turn_id] = self.turn
+        self.step = 0
+        self.named_steps.clear()
+
+    def open_step(self, step_id: str | None) -> None:
+        """Go on to the next step of the open turn."""
+        self.step += 1
+        self.step_id = step_id
+        if step_id is not None:
+            self.named_steps[step_id] = self.step
+        self.assembled = self.injected = self.pending = False
+        self.asm_ids.clear()
+        self.inj_ids.clear()
+
+
+class Place(NamedTuple):
+    """Where an event goes."""
+
+    cursor: Cursor
+    opened: bool
+    """The event is the first of a new step (which is the cursor's open one)."""
+    new_turn: bool
+    late: bool
+    """It names a turn or step that is over; it takes effect in the next frame and is reported."""
+
+
+_SETTLES = frozenset({vocab.ASSEMBLY_CREATED, vocab.INJECTION_APPLIED})
+_FRAME_EVENTS = frozenset(
+    {
+        vocab.ITEM_ADDED,
+        vocab.ITEM_UPDATED,
+        vocab.ITEM_REMOVED,
+        vocab.SELECTION_COMPLETED,
+        vocab.COMPACTION_COMPLETED,
+        vocab.SURFACE_CREATED,
+    }
+)
+
+
+class Tracker:
+    """Assigns events, in line order, to threads, turns and steps."""
+
+    def __init__(self) -> None:
+        self.cursors: dict[ThreadKey, Cursor] = {}
+        self._session_of: dict[str, str | None] = {}
+        self._last_session: str | None = None
+        self._memo: dict[tuple[str | None, str | None], Cursor] = {}
+
+    def copy(self) -> Tracker:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Tracker()
+        twin.cursors = {key: cursor.copy() for key, cursor in self.cursors.items()}
+        twin._session_of = dict(self._session_of)
+        twin._last_session = self._last_session
+        return twin
+
+    def place(self, event: Event) -> Place:
+        """Assign one event; to be called once for each event, in line order."""
+        cursor = self._cursor(event.session_id, event.thread_id)
+        turn_id, step_id = event.turn_id, event.step_id
+        if (
+            (turn_id is None or turn_id == cursor.turn_id)
+            and (step_id is None or step_id == cursor.step_id)
+            and cursor.step
+        ):
+            if event.event_type in _SETTLES:
+                return self._settle(cursor, event)
+            if cursor.injected and event.event_type in _FRAME_EVENTS:
+                cursor.pending = True
+            return Place(cursor, False, False, False)
+        return self._move(cursor, event)
+
+    def _cursor(self, session: str | None, thread: str | None) -> Cursor:
+        known = self._memo.get((session, thread))
+        if known is not None and session is not None:
+            self._last_session = session
+            self._session_of[known.key.thread] = session
+            return known
+        name = thread if thread is not None else vocab.MAIN_THREAD
+        if session is None:
+            session = self._session_of.get(name, self._last_session)
+        self._session_of[name] = self._last_session = session
+        key = ThreadKey(session, name)
+        cursor = self.cursors.get(key)
+        if cursor is None:
+            cursor = self.cursors[key] = Cursor(key)
+        if session is not None:
+            self._memo[session, thread] = cursor
+        return cursor
+
+    def _move(self, cursor: Cursor, event: Event) -> Place:
+        """The event names another turn or step than the open one, or is the thread's first."""
+        turn_id, step_id = event.turn_id, event.step_id
+        if turn_id is not None and turn_id != cursor.turn_id:
+            if turn_id in cursor.turns:
+                return Place(cursor, False, False, True)
+            if cursor.turn and cursor.turn_id is None and not (cursor.assembled or cursor.injected):
+                # What comes before the first turn id (tools, system prompt) belongs to that turn.
+                cursor.turn_id = turn_id
+                cursor.turns[turn_id] = cursor.turn
+            else:
+                cursor.open_turn(turn_id)
+                cursor.open_step(step_id)
+                return self._settle(cursor, event, opened=True, new_turn=True)
+        elif not cursor.turn:
+            cursor.open_turn(turn_id)
+            cursor.open_step(step_id)
+            return self._settle(cursor, event, opened=True, new_turn=True)
+        if step_id is None or step_id == cursor.step_id:
+            return self._settle(cursor, event)
+        if step_id in cursor.named_steps:
+            return Place(cursor, False, False, True)
+        second = event.event_type == vocab.ASSEMBLY_CREATED and cursor.assembled and _for_model(event)
+        if cursor.step_id is None and not cursor.named_steps and not second:
+            cursor.step_id = step_id
+            cursor.named_steps[step_id] = cursor.step
+            return self._settle(cursor, event)
+        cursor.open_step(step_id)
+        return self._settle(cursor, event, opened=True)
+
+    def _settle(self, cursor: Cursor, event: Event, *, opened: bool = False, new_turn: bool = False) -> Place:
+        """Note model assemblies and injections; without step ids, a second one opens a new step."""
+        record = event.record
+        if isinstance(record, Assembly) and record.target == vocab.MODEL:
+            if event.step_id is None and not opened and _another_window(cursor, record):
+                cursor.open_step(None)
+                opened = True
+            cursor.assembled = True
+            if record.assembly_id is not None:
+                cursor.asm_ids.add(record.assembly_id)
+        elif isinstance(record, Injection) and record.target == vocab.MODEL:
+            if event.step_id is None and not opened and _another_request(cursor, record):
+                cursor.open_step(None)
+                opened = True
+            cursor.injected = True
+            if record.assembly_id is not None:
+                cursor.inj_ids.add(record.assembly_id)
+        elif cursor.injected and event.event_type in _FRAME_EVENTS:
+            cursor.pending = True
+        return Place(cursor, opened, new_turn, False)
+
+
+def _for_model(event: Event) -> bool:
+    record = event.record
+    return isinstance(record, Assembly) and record.target == vocab.MODEL
+
+
+def _another_window(cursor: Cursor, assembly: Assembly) -> bool:
+    """Whether an assembly without step id belongs to a further request."""
+    return cursor.assembled or (cursor.injected and assembly.assembly_id not in cursor.inj_ids)
+
+
+def _another_request(cursor: Cursor, injection: Injection) -> bool:
+    """Whether an injection without step id is a further request, not a second point of the same one."""
+    if not cursor.injected:
+        return False
+    if injection.assembly_id is None:
+        return cursor.pending
+    return injection.assembly_id not in cursor.asm_ids and injection.assembly_id not in cursor.inj_ids

@@ -1,0 +1,110 @@
+"""A turn: the sum of its steps' ledgers, and the changes from the previous turn's last frame to its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.changes import Context, Named, changes_of
+from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.frames import delta_of
+from ctxctl.engine.thread import ThreadState
+from ctxctl.model.results import Ledger, Placement, Step, Turn
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay import Rules
+
+_TITLE = 200
+"""Characters of a prompt kept as a turn's title."""
+
+
+class TurnState:
+    """The open turn of one thread."""
+
+    def __init__(self, thread: ThreadState, step: Step) -> None:
+        sealed = thread.sealed
+        assert sealed is not None
+        self.number = step.turn
+        self.before: list[Placement] = sealed.before.placements
+        self.window_before = step.ledger.window_before
+        self.was: dict[str, int] = {}
+        """Current copies, at the turn's start, of the items that its steps touched."""
+        self.facts = Facts()
+        self.named: list[Named] = []
+        self.rescored: set[str] = set()
+        self.steps = 0
+        self.new = 0
+        self.freed = 0
+        self.saved: int | None = None
+        self.last: Step = step
+        self.flags: dict[str, None] = {}
+        self.title: str | None = None
+
+    def copy(self) -> TurnState:
+        """An independent copy, for a snapshot of a replay."""
+        twin = TurnState.__new__(TurnState)
+        twin.__dict__.update(self.__dict__)
+        twin.was = dict(self.was)
+        twin.facts = self.facts.copy()
+        twin.named = list(self.named)
+        twin.rescored = set(self.rescored)
+        twin.flags = dict(self.flags)
+        return twin
+
+    def add(self, thread: ThreadState, step: Step) -> None:
+        """Take in the thread's step that was just closed."""
+        sealed = thread.sealed
+        assert sealed is not None
+        self.steps += 1
+        self.last = step
+        self.new += step.ledger.new
+        self.freed += step.ledger.freed
+        if step.ledger.saved is not None:
+            self.saved = (self.saved or 0) + step.ledger.saved
+        for item, copies in sealed.was.items():
+            self.was.setdefault(item, copies)
+        self.facts.take(sealed.facts)
+        self.named += sealed.named
+        self.flags.update(dict.fromkeys(step.flags))
+        if self.title is None:
+            self.title = _title(thread, sealed.delta.inserted)
+
+    def finish(self, thread: ThreadState, rules: Rules) -> Turn:
+        """The turn's value."""
+        last = self.last
+        if self.steps == 1:
+            counts, changes = last.counts, last.changes
+        else:
+            after = thread.frame
+            reading = Reading(self.facts, thread.book, thread.placer)
+            context = Context(reading.cause_of, reading.truncated(), named=tuple(self.named))
+            delta = delta_of(self.before, after.placements)
+            was = dict(self.was)
+            result = changes_of(self.before, was, after, delta, context)
+            counts, changes = result.counts, result.changes
+        ledger = last.ledger
+        return Turn(
+            session=thread.key.session,
+            thread=thread.key.thread,
+            turn=last.turn,
+            turn_id=last.turn_id,
+            target=rules.target,
+            steps=self.steps,
+            ledger=Ledger(
+                self.window_before, self.new, self.freed, ledger.window_after, self.saved,
+                ledger.stale, ledger.uncounted,
+            ),
+            counts=counts,
+            changes=changes,
+            flags=tuple(self.flags),
+            title=self.title,
+        )  # fmt: skip
+
+
+def _title(thread: ThreadState, entered: list[Placement]) -> str | None:
+    """The first words of the prompt among what entered, where the trace has its text."""
+    for placement in entered:
+        if placement.kind == "user_message" and not placement.stale:
+            if placement.content is None:
+                return placement.title
+            return thread.placer.text(placement.content)[:_TITLE]
+    return None

@@ -1,0 +1,197 @@
+"""The frame in `window` mode: each request carries the whole window (DESIGN section 3, rule 1)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.frames import delta_of
+from ctxctl.engine.placing import Placer
+from ctxctl.model.records import Assembly, Block
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import Basis
+
+if TYPE_CHECKING:
+    from ctxctl.engine.facts import Facts, Reading
+    from ctxctl.engine.thread import ThreadState
+
+_KEPT = 16
+"""Assemblies of a thread that a later one can be spliced against."""
+
+
+class _Resolved:
+    """An assembly's placements, and how many each block gave where that is not one each."""
+
+    __slots__ = ("placements", "record", "spans")
+
+    def __init__(self, placements: list[Placement], spans: list[int] | None) -> None:
+        self.placements = placements
+        self.spans = spans
+        self.record: Assembly | None = None
+
+
+class Windows:
+    """Resolves assemblies to placements and builds window-mode frames."""
+
+    def __init__(self, placer: Placer) -> None:
+        self._placer = placer
+        self._resolved: OrderedDict[str, _Resolved] = OrderedDict()
+        self._raw: list[Placement] = []
+        """The last frame before stale copies were marked."""
+        self._copies: dict[str, int] = {}
+        self._multi: set[str] = set()
+        """Items with more than one copy in `_raw`."""
+        self._live: list[Placement] = []
+        self._live_taken = False
+        self.unknown_base: str | None = None
+        """Base of the last assembly, if it is not known; the replay reports it."""
+
+    def copy(self, placer: Placer) -> Windows:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Windows(placer)
+        twin._resolved = self._resolved.copy()
+        twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
+        twin._copies = dict(self._copies)
+        twin._multi = set(self._multi)
+        return twin
+
+    def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
+        """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
+        self.unknown_base = None
+        base = self._resolved.get(assembly.base) if assembly.base is not None else None
+        if assembly.base is not None and base is None:
+            self.unknown_base = assembly.base
+        if base is not None:
+            resolved = self._spliced(base, assembly, segments)
+        else:
+            resolved = self._whole(_ordered(assembly.blocks), segments)
+        resolved.record = assembly
+        if assembly.assembly_id is not None:
+            self._resolved[assembly.assembly_id] = resolved
+            self._resolved.move_to_end(assembly.assembly_id)
+            if len(self._resolved) > _KEPT:
+                self._resolved.popitem(last=False)
+        return resolved.placements
+
+    def assembly(self, assembly_id: str) -> tuple[Assembly, list[Placement]] | None:
+        """An earlier assembly that an injection names, as it was resolved at its own line."""
+        found = self._resolved.get(assembly_id)
+        if found is None or found.record is None:
+            return None
+        return found.record, found.placements
+
+    def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> _Resolved:
+        placements: list[Placement] = []
+        spans: list[int] | None = None
+        make = self._placer.block
+        for at, block in enumerate(blocks):
+            found = make(block, segments)
+            placements += found
+            if len(found) != 1 and spans is None:
+                spans = [1] * at
+            if spans is not None:
+                spans.append(len(found))
+        return _Resolved(placements, spans)
+
+    def _spliced(self, base: _Resolved, assembly: Assembly, segments: dict[str, str]) -> _Resolved:
+        fresh = self._whole(assembly.blocks, segments)
+        old_spans, new_spans = base.spans, fresh.spans
+        plain = old_spans is None and new_spans is None
+        if not plain:
+            old_spans = old_spans or [1] * len(base.placements)
+            new_spans = new_spans or [1] * len(fresh.placements)
+        placements: list[Placement] = []
+        spans: list[int] = []
+        at = taken = 0
+        for splice in assembly.splices:
+            end = splice.at + splice.removed
+            placements += base.placements[_offset(old_spans, at) : _offset(old_spans, splice.at)]
+            stop = taken + splice.inserted
+            placements += fresh.placements[_offset(new_spans, taken) : _offset(new_spans, stop)]
+            if old_spans is not None and new_spans is not None:
+                spans += old_spans[at : splice.at] + new_spans[taken:stop]
+            at, taken = end, stop
+        placements += base.placements[_offset(old_spans, at) :]
+        if old_spans is not None:
+            spans += old_spans[at:]
+        return _Resolved(placements, None if plain else spans)
+
+    def frame(self, thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+        """The window by the strongest thing recorded, with older versions of an item marked stale."""
+        if facts.assembly is not None or facts.selection is not None:
+            thread.book.settle()
+            self._live_taken = False
+        if facts.assembly is not None:
+            return "assembly", self._current(thread, thread.assembled)
+        dropped = reading.dropped()
+        if facts.selection is not None:
+            chosen = [self._placer.ref(ref.ref) for ref in facts.selection.selected]
+            visible = [p for p in chosen if p.item not in dropped and _visible(thread, p)]
+            return "selection", self._current(thread, visible)
+        return "items", self._current(thread, self._live_frame(thread, dropped))
+
+    def _live_frame(self, thread: ThreadState, dropped: dict[str, str | None]) -> list[Placement]:
+        book, plain = thread.book, self._placer.plain
+        if book.disturbed or not self._live_taken:
+            self._live = [plain(v) for v in book.live.values() if v.visible]
+        elif book.appeared:
+            self._live = self._live + [plain(v) for v in book.appeared if v.visible]
+        self._live_taken = True
+        book.settle()
+        if dropped:
+            return [p for p in self._live if p.item not in dropped]
+        return self._live
+
+    def _current(self, thread: ThreadState, raw: list[Placement]) -> list[Placement]:
+        """Mark as stale each copy that is not of its item's newest version in the frame."""
+        change = delta_of(self._raw, raw)
+        copies, multi = self._copies, self._multi
+        for placement in change.removed:
+            copies[placement.item] -= 1
+            if copies[placement.item] < 2:
+                multi.discard(placement.item)
+                if not copies[placement.item]:
+                    del copies[placement.item]
+        for placement in change.inserted:
+            count = copies[placement.item] = copies.get(placement.item, 0) + 1
+            if count > 1:
+                multi.add(placement.item)
+        self._raw = raw
+        if not multi:
+            return raw
+        newest = self._newest(thread, raw)
+        stale = self._placer.stale
+        return [stale(p) if p.item in multi and p.version != newest[p.item] else p for p in raw]
+
+    def _newest(self, thread: ThreadState, raw: list[Placement]) -> dict[str, str | None]:
+        """By item with several copies: its latest version if that is in the frame, else the last copy's."""
+        newest: dict[str, str | None] = {}
+        latest = thread.book.latest
+        for placement in raw:
+            item = placement.item
+            if item in self._multi:
+                known = latest.get(item)
+                wanted = known.version if known is not None else None
+                if item not in newest or newest[item] != wanted:
+                    newest[item] = placement.version
+        return newest
+
+
+def _offset(spans: list[int] | None, block: int) -> int:
+    """Placements before a block."""
+    return block if spans is None else sum(spans[:block])
+
+
+def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:
+    """Blocks by `position`; one without keeps its place in the list."""
+    if all(b.position is None for b in blocks):
+        return blocks
+    rows = [(index if b.position is None else b.position, index) for index, b in enumerate(blocks)]
+    if rows == sorted(rows):
+        return blocks
+    return [blocks[index] for _, index in sorted(rows)]
+
+
+def _visible(thread: ThreadState, placement: Placement) -> bool:
+    version = thread.book.find(placement.item)
+    return version is None or version.visible

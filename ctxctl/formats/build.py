@@ -1,0 +1,260 @@
+"""Makes the `context_event` records that importers yield (Agent Context 0.1.1, DESIGN section 2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import orjson
+
+from ctxctl.model import vocab
+
+Json = dict[str, Any]
+
+EPOCH = "1970-01-01T00:00:00Z"
+"""Stands where a file gives no time at all; such events carry `metadata.ctxctl.time = "unknown"`."""
+VERSION_DIGITS = 16
+_TIME = re.compile(
+    r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?"
+    r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z"
+)
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 hex digest of a text's UTF-8 bytes; lone surrogates count as U+FFFD."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    return sha256(data).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces; the text of structured content (DESIGN section 2)."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+def timestamp(value: Any) -> str | None:
+    """A native timestamp as RFC 3339, or None if it is not one."""
+    if not isinstance(value, str):
+        return None
+    match = _TIME.match(value)
+    if match is None:
+        return None
+    zone = match.group("zone")
+    if zone is None:
+        return value.replace(" ", "T") + "Z"
+    if len(zone) == 5:
+        return f"{value[:-2]}:{value[-2:]}"
+    return value.replace(" ", "T")
+
+
+class Place(NamedTuple):
+    """Where an event belongs; None leaves it to the line order (DESIGN section 2)."""
+
+    session: str | None = None
+    thread: str | None = None
+    turn: str | None = None
+    step: str | None = None
+
+
+class Block(NamedTuple):
+    """One block of an assembly; equal blocks are the same placement."""
+
+    ref: str
+    """`ID@VERSION`, or `ID` where the version is not known."""
+    item: str
+    role: str
+    truncated: bool = False
+
+    def record(self) -> Json:
+        """As it stands in `ordered_blocks`."""
+        made: Json = {"block_id": self.item, "item_refs": [self.ref], "role": self.role}
+        if self.truncated:
+            made["metadata"] = {"ctxctl": {"truncated": True}}
+        return made
+
+
+class Edit(NamedTuple):
+    """Replace `removed` blocks at `at` of the window before by `inserted`."""
+
+    at: int
+    removed: int
+    inserted: list[Block]
+
+
+def trimmed(at: int, old: list[Block], new: list[Block]) -> Edit | None:
+    """The smallest edit at its place that turns `old` into `new`; None if they are equal."""
+    limit = min(len(old), len(new))
+    head = 0
+    while head < limit and old[head] == new[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    if head == len(old) == len(new):
+        return None
+    return Edit(at + head, len(old) - head - tail, new[head : len(new) - tail])
+
+
+def joined(edits: Iterable[Edit]) -> list[Edit]:
+    """Ascending edits with those that touch made one, as splices must not share a position."""
+    result: list[Edit] = []
+    for edit in edits:
+        if result and result[-1].at + result[-1].removed == edit.at:
+            last = result.pop()
+            edit = Edit(last.at, last.removed + edit.removed, last.inserted + edit.inserted)
+        result.append(edit)
+    return result
+
+
+class Maker:
+    """Makes events of one import: numbers them, places them in time, and says which line each is from."""
+
+    def __init__(self, source: str, prefix: str) -> None:
+        self.source = source
+        """The event's `source`: the runtime's name."""
+        self.time = EPOCH
+        """Of the line that is being read; the last valid one where a line has none."""
+        self.file: str | None = None
+        """Name of a sibling file that is being read; None for the file that was opened."""
+        self._prefix = prefix
+        self._count = 0
+
+    def at(self, value: Any) -> None:
+        """Take over a line's native timestamp if it is one."""
+        time = timestamp(value)
+        if time is not None:
+            self.time = time
+
+    def event(self, event_type: str, data: Json, place: Place, line: int = 0, **ctxctl: Any) -> Json:
+        """A complete event; `line` is the foreign file's, 0 where there is none."""
+        self._count += 1
+        made: Json = {
+            "schema_version": vocab.SCHEMA_VERSION,
+            "event_id": f"{self._prefix}{self._count}",
+            "event_type": event_type,
+            "source": self.source,
+            "time": self.time,
+        }
+        if place.session is not None:
+            made["session_id"] = place.session
+        if place.thread is not None:
+            made["thread_id"] = place.thread
+        if place.turn is not None:
+            made["turn_id"] = place.turn
+        if place.step is not None:
+            made["step_id"] = place.step
+        made["data"] = data
+        if line:
+            ctxctl["source_line"] = line
+        if self.file is not None:
+            ctxctl["source_file"] = self.file
+        if self.time == EPOCH:
+            ctxctl["time"] = "unknown"
+        if ctxctl:
+            made["metadata"] = {"ctxctl": ctxctl}
+        return made
+
+    def record(self, **fields: Any) -> Json:
+        """A record with the two fields that nearly every schema requires; None values are left out."""
+        made: Json = {"schema_version": vocab.SCHEMA_VERSION}
+        made.update((name, value) for name, value in fields.items() if value is not None)
+        made["created_at"] = self.time
+        return made
+
+
+class Window:
+    """The window of one thread: turns edits into assemblies that cost what changed.
+
+    The first assembly lists the whole window; later ones name it as base and list only the new blocks, with
+    `splices` [at, removed, inserted] that count in the base's own block list, ascending, without overlap.
+    """
+
+    def __init__(self) -> None:
+        self.assembly_id: str | None = None
+        self.size = 0
+        """Blocks in the window as last assembled."""
+
+    def assemble(
+        self, make: Maker, assembly_id: str, edits: list[Edit], *, model: str | None = None, **ctxctl: Any
+    ) -> Json:
+        """The `context_assembly` of the window after `edits`; `ctxctl` goes to `metadata.ctxctl`."""
+        meta: Json = {"mode": "window", **{k: v for k, v in ctxctl.items() if v is not None}}
+        if model is not None:
+            meta["model"] = model
+        if self.assembly_id is not None:
+            meta["base"] = self.assembly_id
+            meta["splices"] = [[e.at, e.removed, len(e.inserted)] for e in edits]
+        self.size += sum(len(e.inserted) - e.removed for e in edits)
+        self.assembly_id = assembly_id
+        return make.record(
+            assembly_id=assembly_id,
+            target=vocab.MODEL,
+            ordered_blocks=[block.record() for edit in edits for block in edit.inserted],
+            visibility=[vocab.MODEL],
+            metadata={"ctxctl": meta},
+        )
+
+
+class WholeWindow(Window):
+    """A window for importers that see every request whole: finds the edit by comparing it with the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks: list[Block] = []
+
+    def edits(self, blocks: list[Block]) -> list[Edit]:
+        """What turns the last window into `blocks`, which becomes the last window."""
+        edit = trimmed(0, self.blocks, blocks)
+        self.blocks = blocks
+        return [] if edit is None else [edit]
+
+
+def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
+    """A `context_item` with its text inline, visible to the model; None fields are left out."""
+    made: Json = {
+        "schema_version": vocab.SCHEMA_VERSION,
+        "item_id": item_id,
+        "context_kind": kind,
+        "content_mode": "inline",
+        "content": text,
+        "visibility": [vocab.MODEL],
+    }
+    made.update((name, value) for name, value in fields.items() if value is not None)
+    return made
+
+
+def opaque_item(item_id: str, kind: str, version: str | None, **fields: Any) -> Json:
+    """A `context_item` whose text the file does not hold (an image, a reminder of unrecorded wording)."""
+    made: Json = {
+        "schema_version": vocab.SCHEMA_VERSION,
+        "item_id": item_id,
+        "context_kind": kind,
+        "content_mode": "opaque",
+        "visibility": [vocab.MODEL],
+    }
+    made.update((name, value) for name, value in fields.items() if value is not None)
+    if version is not None:
+        made["metadata"] = {**made.get("metadata", {}), "version": version}
+    return made
+
+
+def injection(
+    make: Maker, injection_id: str, assembly_id: str, point: str, *, native_id: str | None, model: str | None
+) -> Json:
+    """The record of an injection into the model's request."""
+    return make.record(
+        injection_id=injection_id,
+        assembly_id=assembly_id,
+        target=vocab.MODEL,
+        injection_point=point,
+        native_id=native_id,
+        visibility=[vocab.MODEL],
+        metadata={"model": model} if model is not None else None,
+    )

@@ -1,0 +1,162 @@
+"""What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
+
+Their wording in the request is not recorded.  An item carries the text that is (a file, a hook's output, a
+skill list); where nothing is, it is opaque, and its tokens stay uncounted rather than guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ctxctl.formats import build
+from ctxctl.formats.claude_code.blocks import Entry, native, string
+from ctxctl.formats.lines import Json
+
+_KINDS = {
+    "file": "file_excerpt",
+    "directory": "file_excerpt",
+    "edited_text_file": "file_excerpt",
+    "compact_file_reference": "file_excerpt",
+    "pdf_reference": "file_excerpt",
+    "selected_lines_in_ide": "file_excerpt",
+    "opened_file_in_ide": "runtime_state",
+    "nested_memory": "durable_memory",
+    "relevant_memories": "durable_memory",
+    "queued_command": "user_message",
+    "agent_mention": "user_message",
+    "mcp_resource": "external_resource",
+    "task_reminder": "runtime_state",
+    "todo_reminder": "runtime_state",
+    "task_status": "runtime_state",
+    "date_change": "runtime_state",
+    "budget_usd": "runtime_state",
+    "total_tokens_reminder": "runtime_state",
+    "token_usage": "runtime_state",
+    "read_truncation_notice": "runtime_state",
+    "diagnostics": "runtime_state",
+    "deferred_tools_delta": "runtime_state",
+    "agent_listing_delta": "runtime_state",
+    "teammate_mailbox": "peer_agent_message",
+}
+_LOCAL = frozenset(
+    {
+        # Shown to the person or used by the harness; by the hooks reference only these reach nobody's request.
+        "command_permissions",
+        "hook_non_blocking_error",
+        "hook_error_during_execution",
+        "hook_cancelled",
+        "hook_system_message",
+        "hook_permission_decision",
+        "already_read_file",
+        "structured_output",
+    }
+)
+_STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
+
+
+def _lines(value: Any) -> str | None:
+    """A string, or a list of strings joined by newlines."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+        return "\n".join(value)
+    return None
+
+
+def _nested(attachment: Json) -> str | None:
+    """The text of `content`, which newer versions nest by type (file, memory, text)."""
+    content = attachment.get("content")
+    plain = _lines(content)
+    if plain is not None:
+        return plain
+    if isinstance(content, dict):
+        inner = content.get("file")
+        holder = inner if isinstance(inner, dict) else content
+        return string(holder.get("content")) or string(holder.get("text"))
+    if isinstance(content, list) and content:
+        return build.canonical(content)
+    return None
+
+
+def _hook_success(attachment: Json) -> str | None:
+    """By the hooks reference, the output of a hook that succeeded reaches the model for two events only.
+
+    `stdout` is what the hook printed; `content` what is left of it for the model (nothing where it printed
+    instructions for the harness).
+    """
+    return string(attachment.get("content")) if attachment.get("hookEvent") in _STDOUT_SENT else None
+
+
+def _blocking(attachment: Json) -> str | None:
+    error = attachment.get("blockingError")
+    return string(error.get("blockingError")) if isinstance(error, dict) else _lines(error)
+
+
+def _delta(attachment: Json) -> str | None:
+    added = _lines(attachment.get("addedLines")) or _lines(attachment.get("addedBlocks"))
+    return added or _lines(attachment.get("addedNames"))
+
+
+def _queued(attachment: Json) -> str | None:
+    prompt = attachment.get("prompt")
+    if isinstance(prompt, list):
+        texts = [b["text"] for b in prompt if isinstance(b, dict) and isinstance(b.get("text"), str)]
+        return "\n".join(texts) or None
+    return string(prompt)
+
+
+def _skills(attachment: Json) -> str | None:
+    skills = attachment.get("skills")
+    if not isinstance(skills, list):
+        return None
+    texts = [s["content"] for s in skills if isinstance(s, dict) and isinstance(s.get("content"), str)]
+    return "\n".join(texts) or None
+
+
+_TEXT: dict[str, Callable[[Json], str | None]] = {
+    "hook_success": _hook_success,
+    "hook_blocking_error": _blocking,
+    "deferred_tools_delta": _delta,
+    "agent_listing_delta": _delta,
+    "mcp_instructions_delta": _delta,
+    "queued_command": _queued,
+    "invoked_skills": _skills,
+    "edited_text_file": lambda a: string(a.get("snippet")),
+    "read_truncation_notice": lambda a: string(a.get("banner")),
+    "date_change": lambda a: string(a.get("newDate")),
+}
+_EMPTY_IS_SILENT = frozenset({"hook_success", "deferred_tools_delta", "agent_listing_delta", "mcp_instructions_delta"})
+
+
+def attachment(value: Any, uuid: str, line: int) -> Entry | None:
+    """The item of an attachment line; None where the model is not shown it."""
+    if not isinstance(value, dict):
+        return None
+    kind = string(value.get("type")) or "attachment"
+    if kind in _LOCAL:
+        return None
+    find = _TEXT.get(kind)
+    text = find(value) if find is not None else (_nested(value) or string(value.get("text")))
+    if text is None and kind in _EMPTY_IS_SILENT:
+        return None
+    context_kind = _KINDS.get(kind, "policy_note")
+    meta = native(kind, hook=string(value.get("hookName")))
+    meta["ctxctl"] = {"wording": "not recorded"}
+    fields: Json = {"title": _title(kind, value), "metadata": meta}
+    if text is not None:
+        record = build.text_item(uuid, context_kind, text, **fields)
+    else:
+        version = build.digest_of(build.canonical(value))[: build.VERSION_DIGITS]
+        record = build.opaque_item(uuid, context_kind, version, **fields)
+    entry = Entry(uuid, context_kind, "user", record, line)
+    entry.native = uuid
+    return entry
+
+
+def _title(kind: str, value: Json) -> str:
+    for key in ("displayPath", "filename", "path", "hookName"):
+        name = string(value.get(key))
+        if name is not None:
+            return f"{kind}: {name}"
+    return kind

@@ -1,0 +1,318 @@
+"""Reads the lines of a session, and of its sub-agents' files, and gives the events of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Maker, Place
+from ctxctl.formats.claude_code import blocks, prompts
+from ctxctl.formats.claude_code.agents import Agents
+from ctxctl.formats.claude_code.attachments import attachment
+from ctxctl.formats.claude_code.blocks import Entry, string
+from ctxctl.formats.claude_code.chain import Node, Unit
+from ctxctl.formats.claude_code.compactions import Compactions
+from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.routing import Routing
+from ctxctl.formats.claude_code.steps import Steps
+from ctxctl.formats.claude_code.threads import Origin, Thread
+from ctxctl.formats.lines import Json, Line, Readable, Report, values
+from ctxctl.model.problem import Problem
+from ctxctl.model.vocab import MAIN_THREAD
+
+NAME: Final = "claude-code"
+_SUMMARY = prompts.Reading("thread_summary", "compact-summary", False)
+
+
+class Session:
+    """One import: the opened file, and the files of the sub-agents that it started."""
+
+    def __init__(self, report: Report) -> None:
+        self._send = report
+        self._out: list[Json] = []
+        self._make = Maker(NAME, "cc-")
+        self._steps = Steps(self._make, self._out)
+        self._graph = Graph(self._report)
+        self._routing = Routing(self._graph)
+        self._compactions = Compactions(self._graph)
+        self._agents = Agents(self._report)
+        self._line = Line(0, 0, b"")
+        self._handlers: dict[str, Callable[[Json, str], None]] = {
+            "user": self._user,
+            "assistant": self._assistant,
+            "attachment": self._attachment,
+            "system": self._system,
+        }
+
+    def events(self, source: Readable) -> Iterator[Json]:
+        """Everything that the opened file, and what belongs to it, says."""
+        self._agents.around(source)
+        yield from self._file(source)
+        while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
+            yield from self._agent(agent, Origin(MAIN_THREAD))
+        threads = self._routing.threads
+        for thread in threads.values():
+            self._steps.finish(thread)
+        self._graph.report_missing()
+        if not threads:
+            self._out.append(self._nothing(source))
+        yield from self._out
+        self._out.clear()
+
+    def _report(self, problem: Problem) -> None:
+        """Pass a problem on; one in a sub-agent's file names the file."""
+        if self._make.file is not None:
+            problem = Problem(problem.line, problem.byte, problem.slug, f"{self._make.file}: {problem.message}")
+        self._send(problem)
+
+    def _nothing(self, source: Readable) -> Json:
+        """The one event of a transcript that holds no message."""
+        data = {"format": NAME, "file": source.name.rpartition("/")[2]}
+        return self._make.event("ctxctl.source.opened", data, Place(self._routing.session))
+
+    def _file(self, source: Readable) -> Iterator[Json]:
+        out = self._out
+        for line, value in values(source, self._report):
+            if not isinstance(value, dict):
+                self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
+                continue
+            self._line = self._graph.line = line
+            self._record(value)
+            while self._agents.wanted:
+                name, origin = self._agents.wanted.pop(0)
+                agent = self._agents.take(name)
+                if agent is not None:
+                    yield from out
+                    out.clear()
+                    yield from self._agent(agent, origin)
+            if out:
+                yield from out
+                out.clear()
+
+    def _agent(self, source: Readable, origin: Origin) -> Iterator[Json]:
+        """A sub-agent's file, read in the middle of another one."""
+        make, routing = self._make, self._routing
+        outer = make.file, make.time, routing.file, self._line
+        make.file = self._agents.relative(source)
+        routing.file = (make.file, origin)
+        try:
+            yield from self._file(source)
+        finally:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+        make.file, make.time, routing.file, self._line = outer
+        self._graph.line = self._line
+
+    # -- one line ---------------------------------------------------------------------------------------
+
+    def _record(self, value: Json) -> None:
+        self._make.at(value.get("timestamp"))
+        uuid = string(value.get("uuid"))
+        kind = value.get("type")
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if handler is not None and (uuid is not None or isinstance(value.get("message"), dict)):
+            handler(value, uuid or f"line-{self._line.number}")
+        elif uuid is not None:
+            self._pass(value, uuid)
+
+    def _pass(self, value: Json, uuid: str) -> None:
+        """A line that no request carries: it only hands on its parent."""
+        if uuid not in self._graph.nodes:
+            self._graph.nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
+
+    def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
+        """The uuid to use for a line; None if it only repeats an earlier one.  Both are reported."""
+        if uuid not in self._graph.nodes:
+            return uuid
+        node = self._graph.nodes[uuid]
+        unit = node.unit if node is not None else None
+        seen = {(e.kind, e.version) for e in unit.head + unit.tail} if unit is not None else set()
+        again = all((e.kind, e.version) in seen for e in entries)
+        message = f"uuid {uuid} was used before" + ("; the line repeats it and is ignored" if again else "")
+        self._report(Problem(self._line.number, self._line.offset, "duplicate-uuid", message))
+        return None if again else f"{uuid}~{self._line.number}"
+
+    # -- user lines -------------------------------------------------------------------------------------
+
+    def _user(self, value: Json, uuid: str) -> None:
+        message = value.get("message")
+        content = message.get("content") if isinstance(message, dict) else message
+        if value.get("isCompactSummary") is True:
+            self._summary(value, uuid, content)
+            return
+        if value.get("isVisibleInTranscriptOnly") is True:
+            self._pass(value, uuid)
+            return
+        thread = self._routing.thread(value, uuid)
+        results, others = self._user_entries(value, uuid, thread, content)
+        fresh = self._fresh(uuid, results + others)
+        if fresh is None:
+            return
+        node = Node(fresh, self._graph.parent(value, thread))
+        if results:
+            self._results(value, thread, node, results, others)
+        elif others:
+            node.unit = self._beside(value, thread, node) or Unit(fresh)
+            thread.add(node.unit, others, tail=True)
+            if _sets_off(value, others):
+                node.turn = fresh
+        self._graph.add(value, thread, node)
+
+    def _user_entries(
+        self, value: Json, uuid: str, thread: Thread, content: Any
+    ) -> tuple[list[Entry], list[Entry]]:
+        """The items of a user line: tool results, and everything else."""
+        reading = prompts.META if value.get("isMeta") is True else None
+        results: list[Entry] = []
+        others: list[Entry] = []
+        for index, block in enumerate(blocks.blocks_of(content)):
+            item = blocks.part(uuid, index)
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                tool = block.get("tool_use_id")
+                title = thread.titles.get(tool) if isinstance(tool, str) else None
+                results += blocks.result(block, item, self._line.number, title)
+                continue
+            entry = blocks.user(block, item, self._line.number, reading)
+            if entry is not None:
+                others.append(entry)
+        for entry in results + others:
+            entry.native = uuid
+        return results, others
+
+    def _results(
+        self, value: Json, thread: Thread, node: Node, results: list[Entry], others: list[Entry]
+    ) -> None:
+        """Tool results go with the message that made the calls; what came along goes with them."""
+        own: Unit | None = None
+        for entry in results:
+            unit = thread.tools.get(entry.tool) if entry.tool is not None else None
+            if unit is None:
+                unit = own = own or Unit(node.uuid)
+                if entry.tool is not None:
+                    self._graph.holds(thread, entry.tool, unit)
+            thread.add(unit, [entry], tail=True)
+            node.unit = node.unit or unit
+            if entry.tool is not None:
+                self._finished(value, thread, entry.tool)
+        if node.unit is not None:
+            thread.add(node.unit, others, tail=True)
+        node.results = True
+
+    def _finished(self, value: Json, thread: Thread, tool: str) -> None:
+        """Have a sub-agent's file read where its result comes in."""
+        task = self._routing.tasks.pop(tool, None)
+        native = value.get("toolUseResult")
+        agent = string(native.get("agentId")) if isinstance(native, dict) else None
+        if agent is not None and isinstance(native, dict):
+            kind = string(native.get("agentType")) or (task.agent if task is not None else None)
+            self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
+
+    def _beside(self, value: Json, thread: Thread, node: Node) -> Unit | None:
+        """The unit that a reminder belongs to which came along with a tool result."""
+        parent = node.parent
+        if parent is None or not parent.results or self._graph.owner[parent] is not thread:
+            return None
+        if value.get("type") != "attachment" and string(value.get("sourceToolUseID")) is None:
+            return None
+        node.results = True
+        return parent.unit
+
+    def _summary(self, value: Json, uuid: str, content: Any) -> None:
+        """A compaction's summary; without a boundary before it, it is the boundary itself."""
+        entries = [
+            entry
+            for index, block in enumerate(blocks.blocks_of(content))
+            if (entry := blocks.user(block, blocks.part(uuid, index), self._line.number, _SUMMARY)) is not None
+        ]
+        fresh = self._fresh(uuid, entries)
+        if fresh is None:
+            return
+        thread = self._routing.thread(value, uuid)
+        self._compactions.summary(value, thread, fresh, entries)
+
+    # -- the rest ---------------------------------------------------------------------------------------
+
+    def _assistant(self, value: Json, uuid: str) -> None:
+        message = value.get("message")
+        if not isinstance(message, dict) or value.get("isApiErrorMessage") is True:
+            # An error text is shown to the person; the next request leaves it out.
+            self._pass(value, uuid)
+            return
+        thread = self._routing.thread(value, uuid)
+        entries = blocks.assistant(message.get("content"), uuid, self._line.number)
+        fresh = self._fresh(uuid, entries)
+        if fresh is None:
+            return
+        self._graph.retract(value.get("supersedesUuids"))
+        parent = self._graph.parent(value, thread, wants=True)
+        unit = self._message(value, message, thread, fresh, parent)
+        for entry in thread.add(unit, entries, tail=False):
+            if entry.kind == "tool_call":
+                self._graph.holds(thread, entry.item, unit)
+                thread.titles[entry.item] = entry.title
+        self._routing.note_tasks(thread, message.get("content"))
+        self._graph.add(value, thread, Node(fresh, parent, unit))
+
+    def _message(
+        self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None
+    ) -> Unit:
+        """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
+        request = string(value.get("requestId"))
+        key = string(message.get("id")) or request or uuid
+        unit = thread.messages.get(key)
+        if unit is None:
+            unit = thread.messages[key] = Unit(key)
+            if message.get("model") != "<synthetic>":
+                self._steps.open(thread, unit, parent, message, request, self._line.number)
+        elif thread.call is not None and thread.call.unit is unit:
+            thread.call.merge(message)
+        return unit
+
+    def _attachment(self, value: Json, uuid: str) -> None:
+        entry = attachment(value.get("attachment"), uuid, self._line.number)
+        if entry is None:
+            self._pass(value, uuid)
+        else:
+            self._single(value, uuid, entry)
+
+    def _single(self, value: Json, uuid: str, entry: Entry) -> None:
+        """A line that is one item."""
+        thread = self._routing.thread(value, uuid)
+        fresh = self._fresh(uuid, [entry])
+        if fresh is None:
+            return
+        node = Node(fresh, self._graph.parent(value, thread))
+        node.unit = self._beside(value, thread, node) or Unit(fresh)
+        thread.add(node.unit, [entry], tail=True)
+        self._graph.add(value, thread, node)
+
+    def _system(self, value: Json, uuid: str) -> None:
+        subtype = value.get("subtype")
+        self._graph.retract(value.get("retractedMessageUuids"))
+        known = uuid in self._graph.nodes
+        if subtype == "compact_boundary" and not known:
+            self._compactions.boundary(value, self._routing.thread(value, uuid), uuid)
+        elif subtype == "microcompact_boundary" and not known:
+            self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
+        elif subtype == "local_command" and isinstance(value.get("content"), str):
+            # The only notices that requests carry: what a local command was and what it printed.
+            entry = blocks.user(value["content"], uuid, self._line.number, None)
+            if entry is None:
+                self._pass(value, uuid)
+                return
+            entry.native = uuid
+            self._single(value, uuid, entry)
+        else:
+            self._pass(value, uuid)
+
+
+def _sets_off(value: Json, entries: list[Entry]) -> bool:
+    """Whether a line without tool results is what somebody asked for, by the reading of each of its texts."""
+    origin = value.get("origin")
+    if isinstance(origin, dict) and origin.get("kind") not in (None, "human"):
+        return False
+    if value.get("isMeta") is True or value.get("toolUseResult") is not None:
+        return False
+    texts = [entry for entry in entries if entry.kind != "image"]
+    return any(entry.kind == "user_message" for entry in texts) or not texts

@@ -1,0 +1,124 @@
+"""From what a request carried to the events of its step."""
+
+from __future__ import annotations
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Maker, Place
+from ctxctl.formats.claude_code import blocks
+from ctxctl.formats.claude_code.blocks import Entry
+from ctxctl.formats.claude_code.chain import Advance, Compaction, Node, Unit
+from ctxctl.formats.claude_code.threads import Call, Thread
+from ctxctl.formats.lines import Json
+from ctxctl.model import vocab
+
+_TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
+
+
+class Steps:
+    """Writes the steps of one import."""
+
+    def __init__(self, make: Maker, out: list[Json]) -> None:
+        self._make = make
+        self._out = out
+        self._reported: set[Compaction] = set()
+
+    def open(self, thread: Thread, unit: Unit, parent: Node | None, message: Json, native: str | None, line: int) -> None:
+        """A new API call whose request ended in `parent`: everything but its usage, which is still coming."""
+        self.usage(thread)
+        thread.turn_to(parent.turn if parent is not None else None)
+        place = thread.place(unit.key)
+        advance = thread.path.advance(parent)
+        retracted = {entry.item for entry in thread.retracted}
+        self._announce(thread, place)
+        for entry in advance.fresh:
+            if entry.home is not thread and entry not in thread.foreign:
+                thread.foreign.add(entry)
+                self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line)
+        for entry in advance.blanked:
+            self._emit(vocab.ITEM_UPDATED, blocks.blanked(entry), place, entry.line)
+        cause = self._cause(advance, retracted, place)
+        call = Call(unit, place, line)
+        call.merge(message)
+        self._assemble(thread, advance, call, cause, native)
+        thread.call = call
+
+    def _announce(self, thread: Thread, place: Place) -> None:
+        """The items that were recorded since the step before."""
+        for entry in thread.pending:
+            if entry.record is not None:
+                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line)
+                entry.record = None
+        thread.pending.clear()
+        for entry in thread.retracted:
+            gone = build.opaque_item(entry.item, entry.kind, None, metadata={"cause": "cleared"})
+            self._emit(vocab.ITEM_REMOVED, gone, place, entry.line)
+        thread.retracted.clear()
+
+    def _emit(self, event_type: str, data: Json, place: Place, line: int) -> None:
+        self._out.append(self._make.event(event_type, data, place, line))
+
+    def _cause(self, advance: Advance, retracted: set[str], place: Place) -> str | None:
+        """Why the window shrank: tells of a new compaction, or gives the assembly's cause."""
+        compaction = advance.compaction
+        if compaction is not None and compaction not in self._reported:
+            self._reported.add(compaction)
+            self._compacted(compaction, advance, place)
+            return None
+        return "branched" if any(block.item not in retracted for block in advance.removed) else None
+
+    def _compacted(self, compaction: Compaction, advance: Advance, place: Place) -> None:
+        inserted = {block.item for edit in advance.edits for block in edit.inserted}
+        left = [block.ref for block in advance.removed]
+        known = {block.item for block in advance.removed}
+        left += [ref for item, ref in compaction.pending.items() if item not in known and item not in inserted]
+        summary = compaction.summary
+        meta = compaction.meta
+        native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
+        trigger = meta.get("trigger")
+        record = self._make.record(
+            compaction_id=compaction.native,
+            scope="session",
+            source_item_refs=left,
+            summary_ref=summary.block(set()).ref if summary is not None else None,
+            method="abstractive_summary" if summary is not None else "custom",
+            trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
+            coverage={"items": len(left)},
+            metadata={"native": native} if native else None,
+        )
+        self._emit(vocab.COMPACTION_COMPLETED, record, place, compaction.line)
+
+    def _assemble(
+        self, thread: Thread, advance: Advance, call: Call, cause: str | None, native: str | None
+    ) -> None:
+        make, place, line = self._make, call.place, call.line
+        name = f"asm-{thread.name}-{call.unit.key}"
+        origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
+        thread.started = True
+        assembly = thread.window.assemble(
+            make, name, advance.edits, model=call.model, cause=cause, **origin
+        )
+        self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
+        injected = build.injection(
+            make,
+            f"inj-{thread.name}-{call.unit.key}",
+            name,
+            "message_history",
+            native_id=native,
+            model=call.model,
+        )
+        self._emit(vocab.INJECTION_APPLIED, injected, place, line)
+
+    def usage(self, thread: Thread) -> None:
+        """Report the usage of the thread's open call, whose lines have all come."""
+        call = thread.call
+        if call is None:
+            return
+        thread.call = None
+        record = call.usage()
+        if record is not None:
+            self._emit(vocab.USAGE_REPORTED, record, call.place, call.line)
+
+    def finish(self, thread: Thread) -> None:
+        """The thread's end: what its last call answered, and what no request has carried yet."""
+        self.usage(thread)
+        self._announce(thread, thread.place())

@@ -1,0 +1,169 @@
+"""One conversation of a session: main, or a sub-agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ctxctl.formats.build import Place, Window
+from ctxctl.formats.claude_code.blocks import Entry
+from ctxctl.formats.claude_code.chain import Node, Path, Unit
+from ctxctl.formats.lines import Json
+
+_COUNTS = {
+    "input_tokens": "input_tokens",
+    "cached_tokens": "cache_read_input_tokens",
+    "cache_write_tokens": "cache_creation_input_tokens",
+}
+
+
+class Origin(NamedTuple):
+    """Where a sub-agent was started."""
+
+    thread: str
+    tool_call: str | None = None
+    agent: str | None = None
+    """Its type, where recorded (`Explore`)."""
+
+    def metadata(self) -> Json:
+        """For `metadata.ctxctl` of the thread's first assembly."""
+        made: Json = {"parent_thread": self.thread}
+        if self.tool_call is not None:
+            made["parent_tool_call"] = self.tool_call
+        if self.agent is not None:
+            made["agent_type"] = self.agent
+        return made
+
+
+class Call:
+    """One API call whose lines are still coming: the provider's numbers, merged."""
+
+    __slots__ = ("line", "model", "place", "prompt", "output", "tier", "unit")
+
+    def __init__(self, unit: Unit, place: Place, line: int) -> None:
+        self.unit = unit
+        self.place = place
+        self.line = line
+        self.model: str | None = None
+        self.prompt: dict[str, int] = {}
+        self.output: int | None = None
+        self.tier: str | None = None
+
+    def merge(self, message: Json) -> None:
+        """Take over a line's usage: the prompt side once, of the output the largest."""
+        model = message.get("model")
+        if isinstance(model, str):
+            self.model = model
+        usage = message.get("usage")
+        if not isinstance(usage, dict):
+            return
+        if not self.prompt:
+            self.prompt = {name: n for name, key in _COUNTS.items() if (n := _count(usage.get(key))) is not None}
+        output = _count(usage.get("output_tokens"))
+        if output is not None:
+            self.output = output if self.output is None else max(self.output, output)
+        tier = usage.get("service_tier")
+        if isinstance(tier, str):
+            self.tier = tier
+
+    def usage(self) -> Json | None:
+        """The record of `ctxctl.usage.reported`; None where the lines hold no usage."""
+        if "input_tokens" not in self.prompt:
+            return None
+        cached = self.prompt.get("cached_tokens")
+        written = self.prompt.get("cache_write_tokens")
+        made: Json = {
+            "provider": "anthropic",
+            # The provider's own count leaves out what was read from or written to its cache.
+            "input_tokens": self.prompt["input_tokens"] + (cached or 0) + (written or 0),
+        }
+        for name, value in (
+            ("model", self.model),
+            ("cached_tokens", cached),
+            ("cache_write_tokens", written),
+            ("output_tokens", self.output),
+        ):
+            if value is not None:
+                made[name] = value
+        if self.tier is not None:
+            made["metadata"] = {"native": {"service_tier": self.tier}}
+        return made
+
+
+def _count(value: Any) -> int | None:
+    """A token count, or None for what is not one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+class Thread:
+    """What an importer knows of one conversation while it reads."""
+
+    def __init__(
+        self,
+        session: str | None,
+        name: str,
+        origin: Origin | None,
+        lookup: Callable[[str], Node | None],
+        elsewhere: Callable[[str], Unit | None],
+    ) -> None:
+        self.session = session
+        self.name = name
+        self.origin = origin
+        self.path = Path(lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool))
+        self.window = Window()
+        self.messages: dict[str, Unit] = {}
+        """Units by message id."""
+        self.tools: dict[str, Unit] = {}
+        """Units by the tool use ids they hold."""
+        self.titles: dict[str, str | None] = {}
+        """Title of each tool call, which its result shares."""
+        self.pending: list[Entry] = []
+        """Items that no step has announced yet."""
+        self.retracted: list[Entry] = []
+        self.foreign: set[Entry] = set()
+        """Items of other threads that this one has announced as well."""
+        self.last: Node | None = None
+        """The line read last."""
+        self.call: Call | None = None
+        self.started = False
+        self._turn: str | None = None
+        self._native_turn: str | None = None
+        self._turns: dict[str, int] = {}
+
+    def place(self, step: str | None = None) -> Place:
+        """Where an event of this thread belongs now."""
+        return Place(self.session, self.name, self._turn if step is not None else None, step)
+
+    def turn_to(self, turn: str | None) -> None:
+        """Enter the turn of the next step; None stays in the present one.
+
+        A turn that was left and is taken up again (a retry of an older prompt) is a turn of its own, named
+        for the same prompt.
+        """
+        if turn is None or turn == self._native_turn:
+            return
+        self._native_turn = turn
+        again = self._turns[turn] = self._turns.get(turn, 0) + 1
+        self._turn = turn if again == 1 else f"{turn}~{again}"
+
+    def add(self, unit: Unit, entries: list[Entry], *, tail: bool) -> list[Entry]:
+        """Add items to a unit and to what the next step announces; repeats of its own items are left out."""
+        target = unit.tail if tail else unit.head
+        added = []
+        for entry in entries:
+            if any(_repeats(entry, known) for known in target):
+                continue
+            entry.home = self
+            target.append(entry)
+            self.pending.append(entry)
+            added.append(entry)
+        if added:
+            self.path.touch(unit)
+        return added
+
+
+def _repeats(entry: Entry, known: Entry) -> bool:
+    """A streamed duplicate: the same block on another line of the message, or the same result again."""
+    if entry.kind != known.kind or entry.version != known.version:
+        return False
+    return entry.item == known.item or (entry.native != known.native and entry.role == "assistant")

@@ -1,0 +1,175 @@
+"""Lines of a foreign file with their place in it, and the JSON values that can be saved from each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from ctxctl.model.problem import Problem
+from ctxctl.trace.salvage import repair
+
+Json = dict[str, Any]
+Report = Callable[[Problem], None]
+
+CHUNK = 256 * 1024
+MAX_LINE = 64 * 1024 * 1024
+"""Longer lines are skipped and reported: no runtime writes one, and it would have to fit in memory."""
+MAX_DOCUMENT = 16 * 1024 * 1024
+"""Largest file that is read as one pretty-printed JSON document."""
+_TOO_LONG = f"a line longer than {MAX_LINE >> 20} MiB was skipped"
+_MAX_RESYNC = 16
+_BOM = b"\xef\xbb\xbf"
+
+_BETWEEN = " \t\r\0,"
+_RECORD_START = re.compile(
+    r'\{\s*"(?:parentUuid|logicalParentUuid|type|uuid|sessionId|isSidechain|message|timestamp|kind)"\s*:'
+)
+
+
+class Readable(Protocol):
+    """What an importer needs of `trace.source.Source`."""
+
+    @property
+    def name(self) -> str:
+        """As the user typed it."""
+        ...
+
+    def read(self, offset: int, n: int) -> bytes:
+        """At most `n` bytes from `offset`; empty at the end."""
+        ...
+
+
+class Line(NamedTuple):
+    """One line without its line end."""
+
+    number: int
+    """1-based."""
+    offset: int
+    """Byte offset of its first byte in the (decompressed) file."""
+    data: bytes
+
+
+def lines(source: Readable, report: Report) -> Iterator[Line]:
+    """The non-blank lines of a source, split on newlines only, in bounded memory."""
+    number = offset = position = held = 0
+    pending: list[bytes] = []
+    while chunk := source.read(position, CHUNK):
+        position += len(chunk)
+        *complete, rest = chunk.split(b"\n")
+        for part in complete:
+            number += 1
+            size = held + len(part)
+            if size <= MAX_LINE:
+                data = b"".join([*pending, part]) if pending else part
+                if data and not data.isspace():
+                    yield _line(number, offset, data)
+            offset += size + 1
+            held = 0
+            pending.clear()
+        if held <= MAX_LINE < held + len(rest):
+            report(Problem(number + 1, offset, "line-too-long", _TOO_LONG))
+            pending.clear()
+        held += len(rest)
+        if rest and held <= MAX_LINE:
+            pending.append(rest)
+    last = b"".join(pending)
+    if last and not last.isspace():
+        yield _line(number + 1, offset, last)
+
+
+def _line(number: int, offset: int, data: bytes) -> Line:
+    if number == 1 and data.startswith(_BOM):
+        offset, data = offset + len(_BOM), data[len(_BOM) :]
+    return Line(number, offset, data[:-1] if data.endswith(b"\r") else data)
+
+
+def values(source: Readable, report: Report) -> Iterator[tuple[Line, Any]]:
+    """The JSON values of a file of JSON lines, or of one pretty-printed document or array.
+
+    Damaged lines are salvaged as far as possible and reported; one line may give several values.
+    """
+    stream = lines(source, report)
+    first = next(stream, None)
+    if first is None:
+        return
+    if first.data.strip() in (b"{", b"["):
+        document = _document(source)
+        if document is not None:
+            for value in document if isinstance(document, list) else [document]:
+                yield first, value
+            return
+    for value in load(first, report):
+        yield first, value
+    loads = orjson.loads
+    for line in stream:
+        try:
+            value = loads(line.data)
+        except orjson.JSONDecodeError:
+            for value in salvage(line, report):
+                yield line, value
+        else:
+            yield line, value
+
+
+def _document(source: Readable) -> Any:
+    data = source.read(0, MAX_DOCUMENT + 1)
+    if len(data) > MAX_DOCUMENT:
+        return None
+    try:
+        return orjson.loads(data.removeprefix(_BOM))
+    except orjson.JSONDecodeError:
+        return None
+
+
+def load(line: Line, report: Report) -> list[Any]:
+    """The JSON values of one line."""
+    try:
+        return [orjson.loads(line.data)]
+    except orjson.JSONDecodeError:
+        return salvage(line, report)
+
+
+def salvage(line: Line, report: Report) -> list[Any]:
+    """What can be read of a line that is not one valid JSON document; says at which byte it went wrong.
+
+    Beside the repairs of `trace.salvage`, several records glued on one line are taken apart, and a record
+    that is cut short by the next one is skipped.
+    """
+    data, start, faults = repair(line.data)
+    for fault in faults:
+        report(Problem(line.number, line.offset + fault.at, fault.slug, fault.message))
+    if not data:
+        return []
+    return _split(data.decode("utf-8", "replace"), line.offset + start, line.number, report)
+
+
+def _split(text: str, base: int, number: int, report: Report) -> list[Any]:
+    """The JSON values of a line's text, which begins at byte `base`."""
+    decoder = json.JSONDecoder(strict=False)
+    found: list[Any] = []
+    at = tries = 0
+    while at < len(text):
+        if text[at] in _BETWEEN:
+            at += 1
+            continue
+        place = base + len(text[:at].encode("utf-8", "replace"))
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            following = _RECORD_START.search(text, at + 1)
+            tries += 1
+            reason = getattr(error, "msg", "nested too deep").lower()
+            report(Problem(number, place, "bad-json", f"not valid JSON ({reason}); skipped"))
+            if following is None or tries > _MAX_RESYNC:
+                break
+            at = following.start()
+            continue
+        if found:
+            report(Problem(number, place, "glued-lines", "a second record begins on the same line"))
+        found.append(value)
+        at = end
+    return found

@@ -1,0 +1,83 @@
+"""Foreign formats: what an importer is, which ones there are, and which one a file needs.
+
+A plug-in brings another importer through the entry point group ``ctxctl.formats``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, Final, Protocol, runtime_checkable
+
+from ctxctl.errors import UsageError
+from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.lines import Readable, Report
+from ctxctl.formats.sanqian import Sanqian
+
+GROUP: Final = "ctxctl.formats"
+HEAD: Final = 64 * 1024
+"""Bytes of a file that detection looks at."""
+_THRESHOLD = 50
+
+
+@runtime_checkable
+class Format(Protocol):
+    """One foreign runtime's trace format."""
+
+    name: str
+    """As `--format` takes it."""
+    title: str
+    """For people."""
+    default_policy: str
+    """The policy that replays such a trace unless another is asked for."""
+
+    def detect(self, head: bytes) -> int:
+        """How sure the content looks like this format: 0 (not at all) to 100."""
+        ...
+
+    def events(self, source: Readable, report: Report) -> Iterator[dict[str, Any]]:
+        """The file as complete `context_event` records, in an order that replay can follow.
+
+        Problems name the line and byte of the foreign file.  Nothing in the file raises.
+        """
+        ...
+
+
+FORMATS: Final[tuple[Format, ...]] = (ClaudeCode(), Sanqian())
+
+
+@cache
+def available() -> tuple[Format, ...]:
+    """The built-in formats and those that plug-ins bring; a plug-in that fails to load is left out."""
+    found = list(FORMATS)
+    for point in entry_points(group=GROUP):
+        try:
+            made = point.load()
+            candidate = made() if isinstance(made, type) else made
+        except Exception:  # noqa: S112 - somebody else's package must not break ours
+            continue
+        if isinstance(candidate, Format) and all(candidate.name != f.name for f in found):
+            found.append(candidate)
+    return tuple(found)
+
+
+def detect(source: Readable) -> Format | None:
+    """The format of a file by its content; None for a native trace, and for what nobody knows."""
+    head = source.read(0, HEAD)
+    best: Format | None = None
+    top = _THRESHOLD - 1
+    for candidate in available():
+        score = candidate.detect(head)
+        if score > top:
+            best, top = candidate, score
+    return best
+
+
+def by_name(name: str) -> Format:
+    """A format by its `--format` name; raises UsageError("unknown-format") naming what there is."""
+    for candidate in available():
+        if candidate.name == name:
+            return candidate
+    known = ", ".join(f.name for f in available())
+    raise UsageError("unknown-format", f"no format named {name!r}", hint=f"known formats: {known}")

@@ -1,0 +1,72 @@
+"""Addresses of frames: ``[SESSION/][THREAD:]TURN[.STEP]`` (DESIGN section 1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ctxctl.errors import UsageError
+from ctxctl.model.outline import Row
+from ctxctl.model.vocab import MAIN_THREAD
+
+_ADDRESS = re.compile(
+    r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d+)(?:\.(?P<step>-?\d+))?", re.DOTALL
+)
+_HINT = "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2"
+
+
+def resolve(address: str, rows: Sequence[Row]) -> int:
+    """The ordinal of the step that an address names.
+
+    Turns and steps count from 1, negative ones from the end; without a step it is the turn's last.  Raises
+    UsageError: `bad-address`, `no-such-frame`, or `ambiguous-session` where the trace holds several.
+    """
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise UsageError("bad-address", f"{address!r} is not an address of a frame", hint=_HINT)
+    found = _thread(address, match["session"], match["thread"], rows)
+    turns = list(dict.fromkeys(row.turn for row in found))
+    turn = _counted(int(match["turn"]), turns, address, "turn")
+    steps = [row for row in found if row.turn == turn]
+    if match["step"] is None:
+        return steps[-1].ordinal
+    number = _counted(int(match["step"]), [row.step for row in steps], address, f"step in turn {turn}")
+    return next(row.ordinal for row in steps if row.step == number)
+
+
+def _thread(address: str, session: str | None, thread: str | None, rows: Sequence[Row]) -> list[Row]:
+    """The rows of the one thread that an address speaks of."""
+    sessions = list(dict.fromkeys(row.session for row in rows))
+    if session is None and len(sessions) > 1:
+        names = ", ".join(str(name) for name in sessions[:8])
+        raise UsageError(
+            "ambiguous-session", f"the trace holds {len(sessions)} sessions; {address!r} names none",
+            hint=f"write SESSION/{address}; there are: {names}",
+        )  # fmt: skip
+    wanted = session if session is not None else sessions[0] if sessions else None
+    mine = [row for row in rows if row.session == wanted]
+    if not mine:
+        names = ", ".join(str(name) for name in sessions[:8])
+        raise UsageError("no-such-frame", f"no session is called {session!r}", hint=f"there are: {names}")
+    threads = list(dict.fromkeys(row.thread for row in mine))
+    name = thread
+    if name is None:
+        name = MAIN_THREAD if MAIN_THREAD in threads else threads[0]
+    found = [row for row in mine if row.thread == name]
+    if not found:
+        names = ", ".join(threads[:8])
+        raise UsageError("no-such-frame", f"no thread is called {name!r}", hint=f"there are: {names}")
+    return found
+
+
+def _counted(number: int, known: list[int], address: str, what: str) -> int:
+    """A 1-based or negative number as one that exists."""
+    if number < 0 and -number <= len(known):
+        return known[number]
+    if number in known:
+        return number
+    raise UsageError(
+        "no-such-frame",
+        f"{address!r}: no such {what}",
+        hint=f"there are {len(known)}, from {known[0]} to {known[-1]}",
+    )

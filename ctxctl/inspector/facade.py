@@ -1,0 +1,324 @@
+"""The façade that every view uses: a trace, the policy and encoding it is replayed under, and its caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import RLock
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.changes import Context, compare, no_cause
+from ctxctl.engine.cursor import At, Cursor, Snapshots
+from ctxctl.engine.replay import Engine, Rules
+from ctxctl.errors import UsageError
+from ctxctl.inspector.ahead import Lookahead
+from ctxctl.inspector.life import life_of, rekeyed
+from ctxctl.inspector.opening import Opened, native_line, open_trace
+from ctxctl.inspector.params import Params, resolve_params
+from ctxctl.model import vocab
+from ctxctl.model.content import Content
+from ctxctl.model.outline import Life, Row
+from ctxctl.model.policy import Policy
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn
+
+Progress = Callable[[float], None]
+"""Told the share of the trace read so far, 0 to 1, now and then."""
+
+_ENGINE_PROBLEMS = 1000
+
+
+class FrameDiff(NamedTuple):
+    """Two frames compared by the plain definition."""
+
+    changes: tuple[Change, ...]
+    new: int
+    freed: int
+    before: int
+    after: int
+
+
+class Outline(NamedTuple):
+    """Every step of a replay as a small row, in the order of the steps."""
+
+    rows: tuple[Row, ...]
+    summary: Summary
+
+
+class Inspector:
+    """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
+
+    def __init__(self, opened: Opened, params: Params, policy: Policy | None) -> None:
+        self._opened = opened
+        self.trace = opened.trace
+        self.format = opened.format
+        self.params = params
+        self._policy = policy
+        self._lock = RLock()
+        self._counter = params.counter()
+        self._engine_problems: list[Problem] = []
+        self._engine_count = 0
+        self._summary: Summary | None = None
+        self._outline: Outline | None = None
+        self._cursor: Cursor | None = None
+        self._turn_ends: dict[tuple[str | None, str, int], int] = {}
+        self._ahead: Lookahead | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        target: str = vocab.MODEL,
+        model: str | None = None,
+        encoding: str | None = None,
+        policy: str | None = None,
+        format: str | None = None,  # noqa: A002 - the name users type
+    ) -> Inspector:
+        """Open a native or foreign trace; `-` is stdin.
+
+        Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
+        """
+        opened = open_trace(path, format)
+        try:
+            params, strategy = resolve_params(opened, target, model, encoding, policy)
+        except BaseException:
+            opened.trace.close()
+            raise
+        return cls(opened, params, strategy)
+
+    @property
+    def name(self) -> str:
+        """The trace's name as the user typed it."""
+        return self.trace.source.name
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
+        with self._lock:
+            return sorted([*self._opened.problems, *self.trace.problems, *self._engine_problems])
+
+    @property
+    def problem_count(self) -> int:
+        """Number of problems found so far, those not kept included."""
+        return len(self._opened.problems) + self.trace.problem_count + self._engine_count
+
+    @property
+    def summary(self) -> Summary | None:
+        """Totals of the last replay that came to its end."""
+        return self._summary
+
+    def replay(self, progress: Progress | None = None) -> Iterator[Step | Turn]:
+        """Replay from the first line: steps as they are sealed, each turn after its last step."""
+        self._engine_problems, self._engine_count = [], 0
+        engine = self._engine(self._report)
+        size = max(1, self.trace.source.size)
+        for count, event in enumerate(self.trace.events()):
+            if progress is not None and not count & 1023:
+                progress(event.offset / size)
+            if done := engine.feed(event):
+                yield from done
+        yield from engine.end()
+        self._finish(engine)
+
+    def _finish(self, engine: Engine) -> None:
+        self._counter.flush()
+        self._summary = engine.totals.summary(
+            problems=self.problem_count, unique_contents=len(self.trace.contents)
+        )
+
+    def outline(self, progress: Progress | None = None) -> Outline:
+        """One row for each step; the first call replays the trace, later ones return the same value."""
+        with self._lock:
+            if self._outline is None:
+                self._outline = self._survey(progress)
+            return self._outline
+
+    def _survey(self, progress: Progress | None) -> Outline:
+        """Replay once, keeping a row for each step and snapshots to come back to any of them."""
+        self._engine_problems, self._engine_count = [], 0
+        engine = self._engine(self._report)
+        snapshots = Snapshots(engine)
+        rows: list[Row] = []
+        size = max(1, self.trace.source.size)
+        for event in self.trace.events():
+            if done := engine.feed(event):
+                self._note(rows, done)
+                end = event.offset + event.length + 1
+                snapshots.offer(engine, len(rows), end, event.line + 1)
+                if progress is not None:
+                    progress(event.offset / size)
+        self._note(rows, list(engine.end()))
+        self._finish(engine)
+        self._cursor = Cursor(snapshots, self._events_from)
+        assert self._summary is not None
+        return Outline(tuple(rows), self._summary)
+
+    def _note(self, rows: list[Row], done: list[Step | Turn]) -> None:
+        for result in done:
+            if isinstance(result, Turn):
+                end = len(rows) - 1
+                self._turn_ends[result.session, result.thread, result.turn] = end
+                if result.title is not None:
+                    first = end - result.steps + 1
+                    at = first if rows[first].thread == result.thread else end
+                    rows[at] = msgspec.structs.replace(rows[at], title=result.title)
+            else:
+                rows.append(row_of(len(rows), result))
+
+    def _events_from(self, offset: int, line: int) -> Iterator[Any]:
+        return self.trace.events(offset, line)
+
+    def _report(self, problem: Problem) -> None:
+        self._engine_count += 1
+        if len(self._engine_problems) < _ENGINE_PROBLEMS:
+            self._engine_problems.append(problem)
+
+    def _engine(self, report: Callable[[Problem], None]) -> Engine:
+        params = self.params
+        return Engine(
+            Rules(
+                target=params.target,
+                store=self.trace.contents,
+                count=self._count,
+                encoding=params.encoding,
+                known=params.uses_encoding,
+                ahead=self._look_ahead,
+                model=params.model,
+                policy=self._policy,
+            ),
+            report,
+        )
+
+    def _count(self, content: Content) -> tuple[int, bool]:
+        """Tokens of a content: counted once for a trace, and never again for a text counted before."""
+        counted = content.count
+        if counted is None:
+            counted = content.count = self._counter.count(self.trace.contents.text(content))
+        return counted
+
+    def _look_ahead(self, key: Any) -> Any:
+        """Modes need the injections of the whole trace where the first step does not settle them."""
+        with self._lock:
+            if self._ahead is None:
+                self._ahead = Lookahead(self.trace, self.params.target)
+            return self._ahead.of(key)
+
+    def at(self, ordinal: int) -> At:
+        """A step with its placements, by its ordinal in the outline; raises UsageError("no-such-frame")."""
+        with self._lock:
+            rows = self.outline().rows
+            if not 0 <= ordinal < len(rows):
+                raise UsageError("no-such-frame", f"there is no step {ordinal}; the trace has {len(rows)}")
+            assert self._cursor is not None
+            return self._cursor.at(ordinal)
+
+    def step(self, ordinal: int) -> Step:
+        """One step, by its ordinal."""
+        return self.at(ordinal).step
+
+    def frame(self, ordinal: int) -> Frame:
+        """One step's placements in order, by its ordinal."""
+        at = self.at(ordinal)
+        return Frame(at.step, tuple(at.placements))
+
+    def turn(self, ordinal: int) -> Turn:
+        """The turn that holds a step, by the step's ordinal."""
+        row = self.outline().rows[ordinal]
+        end = self._turn_ends[row.session, row.thread, row.turn]
+        turn = self.at(end).turn
+        assert turn is not None
+        return turn
+
+    def previous(self, ordinal: int) -> int | None:
+        """Ordinal of the frame before: the preceding step of the same session and thread."""
+        rows = self.outline().rows
+        row = rows[ordinal]
+        for at in range(ordinal - 1, -1, -1):
+            if rows[at].thread == row.thread and rows[at].session == row.session:
+                return at
+        return None
+
+    def resolve(self, address: str) -> int:
+        """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` names; raises UsageError("no-such-frame")."""
+        from ctxctl.inspector.address import resolve
+
+        return resolve(address, self.outline().rows)
+
+    def text(self, content: Content) -> str:
+        """The text of a content."""
+        return self.trace.contents.text(content)
+
+    def assembled(self, ordinal: int) -> str:
+        """The texts of a frame's placements in order, each ended by a line end.
+
+        The trace's own separators are used where its assembly records them.
+        """
+        at = self.at(ordinal)
+        separator = at.step.stages["assembly"].facts.get("separator")
+        joint = separator if isinstance(separator, str) and separator.strip("\n ") else "\n"
+        texts = [self.text(p.content) if p.content is not None else _absent(p) for p in at.placements]
+        return joint.join(texts)
+
+    def native(self, line: int) -> dict[str, Any]:
+        """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""
+        rows = self.outline().rows
+        return native_line(self.trace, rows, line)
+
+    def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
+        """What happened to an item at each step that knew it, in line order."""
+        return life_of(self.replay(), item, session, thread)
+
+    def compare(self, a: Frame, b: Frame) -> FrameDiff:
+        """Any two frames, also of two traces, by the plain definition."""
+        before, after = rekeyed(a.placements, b.placements)
+        result = compare(before, after, Context(no_cause))
+        return FrameDiff(result.changes, result.new, result.freed, a.step.window.used, b.step.window.used)
+
+    def close(self) -> None:
+        """Close the files; the inspector is of no use afterwards."""
+        self._counter.close()
+        self.trace.close()
+
+    def __enter__(self) -> Inspector:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _absent(placement: Placement) -> str:
+    return f"[{placement.item}: text not recorded]"
+
+
+def row_of(ordinal: int, step: Step) -> Row:
+    """The row of a step."""
+    window, ledger = step.window, step.ledger
+    return Row(
+        ordinal=ordinal,
+        session=step.session,
+        thread=step.thread,
+        turn=step.turn,
+        step=step.step,
+        turn_id=step.turn_id,
+        step_id=step.step_id,
+        time=step.time,
+        used=window.used,
+        new=ledger.new,
+        freed=ledger.freed,
+        cap=window.cap,
+        limit=window.limit,
+        stale=ledger.stale,
+        saved=ledger.saved,
+        uncounted=window.uncounted,
+        counts=step.counts,
+        compacted="compacted" in step.flags,
+        flags=step.flags,
+        title=None,
+        model=step.model,
+        reported=step.usage.reported_input if step.usage is not None else None,
+        first_line=step.first_line,
+        offset=step.first_byte,
+    )

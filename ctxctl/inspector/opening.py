@@ -1,0 +1,81 @@
+"""From what the user typed to a native trace: foreign captures are converted into a temporary one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+from ctxctl.errors import UsageError
+from ctxctl.model.problem import Problem
+from ctxctl.trace.reader import Trace
+from ctxctl.trace.source import Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.formats.registry import Format
+    from ctxctl.model.outline import Row
+
+NATIVE = "native"
+_SPOOL = 32 << 20
+"""Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
+
+
+class Opened(NamedTuple):
+    """A trace ready to be replayed."""
+
+    trace: Trace
+    format: str
+    default_policy: str
+    problems: tuple[Problem, ...]
+    """What the importer found; lines and bytes are the foreign file's."""
+
+
+def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
+    """Open a native trace, or convert a foreign capture.
+
+    Raises what `open_source` raises, and UsageError("unknown-format").
+    """
+    from ctxctl.formats import registry
+
+    source = open_source(path)
+    if format_name == NATIVE:
+        return Opened(Trace(source), NATIVE, "recorded", ())
+    found = registry.detect(source) if format_name is None else registry.by_name(format_name)
+    if found is None:
+        return Opened(Trace(source), NATIVE, "recorded", ())
+    problems: list[Problem] = []
+    spooled = convert(source, found, problems)
+    return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems))
+
+
+def convert(source: Source, importer: Format, problems: list[Problem]) -> Source:
+    """A foreign capture as a native trace in memory or in an unlinked temporary file."""
+    from ctxctl.trace.writer import TraceWriter
+
+    file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
+    writer = TraceWriter(cast("BinaryIO", file), source=importer.name)
+    for event in importer.events(source, problems.append):
+        writer.write(event)
+    if not file.tell():
+        return Source.from_bytes(source.name, b"")
+    file.rollover()
+    return Source.from_file(source.name, cast("BinaryIO", file), path=source.path)
+
+
+def native_line(trace: Trace, rows: Sequence[Row], line: int) -> dict[str, Any]:
+    """The fields of a line of the trace; raises UsageError("no-such-line")."""
+    import json
+    from bisect import bisect_right
+
+    starts = sorted((row.first_line, row.offset) for row in rows)
+    at = bisect_right(starts, (line, trace.source.size)) - 1
+    first, offset = starts[at] if at >= 0 else (1, 0)
+    for event in trace.events(offset, first):
+        if event.line == line:
+            value = json.loads(trace.line(event.offset, event.length).decode("utf-8", "replace"))
+            return value if isinstance(value, dict) else {}
+        if event.line > line:
+            break
+    raise UsageError("no-such-line", f"line {line} of the trace is not an event")

@@ -1,0 +1,118 @@
+"""The parameters a replay is made under, resolved once and named first in every output."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from ctxctl.errors import UsageError
+from ctxctl.inspector.opening import Opened
+from ctxctl.model import vocab
+from ctxctl.model.policy import Policy
+from ctxctl.model.records import Assembly, Injection, Selection, Usage
+from ctxctl.policies.registry import by_name
+from ctxctl.tokens.cache import CountCache, default_path
+from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.encodings import NAMES
+from ctxctl.tokens.models import resolve
+from ctxctl.trace.reader import Trace
+
+_PEEK = 4 << 20
+"""Bytes at the head of a trace in which a model's name is looked for."""
+_MODEL = re.compile(rb'"model(?:_ref)?"')
+
+
+class Params(msgspec.Struct, frozen=True):
+    """Resolved parameters of a replay."""
+
+    format: str
+    policy: str
+    target: str
+    model: str | None
+    """The model that the user named; None: each step's own."""
+    encoding: str
+    encoding_from: str
+    """`flag`, `model` (the user's), `trace` (the first model the trace names) or `default`."""
+    first_model: str | None
+    """The model that decided the encoding, if one did."""
+    assumed: str
+    """What had to be assumed about the encoding, one sentence; empty if nothing."""
+
+    def uses_encoding(self, model: str | None) -> bool:
+        """Whether a model is known to use the replay's encoding: only then are counts exact."""
+        found = resolve(model)
+        return found.known and _ranks(found.encoding) == _ranks(self.encoding)
+
+    def counter(self) -> CountingRoom:
+        """A counter for the encoding, over the user's cache of counts."""
+        path = default_path()
+        cache = CountCache(path) if path is not None else None
+        return CountingRoom(Counter(self.encoding, cache), cache)
+
+
+class CountingRoom(NamedTuple):
+    """A counter and the cache behind it."""
+
+    counter: Counter
+    cache: CountCache | None
+
+    def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
+        """(tokens, exact) of a text."""
+        return self.counter.count(text)
+
+    def flush(self) -> None:
+        """Write new counts to disk."""
+        if self.cache is not None:
+            self.cache.flush()
+
+    def close(self) -> None:
+        """Write new counts to disk and let the file go."""
+        if self.cache is not None:
+            self.cache.close()
+
+
+def resolve_params(
+    opened: Opened, target: str, model: str | None, encoding: str | None, policy: str | None
+) -> tuple[Params, Policy | None]:
+    """Settle what a replay is made under; raises UsageError for names that do not exist."""
+    if target not in vocab.TARGETS:
+        known = ", ".join(vocab.TARGETS)
+        raise UsageError("unknown-target", f"no target is called {target!r}", hint=f"there are: {known}")
+    if encoding is not None and encoding not in NAMES:
+        known = ", ".join(NAMES)
+        raise UsageError(
+            "unknown-encoding", f"no encoding is called {encoding!r}", hint=f"there are: {known}"
+        )
+    name = policy if policy is not None else opened.default_policy
+    strategy = by_name(name)
+    first = model if model is not None else first_model(opened.trace)
+    found = resolve(first)
+    if encoding is not None:
+        origin, assumed = "flag", ""
+    else:
+        origin = "model" if model is not None else "trace" if first is not None else "default"
+        encoding, assumed = found.encoding, found.assumed
+    return (
+        Params(opened.format, name, target, model, encoding, origin, first, assumed),
+        strategy,
+    )
+
+
+def first_model(trace: Trace) -> str | None:
+    """The first model that an event at the head of the trace names."""
+    head = trace.source.read(0, _PEEK)
+    if not _MODEL.search(head):
+        return None
+    # A trace of its own over the same bytes: this look must not report problems or count as a pass.
+    for event in Trace(trace.source).events(0, 1, len(head)):
+        record = event.record
+        if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
+            return record.model
+    return None
+
+
+def _ranks(encoding: str) -> str:
+    """o200k_harmony tokenises ordinary text exactly as o200k_base does."""
+    return "o200k_base" if encoding == "o200k_harmony" else encoding

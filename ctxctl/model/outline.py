@@ -1,0 +1,55 @@
+"""The shape of a replayed trace: one small row for each step, cheap to keep for a whole session."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ctxctl.model.results import Counts
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """One step in line order; what lists, charts and addresses need, without its changes."""
+
+    ordinal: int
+    """0-based in the order in which steps are replayed."""
+    session: str | None
+    thread: str
+    turn: int
+    step: int
+    turn_id: str | None
+    step_id: str | None
+    time: str | None
+    used: int
+    new: int
+    freed: int
+    cap: int | None
+    limit: int | None
+    stale: int
+    saved: int | None
+    uncounted: int
+    counts: Counts
+    compacted: bool
+    flags: tuple[str, ...]
+    title: str | None
+    """First words of the turn's prompt, on its first step."""
+    model: str | None
+    reported: int | None
+    first_line: int
+    offset: int
+    """Byte at which the step's first event begins."""
+
+
+class Life(msgspec.Struct, frozen=True, gc=False):
+    """What happened to an item at one step."""
+
+    ordinal: int
+    session: str | None
+    thread: str
+    turn: int
+    step: int
+    status: str
+    version: str | None
+    tokens: int
+    cause: str | None
+    reason: str | None
+    into: str | None

@@ -1,0 +1,17 @@
+"""What was wrong with an input, told by line and byte, without stopping the rest."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True, order=True, gc=False):
+    """One finding about a damaged or inconsistent line; its slug is a heading of ``docs/messages.md``."""
+
+    line: int
+    """1-based; 0 where the problem is the file's as a whole."""
+    byte: int
+    """Offset of the fault in the (decompressed) file, or of the line where the fault has no place."""
+    slug: str
+    message: str
+    """One line; may quote the trace, so it goes through `text.visible` before a person sees it."""

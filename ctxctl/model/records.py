@@ -1,0 +1,253 @@
+"""The records that events are about (Agent Context 0.1.1), reduced to what replay acts on.
+
+Field names are the standard's.  All are built by `trace.codec`, which coerces or reports what does not fit,
+so the types below can be relied on.  Unknown fields stay in the file; views read them from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ctxctl.model.content import Content
+
+
+class Ref(msgspec.Struct, frozen=True, gc=False):
+    """A reference to an item: `ID` or `ID@VERSION`, with what the referring record says about it."""
+
+    ref: str
+    reason: str | None = None
+    """Why it was omitted or dropped, in the standard's words (`budget_limit`, `duplicate` ...)."""
+    native_reason: str | None = None
+    score: float | None = None
+    rank: int | None = None
+
+
+class Surface(msgspec.Struct, frozen=True, eq=False):
+    """`context_surface`: what was available before selection."""
+
+    surface_id: str | None = None
+    surface_kind: str | None = None
+    available_source_refs: tuple[str, ...] = ()
+    available_item_refs: tuple[Ref, ...] = ()
+    metadata: dict[str, Any] = {}
+
+
+class Item(msgspec.Struct, frozen=True, eq=False):
+    """`context_item`.  `content` is None where the record has no text (opaque, or an unresolved ref)."""
+
+    item_id: str
+    """As written, `@SUFFIX` included; the engine strips it by the rule of DESIGN section 2."""
+    context_kind: str = "custom"
+    content_mode: str = ""
+    title: str | None = None
+    content: Content | None = None
+    content_digest: str | None = None
+    """SHA-256 hex of the content: computed, or named by a `sha256:` content_ref that is not in this file."""
+    source: str | None = None
+    """First source's id or URI."""
+    source_digests: tuple[str, ...] = ()
+    """Digests of all source refs, as written (`sha256-16:67ece8…`)."""
+    token_estimate: int | None = None
+    visibility: tuple[str, ...] = ()
+    """Targets that can see it; empty: not said, which the engine reads as model."""
+    priority: float | None = None
+    redaction_state: str | None = None
+    version: str | None = None
+    """`metadata.version`, else None."""
+    cause: str | None = None
+    """`metadata.cause`: why an item was removed."""
+    metadata: dict[str, Any] = {}
+
+
+class Selection(msgspec.Struct, frozen=True, eq=False):
+    """`context_selection`: what was kept and left out, and why."""
+
+    selection_id: str | None = None
+    surface_id: str | None = None
+    query: str | None = None
+    intent: str | None = None
+    candidates: tuple[Ref, ...] = ()
+    selected: tuple[Ref, ...] = ()
+    omitted: tuple[Ref, ...] = ()
+    scores: dict[str, float] = {}
+    """Relevance by ref as written in `ranking_signals`."""
+    rationale: str | None = None
+    model: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Truncation(msgspec.Struct, frozen=True, gc=False):
+    """One entry of a budget's `truncation_records`."""
+
+    ref: str
+    dropped: bool
+    """True: left out whole; False: cut to fit and still there."""
+    reason: str | None = None
+    tokens: int | None = None
+    """What is left of a cut item, in the budget's own count."""
+
+
+class Budget(msgspec.Struct, frozen=True, eq=False):
+    """`context_budget`: limits, and what was done to keep them."""
+
+    budget_id: str | None = None
+    target: str = "model"
+    max_tokens: int | None = None
+    reserved_tokens: int | None = None
+    max_input: int | None = None
+    """`metadata.ctxctl.max_input`: the provider's own limit on input, beside the window."""
+    max_bytes: int | None = None
+    max_items: int | None = None
+    actual_tokens: int | None = None
+    actual_bytes: int | None = None
+    actual_items: int | None = None
+    overflow_strategy: str | None = None
+    truncations: tuple[Truncation, ...] = ()
+    segments: dict[str, str] = {}
+    """Segment name by item ref, from `window_segments`."""
+    metadata: dict[str, Any] = {}
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """One block of an assembly."""
+
+    block_id: str | None = None
+    refs: tuple[str, ...] = ()
+    position: float | None = None
+    content: Content | None = None
+    """The block's own text, where it has one (a rendering other than the item's content)."""
+    before: str = ""
+    """Recorded wrapper text in front of the content."""
+    after: str = ""
+    token_estimate: int | None = None
+    digest: str | None = None
+    """`hash` as written; used as rendering digest only where the text is not known."""
+    segment: str | None = None
+    role: str | None = None
+    truncated: bool = False
+
+
+class Splice(msgspec.Struct, frozen=True, gc=False):
+    """Replace `removed` blocks at index `at` of the base assembly by the next `inserted` new blocks."""
+
+    at: int
+    removed: int
+    inserted: int
+
+
+class Assembly(msgspec.Struct, frozen=True, eq=False):
+    """`context_assembly`; with `base`, `blocks` are only the new ones and `splices` say where they go.
+
+    `Splice.at` counts in the base's own block list; splices ascend and do not overlap.
+    """
+
+    assembly_id: str | None = None
+    target: str = "model"
+    blocks: tuple[Block, ...] = ()
+    base: str | None = None
+    splices: tuple[Splice, ...] = ()
+    mode: str | None = None
+    """`metadata.ctxctl.mode`: the declared mode of the thread."""
+    root: str | None = None
+    """`metadata.ctxctl.root`: identity of the conversation's root; a change of it is a branch."""
+    cause: str | None = None
+    """`metadata.ctxctl.cause`: why what is gone since the last assembly is gone (`branched`, `cleared`)."""
+    model: str | None = None
+    """`metadata.ctxctl.model` or `metadata.model`."""
+    separator: str | None = None
+    digest: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Injection(msgspec.Struct, frozen=True, eq=False):
+    """`context_injection`: where an assembly became visible."""
+
+    injection_id: str | None = None
+    assembly_id: str | None = None
+    target: str = "model"
+    injection_point: str | None = None
+    native_id: str | None = None
+    digest: str | None = None
+    model: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Compaction(msgspec.Struct, frozen=True, eq=False):
+    """`context_compaction`: sources replaced by a shorter summary."""
+
+    compaction_id: str | None = None
+    sources: tuple[str, ...] = ()
+    summary: str | None = None
+    method: str | None = None
+    trigger: str | None = None
+    coverage: dict[str, Any] = {}
+    loss_notes: tuple[str, ...] = ()
+    replacement_policy: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Missing(msgspec.Struct, frozen=True, eq=False):
+    """`missing_context`: an input that was known to be lacking."""
+
+    missing_id: str | None = None
+    question: str | None = None
+    severity: str | None = None
+    status: str | None = None
+    needed_for: str | None = None
+    requested_from: str | None = None
+    blocked_actions: tuple[str, ...] = ()
+    resolution_refs: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+
+
+class Redaction(msgspec.Struct, frozen=True, eq=False):
+    """What was done to an item's text before it was shown."""
+
+    item_id: str
+    redaction_state: str | None = None
+    redaction_method: str | None = None
+    policy_refs: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+
+
+class Usage(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.usage.reported`: what the provider billed for one request.
+
+    `input_tokens` is the whole context billed, cache reads and writes included; the two cache counts are
+    parts of it.  None: not reported.
+    """
+
+    model: str | None = None
+    provider: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    metadata: dict[str, Any] = {}
+
+
+class Envelope(msgspec.Struct, frozen=True, eq=False):
+    """`context_envelope` of a `context.exported` event."""
+
+    context_id: str | None = None
+    scope: str | None = None
+    lifecycle: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+Record = (
+    Surface
+    | Item
+    | Selection
+    | Budget
+    | Assembly
+    | Injection
+    | Compaction
+    | Missing
+    | Redaction
+    | Usage
+    | Envelope
+)

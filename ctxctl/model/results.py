@@ -1,0 +1,224 @@
+"""What replay says about steps and turns: plain values that every view and report reads.
+
+Names, order and meaning are those of the ``--json`` contract (``docs/json.md``).  Token numbers are
+integers; None means that the trace does not say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ctxctl.model.content import Content
+from ctxctl.model.vocab import Basis, Layer, Mode, Provenance, Status, Verdict
+
+
+class Placement(msgspec.Struct, eq=False, gc=False):
+    """One copy of an item in a frame.  Equal placements of one thread are one object (compare with `is`)."""
+
+    item: str
+    """The item's id without a version suffix."""
+    version: str | None
+    kind: str
+    title: str | None
+    source: str | None
+    segment: str
+    tokens: int
+    """0 where uncounted."""
+    method: str
+    """`counted`, `estimated` (counted by a bounded rule), `declared`, `uncounted`."""
+    content: Content | None
+    """The rendered text, wrapper included; None where the trace has no text."""
+    digest: str | None
+    """Digest of the rendered text, or the recorded hash where there is no text."""
+    key: int
+    """Equal for equal (item, version, rendering): what the ledger and the possible prefix compare."""
+    line: int
+    """Line of the item record it came from; 0 for an unknown ref."""
+    role: str | None = None
+    stale: bool = False
+    derived: bool = False
+    """The item's identity was derived, not given by the runtime."""
+    simulated: bool = False
+    truncated: bool = False
+    carried: bool = False
+    """Carried in from before the trace: current, never seen, uncounted."""
+
+
+class Change(msgspec.Struct, frozen=True, gc=False):
+    """One item's change between two frames."""
+
+    status: Status
+    item: str
+    kind: str
+    title: str | None
+    version: str | None
+    previous_version: str | None
+    tokens: int
+    """Size of the item's version spoken of (the new one; of a removed item the one that left)."""
+    in_window: int
+    """What all its copies hold in this frame, stale ones included."""
+    new: int
+    freed: int
+    cause: str | None
+    reason: str | None
+    into: str | None
+    """The summary that a compacted item went into."""
+    flags: tuple[str, ...]
+    source: str | None
+    provenance: Provenance
+    line: int = 0
+    """Line of the item record, 0 where there is none (not part of the JSON contract)."""
+
+
+class Window(msgspec.Struct, frozen=True, gc=False):
+    """A step's window in tokens; `limit` and what hangs on it are None when unknown."""
+
+    limit: int | None
+    reserved: int | None
+    cap: int | None
+    used: int
+    free: int | None
+    over: int | None
+    uncounted: int
+    """Placements that add 0 because there is neither text nor count."""
+    by_method: dict[str, int]
+    """Tokens by counting method, for example {"exact:o200k_base": 812, "declared": 40}."""
+
+
+class Ledger(msgspec.Struct, frozen=True, gc=False):
+    """Tokens that entered and left: window_after = window_before + new - freed, always."""
+
+    window_before: int
+    new: int
+    freed: int
+    window_after: int
+    saved: int | None
+    stale: int
+    uncounted: int
+
+
+class Counts(msgspec.Struct, frozen=True, gc=False):
+    """Items by status."""
+
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    skipped: int = 0
+    omitted: int = 0
+
+
+class StageView(msgspec.Struct, frozen=True):
+    """One stage of one step: the verdict and the facts that are known of it."""
+
+    verdict: Verdict
+    facts: dict[str, Any] = {}
+    """JSON values; under a recomputing policy also `expected` and `recorded` where they differ."""
+
+
+class BrokenBy(msgspec.Struct, frozen=True, gc=False):
+    """The first placement of the previous request that the possible prefix could not keep."""
+
+    item: str
+    version: str | None
+    position: int
+    """0-based, in the provider's order (tools, system, then the rest) of the previous request."""
+    status: str
+    """What happened to it: removed, updated, moved, stale."""
+    cause: str | None
+
+
+class Cache(msgspec.Struct, frozen=True, gc=False):
+    """What a prompt cache could reuse of the previous request, beside what the provider reported."""
+
+    possible_prefix: int | None
+    broken_by: BrokenBy | None
+    reported_cached: int | None
+    reported_cache_write: int | None
+
+
+class UsageView(msgspec.Struct, frozen=True, gc=False):
+    """The provider's bill beside our count."""
+
+    reported_input: int | None
+    reported_cached: int | None
+    reported_output: int | None
+    counted_input: int
+    difference: int | None
+    """counted - reported."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One model request: the frame it carried, measured and compared with the frame before."""
+
+    session: str | None
+    thread: str
+    turn: int
+    """1-based in its session and thread."""
+    step: int
+    """1-based in its turn."""
+    turn_id: str | None
+    step_id: str | None
+    time: str | None
+    target: str
+    model: str | None
+    mode: Mode
+    mode_declared: bool
+    basis: Basis
+    layer: Layer
+    window: Window
+    ledger: Ledger
+    counts: Counts
+    changes: tuple[Change, ...]
+    stages: dict[str, StageView]
+    cache: Cache
+    usage: UsageView | None
+    flags: tuple[str, ...] = ()
+    """`unrecorded_cut`, `still_over_budget`, `injection_not_recorded`, `simulated` ..."""
+    segments: dict[str, int] = {}
+    """Tokens by window segment; their sum is `window.used`."""
+    first_line: int = 0
+    first_byte: int = 0
+    """Where the step's first event stands in the trace."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """A turn: the sum of its steps' ledgers, and the changes between the last frames of two turns."""
+
+    session: str | None
+    thread: str
+    turn: int
+    turn_id: str | None
+    target: str
+    steps: int
+    ledger: Ledger
+    counts: Counts
+    changes: tuple[Change, ...]
+    flags: tuple[str, ...] = ()
+    title: str | None = None
+    """First words of the prompt that set the turn off, where the trace has them."""
+
+
+class Frame(msgspec.Struct, frozen=True, eq=False):
+    """What one target sees at one step: the placements in order."""
+
+    step: Step
+    placements: tuple[Placement, ...]
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Totals of one replay."""
+
+    sessions: int
+    threads: int
+    turns: int
+    steps: int
+    events: int
+    problems: int
+    new: int
+    freed: int
+    counts: Counts
+    unique_contents: int
+    by_method: dict[str, int]
+    """Tokens of all distinct placements seen, by counting method."""

@@ -1,0 +1,126 @@
+"""The closed and open vocabularies of DESIGN sections 1 to 3.
+
+Open vocabularies (context kinds, event types, reasons) keep values nobody here has heard of; the constants
+below name the ones the engine acts on.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+SCHEMA_VERSION: Final = "0.1.1"
+"""Agent Context draft that the writer follows."""
+
+MAIN_THREAD: Final = "main"
+MODEL: Final = "model"
+TARGETS: Final = ("model", "tool", "runtime", "ui", "user", "reviewer", "peer_agent", "evidence_export")
+
+# Event classes: the eighteen of Agent Context, then ours.
+SURFACE_CREATED: Final = "context.surface.created"
+SURFACE_UPDATED: Final = "context.surface.updated"
+ITEM_ADDED: Final = "context.item.added"
+ITEM_UPDATED: Final = "context.item.updated"
+ITEM_REMOVED: Final = "context.item.removed"
+SELECTION_STARTED: Final = "context.selection.started"
+SELECTION_COMPLETED: Final = "context.selection.completed"
+BUDGET_APPLIED: Final = "context.budget.applied"
+ASSEMBLY_CREATED: Final = "context.assembly.created"
+INJECTION_APPLIED: Final = "context.injection.applied"
+COMPACTION_STARTED: Final = "context.compaction.started"
+COMPACTION_COMPLETED: Final = "context.compaction.completed"
+SUMMARY_CREATED: Final = "context.summary.created"
+MISSING_DETECTED: Final = "context.missing.detected"
+MISSING_REQUESTED: Final = "context.missing.requested"
+MISSING_RESOLVED: Final = "context.missing.resolved"
+REDACTION_APPLIED: Final = "context.redaction.applied"
+EXPORTED: Final = "context.exported"
+USAGE_REPORTED: Final = "ctxctl.usage.reported"
+
+STANDARD_EVENTS: Final = (
+    SURFACE_CREATED,
+    SURFACE_UPDATED,
+    ITEM_ADDED,
+    ITEM_UPDATED,
+    ITEM_REMOVED,
+    SELECTION_STARTED,
+    SELECTION_COMPLETED,
+    BUDGET_APPLIED,
+    ASSEMBLY_CREATED,
+    INJECTION_APPLIED,
+    COMPACTION_STARTED,
+    COMPACTION_COMPLETED,
+    SUMMARY_CREATED,
+    MISSING_DETECTED,
+    MISSING_REQUESTED,
+    MISSING_RESOLVED,
+    REDACTION_APPLIED,
+    EXPORTED,
+)
+
+Mode = Literal["window", "append"]
+Basis = Literal["assembly", "selection", "items", "repeat", "none"]
+"""What a frame was taken from; `repeat` and `none`: nothing was recorded for it."""
+
+Layer = Literal["available", "view", "injected"]
+Status = Literal["added", "updated", "removed", "skipped", "omitted"]
+STATUSES: Final[tuple[Status, ...]] = ("added", "updated", "removed", "skipped", "omitted")
+
+Provenance = Literal["native", "derived", "simulated"]
+
+Stage = Literal["surface", "selection", "budget", "window", "assembly", "injection", "evidence"]
+STAGES: Final[tuple[Stage, ...]] = (
+    "surface",
+    "selection",
+    "budget",
+    "window",
+    "assembly",
+    "injection",
+    "evidence",
+)
+Verdict = Literal["recorded", "not_recorded", "matches", "differs"]
+
+CAUSES: Final = (
+    "detached",
+    "omitted",
+    "truncated",
+    "compacted",
+    "redacted",
+    "expired",
+    "branched",
+    "cleared",
+    "unrecorded",
+)
+
+
+def mode_of(name: str | None) -> Mode | None:
+    """A declared mode, or None for anything else."""
+    if name == "window":
+        return "window"
+    return "append" if name == "append" else None
+
+
+APPEND_POINTS: Final = frozenset({"user_message_appendix", "peer_agent_message"})
+"""Injection points that mean "only differences are sent" (DESIGN section 3, Mode)."""
+
+SEGMENTS: Final = ("tools", "system", "history", "context", "user")
+"""Window segments in the order in which providers place them."""
+
+_SEGMENT_OF_KIND: Final = {
+    "tool_definition": "tools",
+    "system_prompt": "system",
+    "developer_instruction": "system",
+    "user_message": "user",
+    "assistant_message": "history",
+    "session_history": "history",
+    "thread_summary": "history",
+    "tool_call": "history",
+    "tool_result": "history",
+    "reasoning": "history",
+    "image": "history",
+    "peer_agent_message": "history",
+}
+
+
+def segment_of(kind: str) -> str:
+    """The window segment that a context kind belongs to where the trace names none."""
+    return _SEGMENT_OF_KIND.get(kind, "context")

@@ -1,0 +1,1 @@
+"""Policies: what a runtime's own rules would have put into the window."""

@@ -1,0 +1,195 @@
+"""Two frames compared: what entered and left, item by item, and the updated texts line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ctxctl.model.results import Change, Counts, Frame, Placement
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report import jsonout
+from ctxctl.report.changes import changes_table, counts_line, rows, short
+from ctxctl.report.paint import Paint
+from ctxctl.report.tables import labelled, plural, signed
+from ctxctl.text import visible
+
+if TYPE_CHECKING:
+    from ctxctl.engine.textdiff import TextDiff
+
+Text = Callable[[Placement], str | None]
+"""The text of a placement; None where the trace has none."""
+
+
+class Side(msgspec.Struct, frozen=True, eq=False):
+    """One of the two frames, and how to read its texts."""
+
+    trace: str
+    frame: Frame
+    text: Text
+
+    def label(self) -> str:
+        """The frame as an address."""
+        step = self.frame.step
+        session = f"{visible(step.session)}/" if step.session is not None else ""
+        thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD or session else ""
+        return f"{visible(self.trace)}@{session}{thread}{step.turn}.{step.step}"
+
+    def current(self, item: str) -> Placement | None:
+        """The last current copy of an item."""
+        return next((p for p in reversed(self.frame.placements) if p.item == item and not p.stale), None)
+
+
+class Comparison(msgspec.Struct, frozen=True, eq=False):
+    """Two sides and what is between them; `after = before + new - freed`."""
+
+    a: Side
+    b: Side
+    changes: tuple[Change, ...]
+    new: int
+    freed: int
+    before: int
+    after: int
+
+    @property
+    def differs(self) -> bool:
+        """Whether the frames are not the same."""
+        return bool(
+            self.new or self.freed or any(c.status not in ("skipped", "omitted") for c in self.changes)
+        )
+
+    def counts(self) -> Counts:
+        """Items by status; skipped are those current in both and not changed."""
+        found = dict.fromkeys(Counts.__struct_fields__, 0)
+        for change in self.changes:
+            found[change.status] += 1
+        changed = {c.item for c in self.changes if c.status in ("added", "updated")}
+        current = {p.item for p in self.b.frame.placements if not p.stale}
+        found["skipped"] = len(current - changed)
+        return Counts(**found)
+
+
+class Patch(msgspec.Struct, frozen=True, eq=False):
+    """The text of one item before and after."""
+
+    change: Change
+    diff: TextDiff | None
+    """None where one of the two texts is not in the trace."""
+
+
+def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
+    """A diff for every updated item; with `whole`, added and removed items too, as all-new or all-gone text."""
+    from ctxctl.engine.textdiff import unified
+
+    wanted = ("added", "updated", "removed") if whole else ("updated",)
+    for change in rows(comparison.changes):
+        if change.status not in wanted:
+            continue
+        old = comparison.a.current(change.item) if change.status != "added" else None
+        new = comparison.b.current(change.item) if change.status != "removed" else None
+        before = "" if change.status == "added" else old and comparison.a.text(old)
+        after = "" if change.status == "removed" else new and comparison.b.text(new)
+        if before is None or after is None:
+            yield Patch(change, None)
+        else:
+            yield Patch(change, unified(before, after))
+
+
+def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
+    """Which frames, and the arithmetic between them."""
+    yield from labelled("from", comparison.a.label(), width)
+    yield from labelled("to", comparison.b.label(), width)
+    sums = (
+        f"{comparison.before:,} before + {comparison.new:,} new - {comparison.freed:,} freed"
+        f" = {comparison.after:,} tokens ({signed(comparison.after - comparison.before)})"
+    )
+    yield from labelled("window", sums, width)
+    yield from labelled("changes", counts_line(comparison.counts()), width)
+
+
+def stat_lines(comparison: Comparison, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+    """Head and table of changes."""
+    yield from head_lines(comparison, width)
+    changed = rows(comparison.changes, skipped=skipped)
+    if changed:
+        yield ""
+        yield from changes_table(changed, width, paint, indent=0)
+
+
+def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Iterator[str]:
+    """Unified diffs, each under the two names of its item; lines are shown text, never clipped."""
+    for patch in found:
+        change = patch.change
+        item = visible(change.item)
+        old = "/dev/null" if change.status == "added" else f"a/{item}@{short(change.previous_version)}"
+        new = "/dev/null" if change.status == "removed" else f"b/{item}@{short(change.version)}"
+        yield ""
+        if patch.diff is None:
+            yield f"{old} and {new}: a text is not in the trace"
+            continue
+        if not patch.diff.lines:
+            yield f"{old} and {new}: same text, another rendering or version"
+            continue
+        yield paint("head", f"--- {old}")
+        yield paint("head", f"+++ {new}")
+        for kind, text in patch.diff.lines:
+            yield _diff_line(kind, text, paint)
+        if patch.diff.degraded:
+            yield paint("dim", "(bounded work: this diff may not be the shortest)")
+
+
+def _diff_line(kind: str, text: str, paint: Paint) -> str:
+    if kind == "@":
+        return paint("hunk", f"@@ {text} @@")
+    shown = visible(text, newline=True).replace("\n", "")
+    role = {"+": "added", "-": "removed"}.get(kind)
+    return paint(role, kind + shown) if role else kind + shown
+
+
+def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: bool) -> dict[str, Any]:
+    """The `diff` line; `patches` is null where none were asked for."""
+    return {
+        "type": "diff",
+        "a": _side(comparison.a),
+        "b": _side(comparison.b),
+        "before": comparison.before,
+        "new": comparison.new,
+        "freed": comparison.freed,
+        "after": comparison.after,
+        "counts": comparison.counts(),
+        "changes": jsonout.changes(comparison.changes, skipped=skipped),
+        "patches": None if found is None else patches_json(found),
+    }
+
+
+def patches_json(found: Sequence[Patch]) -> list[dict[str, Any]]:
+    """Diffs as data: each line is a pair of its kind (`@`, ` `, `-`, `+`) and its text."""
+    return [
+        {
+            "item": patch.change.item,
+            "status": patch.change.status,
+            "previous_version": patch.change.previous_version,
+            "version": patch.change.version,
+            "degraded": patch.diff.degraded if patch.diff is not None else False,
+            "lines": [list(line) for line in patch.diff.lines] if patch.diff is not None else None,
+        }
+        for patch in found
+    ]
+
+
+def unavailable(found: Sequence[Patch]) -> str | None:
+    """One sentence on the texts that could not be compared, if any."""
+    missing = sum(p.diff is None for p in found)
+    return f"{plural(missing, 'text')} not in the trace" if missing else None
+
+
+def _side(side: Side) -> dict[str, Any]:
+    step = side.frame.step
+    return {
+        "trace": side.trace,
+        "session": step.session,
+        "thread": step.thread,
+        "turn": step.turn,
+        "step": step.step,
+    }

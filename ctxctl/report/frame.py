@@ -1,0 +1,118 @@
+"""One frame in plain text: the step's facts, its stages, and the placements in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.model.results import Frame, Placement, StageView, Step
+from ctxctl.model.vocab import STAGES
+from ctxctl.report.changes import changes_table, rows, short
+from ctxctl.report.paint import Paint
+from ctxctl.report.step import facts, heading, segment_lines
+from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.text import clip, preview, visible
+
+_COLUMNS = (
+    Column("#", right=True),
+    Column("segment", least=8),
+    Column("item", least=14),
+    Column("title", least=10),
+    Column("version", least=8),
+    Column("tokens", right=True),
+    Column("state"),
+    Column("notes", least=10),
+)
+
+
+def frame_lines(frame: Frame, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+    """The whole frame."""
+    step = frame.step
+    yield ""
+    yield paint("head", clip(f"turn {step.turn}, {heading(step)}", width))
+    for label, text in facts(step):
+        yield from labelled(label, text, width, indent=2, tab=9)
+    yield from segment_lines(step, width)
+    yield ""
+    yield paint("head", "stages")
+    for name in STAGES:
+        yield from stage_line(name, step.stages.get(name), width)
+    changed = rows(step.changes, skipped=skipped)
+    if changed:
+        yield ""
+        yield paint("head", "changes since the frame before")
+        yield from changes_table(changed, width, paint, indent=2)
+    yield ""
+    yield from placement_lines(frame.placements, width, paint)
+
+
+def stage_line(name: str, view: StageView | None, width: int) -> Iterator[str]:
+    """One stage: its verdict, and its facts in one paragraph."""
+    text = "not recorded"
+    if view is not None:
+        said = ", ".join(f"{key.replace('_', ' ')} {value_text(value)}" for key, value in view.facts.items())
+        text = view.verdict.replace("_", " ") + (f": {said}" if said else "")
+    yield from labelled(name, text, width, indent=2, tab=11)
+
+
+def stage_lines(step: Step, name: str, width: int) -> Iterator[str]:
+    """One stage with a line for each of its facts."""
+    view = step.stages.get(name)
+    yield f"{name}: {view.verdict.replace('_', ' ') if view is not None else 'not recorded'}"
+    for key, value in (view.facts if view is not None else {}).items():
+        yield from labelled(visible(key), value_text(value), width, indent=2, tab=20)
+
+
+def value_text(value: Any) -> str:
+    """A fact for people: numbers with separators, lists and tables in a line."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return " ".join(f"{visible(str(k))}={value_text(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return " ".join(value_text(v) for v in value) or "none"
+    return preview(str(value), 200)
+
+
+def notes(placement: Placement) -> str:
+    """What has to be said about one copy beside its numbers."""
+    said = []
+    if placement.method != "counted":
+        said.append(visible(placement.method))
+    if placement.truncated:
+        said.append("truncated")
+    if placement.carried:
+        said.append("carried in")
+    if placement.simulated:
+        said.append("simulated")
+    elif placement.derived:
+        said.append("derived")
+    return ", ".join(said)
+
+
+def placement_lines(placements: tuple[Placement, ...], width: int, paint: Paint) -> Iterator[str]:
+    """The placements as a table, numbered from 1, with their sum."""
+    stale = sum(p.stale for p in placements)
+    total = f"{plural(len(placements), 'placement')}, {sum(p.tokens for p in placements):,} tokens"
+    yield paint("head", total + (f", {stale:,} stale" if stale else ""))
+    if not placements:
+        return
+    body = [
+        (
+            number(n),
+            visible(p.segment),
+            visible(p.item),
+            preview(p.title, 60) if p.title and p.title != p.item else "",
+            short(p.version),
+            "-" if p.method == "uncounted" else number(p.tokens),
+            "stale" if p.stale else "current",
+            notes(p),
+        )
+        for n, p in enumerate(placements, 1)
+    ]
+    lines = table(_COLUMNS, body, width - 2)
+    yield "  " + paint("dim", next(lines))
+    for p, text in zip(placements, lines, strict=True):
+        yield "  " + (paint("dim", text) if p.stale else text)

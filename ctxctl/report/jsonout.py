@@ -1,0 +1,154 @@
+"""The ``--json`` contract, version 1 (``docs/json.md``): one object a line, keys in the documented order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
+from ctxctl.report.header import Header
+from ctxctl.text import json_safe
+
+VERSION: Final = 1
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def line(obj: Mapping[str, Any]) -> bytes:
+    """One line of output with its line end; UTF-8, and safe to print on a terminal or in a CI log."""
+    try:
+        text = _ENCODER.encode(obj).decode()
+    except (UnicodeError, OverflowError, TypeError, msgspec.MsgspecError):  # lone surrogates, huge integers
+        import json
+
+        text = json.dumps(obj, separators=(",", ":"), default=str)
+    return json_safe(text).encode() + b"\n"
+
+
+def trace(header: Header) -> dict[str, Any]:
+    """The first line: what was replayed, and under which parameters."""
+    return {
+        "type": "trace",
+        "version": VERSION,
+        "ctxctl": header.version,
+        "trace": header.trace,
+        "format": header.format,
+        "policy": header.policy,
+        "model": header.model,
+        "encoding": header.encoding,
+        "encoding_known": header.encoding_known,
+        "assumed": header.assumed or None,
+        "target": header.target,
+        "thread": header.thread,
+        "turn": header.turn,
+    }
+
+
+def change(value: Change) -> dict[str, Any]:
+    """One change; its trace line is not part of the contract."""
+    fields = msgspec.structs.asdict(value)
+    del fields["line"]
+    return fields
+
+
+def changes(values: Iterable[Change], *, skipped: bool) -> list[dict[str, Any]]:
+    """Changes in their own order, the skipped ones only if asked for."""
+    return [change(c) for c in values if skipped or c.status != "skipped"]
+
+
+def stage(view: StageView) -> dict[str, Any]:
+    """The verdict, then the facts."""
+    return {"verdict": view.verdict, **view.facts}
+
+
+def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
+    """One step."""
+    window = msgspec.structs.asdict(value.window)
+    window["by_method"] = dict(sorted(value.window.by_method.items()))
+    return {
+        "type": "step",
+        "session": value.session,
+        "thread": value.thread,
+        "turn": value.turn,
+        "step": value.step,
+        "turn_id": value.turn_id,
+        "step_id": value.step_id,
+        "time": value.time,
+        "target": value.target,
+        "model": value.model,
+        "mode": value.mode,
+        "basis": value.basis,
+        "layer": value.layer,
+        "window": window,
+        "ledger": value.ledger,
+        "counts": value.counts,
+        "changes": changes(value.changes, skipped=skipped),
+        "stages": {name: stage(view) for name, view in value.stages.items()},
+        "cache": value.cache,
+        "usage": value.usage,
+        "flags": value.flags,
+        "segments": dict(sorted(value.segments.items())),
+        "mode_declared": value.mode_declared,
+    }
+
+
+def turn(value: Turn, *, skipped: bool = False) -> dict[str, Any]:
+    """One turn, after its last step."""
+    return {
+        "type": "turn",
+        "session": value.session,
+        "thread": value.thread,
+        "turn": value.turn,
+        "turn_id": value.turn_id,
+        "target": value.target,
+        "steps": value.steps,
+        "ledger": value.ledger,
+        "counts": value.counts,
+        "changes": changes(value.changes, skipped=skipped),
+        "flags": value.flags,
+        "title": value.title,
+    }
+
+
+def problem(value: Problem, *, source: str | None = None) -> dict[str, Any]:
+    """One problem; `source` where a command reads several inputs."""
+    fields: dict[str, Any] = {
+        "type": "problem",
+        "slug": value.slug,
+        "line": value.line,
+        "byte": value.byte,
+        "message": value.message,
+    }
+    if source is not None:
+        fields["source"] = source
+    return fields
+
+
+def summary(value: Summary) -> dict[str, Any]:
+    """The last line of a replay."""
+    fields = msgspec.structs.asdict(value)
+    fields["by_method"] = dict(sorted(value.by_method.items()))
+    return {"type": "summary", **fields}
+
+
+def placement(value: Placement, position: int) -> dict[str, Any]:
+    """One copy of an item in a frame; `position` is 0-based, in the order of the frame."""
+    return {
+        "position": position,
+        "item": value.item,
+        "version": value.version,
+        "kind": value.kind,
+        "title": value.title,
+        "source": value.source,
+        "segment": value.segment,
+        "role": value.role,
+        "tokens": value.tokens,
+        "method": value.method,
+        "digest": value.digest,
+        "state": "stale" if value.stale else "current",
+        "truncated": value.truncated,
+        "carried": value.carried,
+        "provenance": "simulated" if value.simulated else "derived" if value.derived else "native",
+    }

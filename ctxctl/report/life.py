@@ -1,0 +1,122 @@
+"""An item's life: what happened to it at each step, with runs of "nothing new" in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ctxctl.model.outline import Life
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.changes import SIGNS, short
+from ctxctl.report.paint import Paint
+from ctxctl.report.tables import Column, number, table
+from ctxctl.text import visible
+
+_COLUMNS = (
+    Column("status"),
+    Column("at"),
+    Column("version", least=8),
+    Column("tokens", right=True),
+    Column("cause", least=12),
+)
+
+
+class Span(msgspec.Struct, frozen=True):
+    """One event of a life, or a run of steps in which nothing about the item changed."""
+
+    first: Life
+    last: Life
+
+
+def spans(lives: Sequence[Life]) -> list[Span]:
+    """Runs of `skipped` entries of one thread with one version are one span; all others stand alone."""
+    found: list[Span] = []
+    open_at: dict[tuple[str | None, str], int] = {}
+    for life in lives:
+        thread = (life.session, life.thread)
+        at = open_at.get(thread)
+        if at is not None and _continues(found[at].last, life):
+            found[at] = Span(found[at].first, life)
+        else:
+            open_at[thread] = len(found)
+            found.append(Span(life, life))
+    return found
+
+
+def _continues(last: Life, life: Life) -> bool:
+    return last.status == life.status == "skipped" and last.version == life.version
+
+
+def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint) -> Iterator[str]:
+    """The table of an item's life."""
+    found = spans(lives)
+    place = _Places(lives)
+    body = [
+        (
+            f"{SIGNS.get(span.first.status, ' ')} {visible(span.first.status)}",
+            place.text(span),
+            short(span.last.version),
+            number(span.last.tokens),
+            _why(span.first),
+        )
+        for span in found
+    ]
+    yield paint("head", visible(item))
+    if not body:
+        return
+    lines = table(_COLUMNS, body, width - 2)
+    yield "  " + paint("dim", next(lines))
+    for span, line in zip(found, lines, strict=True):
+        end = len(span.first.status) + 2
+        role = span.first.status if span.first.status in SIGNS else "dim"
+        yield "  " + paint(role, line[:end]) + line[end:]
+
+
+class _Places:
+    """How steps are named: turns alone where no turn of this life has a second step."""
+
+    def __init__(self, lives: Sequence[Life]) -> None:
+        self._steps = any(life.step != 1 for life in lives)
+        self._sessions = len({life.session for life in lives}) > 1
+
+    def text(self, span: Span) -> str:
+        first, last = span.first, span.last
+        name = self._number(first)
+        if last is not first:
+            name += f"–{self._number(last)}"
+        thread = f"{visible(first.thread)}:" if first.thread != MAIN_THREAD else ""
+        session = f"{visible(first.session)}/" if self._sessions and first.session is not None else ""
+        return f"{session}{thread or (MAIN_THREAD + ':' if session else '')}{name}"
+
+    def _number(self, life: Life) -> str:
+        return f"{life.turn}.{life.step}" if self._steps else str(life.turn)
+
+
+def _why(life: Life) -> str:
+    parts = [visible(life.cause)] if life.cause else []
+    if life.reason:
+        parts.append(f"({visible(life.reason)})")
+    if life.into:
+        parts.append(f"into {visible(life.into)}")
+    return " ".join(parts)
+
+
+def to_json(span: Span) -> dict[str, Any]:
+    """One `life` line; `until` is the last step of a run, else null."""
+    first, last = span.first, span.last
+    return {
+        "type": "life",
+        "status": first.status,
+        "session": first.session,
+        "thread": first.thread,
+        "turn": first.turn,
+        "step": first.step,
+        "until": None if last is first else {"turn": last.turn, "step": last.step},
+        "version": last.version,
+        "tokens": last.tokens,
+        "cause": first.cause,
+        "reason": first.reason,
+        "into": first.into,
+    }

@@ -1,0 +1,184 @@
+"""The plain report of a replay: parameters, every step, every turn, and a summary that adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ctxctl.model.results import Counts, Step, Summary, Turn
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.changes import counts_line
+from ctxctl.report.header import Header, header_lines
+from ctxctl.report.paint import Paint
+from ctxctl.report.step import methods, step_lines
+from ctxctl.report.tables import labelled, plural
+from ctxctl.text import clip, preview, visible
+
+Thread = tuple[str | None, str]
+
+
+class Totals:
+    """Sums over the steps that were shown; `before` and `after` are over the threads that they belong to."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.turns: set[tuple[Thread, int]] = set()
+        self.new = 0
+        self.freed = 0
+        self.differs = 0
+        """Steps with a stage that a recomputing policy found to differ from the record."""
+        self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
+        self._before: dict[Thread, int] = {}
+        self._after: dict[Thread, int] = {}
+
+    def add(self, step: Step) -> None:
+        """Count one step."""
+        thread = (step.session, step.thread)
+        self.steps += 1
+        self.turns.add((thread, step.turn))
+        self.new += step.ledger.new
+        self.freed += step.ledger.freed
+        self.differs += any(stage.verdict == "differs" for stage in step.stages.values())
+        for name in self._counts:
+            self._counts[name] += getattr(step.counts, name)
+        self._before.setdefault(thread, step.ledger.window_before)
+        self._after[thread] = step.ledger.window_after
+
+    @property
+    def before(self) -> int:
+        """Tokens in the windows before the first step shown of each thread."""
+        return sum(self._before.values())
+
+    @property
+    def after(self) -> int:
+        """Tokens in the windows after the last step shown of each thread."""
+        return sum(self._after.values())
+
+    @property
+    def threads(self) -> int:
+        """Threads that have a step here."""
+        return len(self._after)
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that have a step here."""
+        return len({session for session, _ in self._after})
+
+    @property
+    def counts(self) -> Counts:
+        """Changes by status."""
+        return Counts(**self._counts)
+
+    def narrow(self, summary: Summary) -> Summary:
+        """The summary with its sums over what was shown; events, problems and contents stay the trace's."""
+        return msgspec.structs.replace(
+            summary,
+            sessions=self.sessions,
+            threads=self.threads,
+            turns=len(self.turns),
+            steps=self.steps,
+            new=self.new,
+            freed=self.freed,
+            counts=self.counts,
+        )
+
+
+class ReplayReport:
+    """Takes the stream of a replay and gives lines as they are complete; holds no step longer than needed."""
+
+    def __init__(self, header: Header, width: int, paint: Paint, *, skipped: bool = False) -> None:
+        self.totals = Totals()
+        self._header = header
+        self._width = width
+        self._paint = paint
+        self._skipped = skipped
+        self._session: str | None = None
+        self._started = False
+        self._open: tuple[Thread, int] | None = None
+
+    def feed(self, result: Step | Turn) -> Iterator[str]:
+        """The lines of one step, or of a turn that is over."""
+        if isinstance(result, Step):
+            yield from self._step(result)
+        else:
+            yield from self._turn(result)
+
+    def _step(self, step: Step) -> Iterator[str]:
+        if not self._started:
+            self._started = True
+            self._session = step.session
+            yield from self._head(step)
+        turn = ((step.session, step.thread), step.turn)
+        if turn != self._open:
+            again = turn in self.totals.turns
+            self._open = turn
+            title = f"turn {self._address(step)}"
+            if step.turn_id:
+                title += f" ({visible(step.turn_id)})"
+            yield ""
+            yield self._paint("head", clip(title + (", continued" if again else ""), self._width))
+        self.totals.add(step)
+        yield from step_lines(step, self._width, self._paint, skipped=self._skipped)
+
+    def _head(self, step: Step) -> Iterator[str]:
+        declared = "declared" if step.mode_declared else "inferred"
+        yield from header_lines(self._header, self._width, mode=f"{step.mode} ({declared})")
+
+    def _address(self, place: Step | Turn) -> str:
+        """The turn as an address of this trace: the session and the thread only where they are needed."""
+        thread = "" if place.thread == MAIN_THREAD else f"{visible(place.thread)}:"
+        session = ""
+        if place.session != self._session and place.session is not None:
+            session = f"{visible(place.session)}/"
+            thread = thread or f"{MAIN_THREAD}:"
+        return f"{session}{thread}{place.turn}"
+
+    def _turn(self, turn: Turn) -> Iterator[str]:
+        ledger = turn.ledger
+        text = (
+            f"{plural(turn.steps, 'step')}; {counts_line(turn.counts)}; {ledger.window_before:,} before"
+            f" + {ledger.new:,} new - {ledger.freed:,} freed = {ledger.window_after:,} tokens"
+        )
+        if turn.flags:
+            text += "; " + ", ".join(visible(flag.replace("_", " ")) for flag in turn.flags)
+        if turn.title:
+            text += f"; prompt: {preview(turn.title, 60)}"
+        label = f"turn {self._address(turn)} total: "
+        yield from labelled(label, text, self._width, indent=2, tab=len(label))
+
+    def end(self, summary: Summary) -> Iterator[str]:
+        """The summary; the header too, where there was no step."""
+        if not self._started:
+            yield from header_lines(self._header, self._width)
+        totals = self.totals
+        summary = totals.narrow(summary)
+        yield ""
+        yield self._paint("head", "summary")
+        places = ", ".join(
+            (
+                plural(summary.sessions, "session"),
+                plural(summary.threads, "thread"),
+                plural(summary.turns, "turn"),
+                plural(summary.steps, "step"),
+            )
+        )
+        tokens = (
+            f"{totals.before:,} before + {summary.new:,} new - {summary.freed:,} freed"
+            f" = {totals.after:,} in the last {'window' if summary.threads == 1 else 'windows'}"
+        )
+        contents = plural(summary.unique_contents, "distinct content")
+        facts = [
+            ("shown", places),
+            ("changes", counts_line(summary.counts)),
+            ("tokens", tokens),
+            ("counted", methods(summary.by_method) or "nothing"),
+            (
+                "trace",
+                f"{plural(summary.events, 'event')}, {contents}, {plural(summary.problems, 'problem')}",
+            ),
+        ]
+        if totals.differs:
+            facts.append(("policy", f"{plural(totals.differs, 'step')} differ from the record"))
+        for label, text in facts:
+            yield from labelled(label, text, self._width, indent=2, tab=9)

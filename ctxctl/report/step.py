@@ -1,0 +1,148 @@
+"""One step as labelled plain lines: frame, changes, window arithmetic, budget, usage, cache, flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxctl.model.results import Cache, Step, UsageView, Window
+from ctxctl.report.changes import changes_table, counts_line, rows
+from ctxctl.report.paint import Paint
+from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed
+from ctxctl.text import clip, visible
+
+BASES = {
+    "assembly": "from the recorded assembly",
+    "selection": "from the recorded selection",
+    "items": "from the items (no assembly or selection recorded)",
+    "repeat": "repeated (nothing recorded)",
+    "none": "empty (nothing recorded)",
+}
+LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
+_BAR_LIMIT = 100
+
+
+def heading(step: Step) -> str:
+    """Number, id, time and model of a step."""
+    parts = [f"step {step.step}"]
+    if step.step_id:
+        parts[0] += f" ({visible(step.step_id)})"
+    if step.time:
+        parts.append(visible(step.time))
+    if step.model:
+        parts.append(f"model {visible(step.model)}")
+    return "  ".join(parts)
+
+
+def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
+    """The whole block of one step, indented by two."""
+    yield "  " + paint("head", clip(heading(step), width - 2))
+    for label, text in facts(step):
+        yield from labelled(label, text, width, indent=4, tab=9)
+    yield from segment_lines(step, width)
+    yield from changes_table(rows(step.changes, skipped=skipped), width, paint, indent=4)
+
+
+def facts(step: Step) -> Iterator[tuple[str, str]]:
+    """The labelled facts of a step, in the order in which they are read."""
+    declared = "declared" if step.mode_declared else "inferred"
+    yield "frame", f"{step.mode} mode ({declared}), {BASES[step.basis]}, {LAYERS[step.layer]}"
+    yield "changes", counts_line(step.counts)
+    yield "window", window_text(step)
+    yield "budget", budget_text(step.window)
+    yield "usage", usage_text(step.usage)
+    yield "cache", cache_text(step.cache)
+    if step.flags:
+        yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
+
+
+def window_text(step: Step) -> str:
+    """The ledger's arithmetic in one line."""
+    ledger = step.ledger
+    text = (
+        f"{ledger.window_before:,} before + {ledger.new:,} new - {ledger.freed:,} freed"
+        f" = {ledger.window_after:,} tokens"
+    )
+    notes = []
+    if ledger.stale:
+        notes.append(f"{ledger.stale:,} stale")
+    if ledger.saved is not None:
+        notes.append(f"{ledger.saved:,} saved by skipping")
+    if ledger.uncounted:
+        notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")
+    if any(not method.startswith("exact:") for method in step.window.by_method):
+        notes.append(methods(step.window.by_method))
+    return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def methods(by_method: dict[str, int]) -> str:
+    """``estimate:o200k_base 120, declared 40``."""
+    return ", ".join(f"{visible(name)} {tokens:,}" for name, tokens in sorted(by_method.items()))
+
+
+def budget_text(window: Window) -> str:
+    """Used against the cap, and where the cap comes from."""
+    if window.cap is None:
+        return "not recorded"
+    source = []
+    if window.limit is not None:
+        source.append(f"window {window.limit:,}")
+        if window.reserved:
+            source.append(f"{window.reserved:,} reserved")
+    if window.limit is None or window.cap != window.limit - (window.reserved or 0):
+        source.append("limit on input")
+    share = f" ({window.used / window.cap:.0%})" if window.cap else ""
+    room = f"OVER BY {window.over:,}" if window.over else f"{number(window.free)} free"
+    return f"{window.used:,} of {window.cap:,}{share}, {room}; {', '.join(source)}"
+
+
+def usage_text(usage: UsageView | None) -> str:
+    """What the provider billed beside what we counted."""
+    if usage is None:
+        return "not reported"
+    parts = []
+    if usage.reported_input is not None:
+        cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
+        parts.append(f"reported {usage.reported_input:,} in{cached}")
+    if usage.reported_output is not None:
+        parts.append(f"{usage.reported_output:,} out")
+    counted = f"counted {usage.counted_input:,}"
+    if usage.difference is not None and usage.reported_input:
+        counted += f", difference {signed(usage.difference)} ({usage.difference / usage.reported_input:+.1%})"
+    return "; ".join([", ".join(parts) or "no input reported", counted])
+
+
+def cache_text(cache: Cache) -> str:
+    """The possible prefix, what broke it, and what the provider says it had cached."""
+    parts = []
+    if cache.possible_prefix is None:
+        parts.append("no request before this one")
+    else:
+        parts.append(f"possible prefix {cache.possible_prefix:,}")
+        broken = cache.broken_by
+        if broken is None:
+            parts.append("unbroken")
+        else:
+            cause = f", {visible(broken.cause)}" if broken.cause else ""
+            parts.append(
+                f"broken at position {broken.position} by {visible(broken.item)} ({broken.status}{cause})"
+            )
+    if cache.reported_cached is not None:
+        parts.append(f"reported cached {cache.reported_cached:,}")
+    if cache.reported_cache_write is not None:
+        parts.append(f"written {cache.reported_cache_write:,}")
+    return "; ".join(parts)
+
+
+def segment_lines(step: Step, width: int) -> Iterator[str]:
+    """The bar of the window by segment, and its legend."""
+    held = {name: tokens for name, tokens in step.segments.items() if tokens}
+    if not held:
+        return
+    room = min(width - 4 - 9 - 2, _BAR_LIMIT)
+    drawn = bar(held, step.window.cap or 0, room)
+    yield " " * 4 + "segments " + f"[{drawn}]"
+    signs = letters(held)
+    legend = [f"{signs[name]} {visible(name)} {held[name]:,}" for name in ordered_segments(held)]
+    if step.window.free:
+        legend.append(f". free {step.window.free:,}")
+    yield from labelled("", ", ".join(legend), width, indent=4, tab=9)

@@ -1,0 +1,132 @@
+"""Plain text laid out in cells: tables, labelled paragraphs, numbers and bars.  All text is shown text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ctxctl.model.vocab import SEGMENTS
+from ctxctl.text import cells, clip, pad
+
+GAP = "  "
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    title: str
+    right: bool = False
+    least: int = 0
+    """Cells below which it is not squeezed; 0: it never shrinks."""
+
+
+def number(n: int | None) -> str:
+    """An integer with thousands separators; `-` where it is not known."""
+    return "-" if n is None else f"{n:,}"
+
+
+def signed(n: int) -> str:
+    """An integer with its sign."""
+    return f"{n:+,}" if n else "0"
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """``1 step``, ``2 steps``."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Cells for each column so that the table fits `width` where its squeezable columns allow it.
+
+    The widest squeezable column gives first.
+    """
+    wide = [cells(c.title) for c in columns]
+    for row in rows:
+        for n, cell in enumerate(row):
+            wide[n] = max(wide[n], cells(cell))
+    spare = width - len(GAP) * (len(columns) - 1) - sum(wide)
+    while spare < 0:
+        able = [n for n, c in enumerate(columns) if c.least and wide[n] > c.least]
+        if not able:
+            break
+        widest = max(able, key=lambda n: wide[n])
+        floor = max([columns[widest].least, *(wide[n] for n in able if wide[n] < wide[widest])])
+        cut = min(-spare, max(1, wide[widest] - floor))
+        wide[widest] -= cut
+        spare += cut
+    return wide
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """The head line and one line a row, without trailing blanks; columns that are empty are left out."""
+    used = [n for n, c in enumerate(columns) if any(row[n] for row in rows)]
+    columns = [columns[n] for n in used]
+    body = [[row[n] for n in used] for row in rows]
+    wide = layout(columns, body, width)
+    for row in ([c.title for c in columns], *body):
+        done = (pad(cell, wide[n], right=columns[n].right) for n, cell in enumerate(row))
+        yield GAP.join(done).rstrip(" ")
+
+
+def wrap(text: str, width: int) -> Iterator[str]:
+    """Lines of at most `width` cells, broken at blanks; a longer word is clipped on a line of its own."""
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if line and cells(joined) > width:
+            yield clip(line, width)
+            line = word
+        else:
+            line = joined
+    if line:
+        yield clip(line, width)
+
+
+def labelled(label: str, text: str, width: int, *, indent: int = 0, tab: int = 10) -> Iterator[str]:
+    """A label and its text beside it, wrapped with a hanging indent."""
+    lead = " " * indent + pad(label, tab)
+    for line in wrap(text, max(20, width - indent - tab)):
+        yield (lead + line).rstrip(" ")
+        lead = " " * (indent + tab)
+
+
+def letters(segments: Iterable[str]) -> dict[str, str]:
+    """One letter for each window segment: its own first, else another of its own, else a digit."""
+    ordered = ordered_segments(segments)
+    taken: dict[str, str] = {}
+    for name in ordered:
+        options = [c.upper() for c in name if c.isascii() and c.isalpha()] + list("0123456789#%&*+=?@")
+        letter = next((c for c in options if c not in taken.values()), "?")
+        taken[name] = letter
+    return taken
+
+
+def ordered_segments(segments: Iterable[str]) -> list[str]:
+    """Window segments in the provider's order, unknown ones last by name."""
+    names = set(segments)
+    return [s for s in SEGMENTS if s in names] + sorted(names.difference(SEGMENTS))
+
+
+def bar(segments: Mapping[str, int], total: int, width: int) -> str:
+    """A bar of exactly `width` cells for `total` tokens: a letter a segment, `.` what is free.
+
+    Every segment that holds tokens gets at least one cell where there is room; shares go by largest
+    remainder.
+    """
+    parts = [(name, segments[name]) for name in ordered_segments(segments) if segments[name] > 0]
+    used = sum(tokens for _, tokens in parts)
+    total = max(total, used)
+    if width <= 0 or total == 0:
+        return "." * max(width, 0)
+    shares = [*(tokens for _, tokens in parts), total - used]
+    exact = [tokens * width / total for tokens in shares]
+    drawn = [int(share) for share in exact]
+    for n in sorted(range(len(exact)), key=lambda n: (drawn[n] - exact[n], n))[: width - sum(drawn)]:
+        drawn[n] += 1
+    for n, tokens in enumerate(shares):
+        if tokens and not drawn[n] and max(drawn) > 1:
+            drawn[drawn.index(max(drawn))] -= 1
+            drawn[n] = 1
+    names = letters(segments)
+    signs = [*(names[name] for name, _ in parts), "."]
+    return "".join(sign * count for sign, count in zip(signs, drawn, strict=True))

@@ -1,0 +1,259 @@
+"""Token counts that survive the run: equal content is never tokenised twice, whichever run or process asks.
+
+One SQLite file (WAL), keyed by content.  Nothing here is worth an error: whatever goes wrong with the file is a
+miss, a file that is not a sound database is made anew, and a file that cannot be used is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.tokens.encodings import PUBLISHED_SHA256, RANKS_OF
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    _Work = Callable[[sqlite3.Connection], None]
+
+FILE_NAME: Final = "counts-1.sqlite3"
+"""The number is that of the table's layout: another layout takes another file."""
+
+RULES: Final = 1
+"""Version of what `counter` calls a count; raised when any count it stores would come out differently."""
+
+MAX_FILE_BYTES: Final = 256 << 20
+"""A file that has grown beyond this (some six million contents) is started afresh."""
+
+_LAYOUT: Final = 0x63747801
+_FLUSH_AT: Final = 512
+_KEEP_AT_MOST: Final = 65_536
+_BUSY_SECONDS: Final = 0.5
+_GIVE_UP_AFTER: Final = 8
+
+
+def default_path() -> Path | None:
+    """Where counts are kept: in `CTXCTL_CACHE_DIR`, else the user's cache directory; None if `CTXCTL_CACHE` is off."""
+    if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
+        return None
+    directory = os.environ.get("CTXCTL_CACHE_DIR")
+    if directory:
+        return Path(directory) / FILE_NAME
+    from platformdirs import user_cache_path
+
+    return user_cache_path("ctxctl", appauthor=False) / FILE_NAME
+
+
+class CountCache:
+    """Counts by key; every method is thread-safe, none raises, and several processes may share the file.
+
+    The file is opened by the first `get`.  New counts are buffered and written `_FLUSH_AT` at a time, by `flush` and
+    by `close`; a write that finds the file busy stays buffered for the next one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._owner = 0
+        self._failures = 0
+        self._new: dict[bytes, int] = {}
+
+    @staticmethod
+    def key(encoding: str, text: bytes) -> bytes:
+        """Key (16 bytes) of a text in UTF-8 under an encoding: of what decides its count, and nothing else."""
+        base = RANKS_OF.get(encoding, encoding)
+        person = f"{base}:{PUBLISHED_SHA256.get(base, '')[:16]}:{RULES}:"
+        return blake2b(person.encode() + text, digest_size=16).digest()
+
+    def get(self, key: bytes) -> tuple[int, bool] | None:
+        """(tokens, exact) if this or another run has counted the text."""
+        with self._lock:
+            stored = self._new.get(key)
+            if stored is None:
+                stored = self._read(key)
+        if stored is None:
+            return None
+        return (stored, True) if stored >= 0 else (~stored, False)
+
+    def put(self, key: bytes, tokens: int, exact: bool = True) -> None:
+        """Remember a count (`tokens` is not negative)."""
+        with self._lock:
+            if len(self._new) >= _KEEP_AT_MOST:
+                return
+            self._new[key] = tokens if exact else ~tokens
+            if len(self._new) % _FLUSH_AT == 0:
+                self._write()
+
+    def flush(self) -> None:
+        """Write what is buffered; what cannot be written now stays buffered."""
+        with self._lock:
+            self._write()
+
+    def close(self) -> None:
+        """Write what is buffered and let the file go; the cache may be used again afterwards."""
+        with self._lock:
+            self._write()
+            self._disconnect()
+
+    def __enter__(self) -> CountCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, key: bytes) -> int | None:
+        found: list[int] = []
+
+        def select(connection: sqlite3.Connection) -> None:
+            found.extend(
+                row[0] for row in connection.execute("SELECT tokens FROM counts WHERE key = ?", (key,))
+            )
+
+        self._attempt(select)
+        return found[0] if found and type(found[0]) is int else None
+
+    def _write(self) -> None:
+        if not self._new:
+            return
+        rows = sorted(self._new.items())
+
+        def insert(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", rows)
+
+        if self._attempt(insert):
+            self._new.clear()
+
+    def _attempt(self, work: _Work) -> bool:
+        """Run `work` on the open database; whether it succeeded.  A damaged file is replaced, once a call."""
+        import sqlite3
+
+        for last in (False, True):
+            if self._failures >= _GIVE_UP_AFTER:
+                return False
+            try:
+                work(self._open())
+                self._failures = 0
+                return True
+            except (sqlite3.OperationalError, OSError) as error:
+                # Busy, read-only, full, no such table: only the last is the file's own fault.
+                if "no such" not in str(error) or last:
+                    self._failures += "locked" not in str(error)
+                    return False
+                self._rebuild()
+            except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError):
+                self._failures += 1
+                if last:
+                    return False
+                self._rebuild()
+        return False
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._owner == os.getpid():
+            return self._connection
+        # After a fork the connection is the parent's: closing it here would break the parent's locks.
+        self._connection = None
+        if _size(self.path) > MAX_FILE_BYTES:
+            with self._guard(exclusive=True):
+                _remove(self.path)
+        with self._guard(exclusive=False):
+            self._connection = _connect(self.path)
+        self._owner = os.getpid()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None and self._owner == os.getpid():
+            with contextlib.suppress(Exception):
+                self._connection.close()
+        self._connection = None
+
+    def _rebuild(self) -> None:
+        """Remove a file that is no sound database, unless another process has just replaced it."""
+        self._disconnect()
+        with contextlib.suppress(OSError), self._guard(exclusive=True):
+            if not _is_sound(self.path):
+                _remove(self.path)
+
+    @contextlib.contextmanager
+    def _guard(self, *, exclusive: bool) -> Iterator[None]:
+        """Nobody opens the file while somebody removes it: a new file must never meet an old write-ahead log."""
+        import fcntl
+
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
+        mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB
+        try:
+            deadline = time.monotonic() + _BUSY_SECONDS
+            while True:
+                try:
+                    fcntl.flock(descriptor, mode)
+                    break
+                except BlockingIOError:
+                    # Held for the milliseconds of an opening or a removal, unless its owner is stopped.
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.005)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open, or make, the database; raises sqlite3.DatabaseError if the file is not one of ours."""
+    import sqlite3
+
+    with contextlib.suppress(FileExistsError):
+        # Only a new file is opened here: closing a descriptor would drop the locks that SQLite holds on an old one.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        (layout,) = connection.execute("PRAGMA user_version").fetchone()
+        if layout == 0:
+            connection.execute("PRAGMA journal_mode = WAL")
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(
+                    "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
+                )
+                connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+        elif layout != _LAYOUT:
+            raise sqlite3.DatabaseError("the file belongs to somebody else")
+        # A count lost with the power costs counting it again.
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_sound(path: Path) -> bool:
+    import sqlite3
+
+    try:
+        with contextlib.closing(_connect(path)) as connection:
+            connection.execute("SELECT key, tokens FROM counts LIMIT 1").fetchall()
+            return [("ok",)] == connection.execute("PRAGMA quick_check").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        return "locked" in str(error)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("-wal", "-shm", ""):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")
+
+
+def _size(path: Path) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

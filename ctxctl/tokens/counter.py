@@ -1,0 +1,57 @@
+"""Counting the tokens of any text: exact wherever that can be shown, bounded always, and never a reason to stop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctxctl.tokens.cache import CountCache
+from ctxctl.tokens.encodings import RANKS_OF, get, ranks
+
+LONGEST_TOKEN: Final = 128
+"""Bytes; no token of the embedded encodings is longer (a test holds them to it)."""
+
+
+class Counter:
+    """Counts tokens under one encoding, asking `cache` first; thread-safe.
+
+    The encoding is loaded by the first text that the cache does not know, so a run whose contents have all been
+    counted before never loads it.  Special tokens are not special: their text is counted as ordinary text.
+    Raises UsageError("unknown-encoding") for a name that is not in `encodings.NAMES`.
+    """
+
+    def __init__(self, encoding: str, cache: CountCache | None = None) -> None:
+        if encoding not in RANKS_OF:
+            ranks(encoding)
+        self.encoding = encoding
+        self._cache = cache
+
+    def count(self, text: str) -> tuple[int, bool]:
+        """(tokens, exact): what `encode_ordinary` gives for the text, exactly if `exact`.
+
+        Lone surrogates count as U+FFFD and surrogate pairs as what they stand for.  Never raises; time and memory
+        are bounded by the text's length (`chunks.DIRECT` says up to where a text is not even taken apart).
+        """
+        if not text:
+            return 0, True
+        try:
+            raw = text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            raw = text.encode()
+        if self._cache is None:
+            return self._tokenise(text)
+        key = CountCache.key(self.encoding, raw)
+        found = self._cache.get(key)
+        # A file that was tampered with or hit by a flipped bit shall not show impossible numbers.
+        if found is not None and len(raw) <= found[0] * LONGEST_TOKEN and found[0] <= len(raw):
+            return found
+        counted = self._tokenise(text)
+        self._cache.put(key, *counted)
+        return counted
+
+    def _tokenise(self, text: str) -> tuple[int, bool]:
+        from ctxctl.tokens.chunks import count_tokens
+
+        base = RANKS_OF[self.encoding]
+        # o200k_harmony counts ordinary text as o200k_base does: a second encoding would cost another 80 MB.
+        return count_tokens(get(base), base, ranks(base), text)

@@ -1,0 +1,91 @@
+"""Which encoding a model uses, and what has to be assumed where nobody publishes one.
+
+The families are those of tiktoken's own table (a test holds every name of it against this one), written down here
+because importing that table imports all of tiktoken, which a run with cached counts never needs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+DEFAULT_ENCODING: Final = "o200k_base"
+
+_FAMILIES: Final = (
+    (r"gpt-oss", "o200k_harmony"),
+    (r"(?:chatgpt-|gpt-?)4o|gpt-4\.[15]|gpt-5(?!\d)|o[134]|codex", "o200k_base"),
+    (r"gpt-4(?!\d)|gpt-3\.?5(?:-turbo)?|text-embedding-(?:3-(?:small|large)|ada-002)", "cl100k_base"),
+    (r"davinci-002|babbage-002", "cl100k_base"),
+    (r"gpt-?2|(?:text|code)-(?:davinci|cushman|curie|babbage|ada|search|similarity)\b", "an older encoding"),
+    (r"(?:cushman|davinci|curie|babbage|ada)(?:-codex)?(?=$)", "an older encoding"),
+)
+_FAMILY: Final = re.compile(
+    "|".join(f"(?P<f{number}>{pattern})" for number, (pattern, _) in enumerate(_FAMILIES))
+    + r"(?=$|[-.:_@\[])"
+)
+
+_PUBLISHERS: Final = (
+    ("claude", "Anthropic publishes no tokenizer for it"),
+    ("gemini", "Google publishes no encoding for it that is embedded here"),
+    ("gemma", "its tokenizer is not embedded here"),
+    ("llama", "its tokenizer is not embedded here"),
+)
+
+_CARRIERS: Final = frozenset(
+    "openai openai-codex openai_chat openai_responses azure azure_ai azure-openai azure_openai azureopenai openrouter"
+    " litellm litellm_proxy github github_copilot github-copilot copilot vercel vercel_ai_gateway models deployments"
+    " groq together together_ai fireworks fireworks_ai accounts cerebras ollama ollama_chat bedrock bedrock_converse"
+    " databricks lm_studio lmstudio vllm hosted_vllm huggingface replicate nvidia nvidia_nim deepinfra novita"
+    " sambanova cloudflare workers-ai @cf custom_openai text-completion-openai poe portkey helicone publishers"
+    " endpoints serverless baseten vertex_ai watsonx snowflake".split()
+)
+"""Path parts that say who carries a model, not which one it is."""
+
+
+class Resolution(NamedTuple):
+    """What is known of a model's encoding."""
+
+    model: str | None
+    """As given."""
+    encoding: str
+    """A name of `encodings.NAMES`: the model's own if `known`, else the one that estimates are made with."""
+    known: bool
+    """Whether the model is known to use that encoding: only then may a count be called exact."""
+    assumed: str
+    """One sentence saying what was assumed; empty if `known`.  Holds the model's name as it came, unescaped."""
+
+
+def resolve(model: str | None) -> Resolution:
+    """The encoding for a model name as a runtime, a router or a provider writes it.
+
+    Provider prefixes (``openrouter/openai/``), fine-tunes (``ft:gpt-4o:org::id``), dates and tags after the family
+    name are understood.  Never fails: an unknown model resolves to `DEFAULT_ENCODING` with ``known=False``.
+    """
+    if model is None or not model.strip():
+        return Resolution(
+            model, DEFAULT_ENCODING, False, f"The trace names no model: counted with {DEFAULT_ENCODING}."
+        )
+    base = _base(model)
+    match = _FAMILY.match(base) if base is not None else None
+    shown = model.strip() if len(model) <= 80 else model.strip()[:79] + "…"
+    if match is None or match.lastgroup is None:
+        why = next((why for part, why in _PUBLISHERS if part in model.lower()), "its encoding is not known")
+        return Resolution(
+            model, DEFAULT_ENCODING, False, f"{shown}: {why}; counted with {DEFAULT_ENCODING}, an estimate."
+        )
+    encoding = _FAMILIES[int(match.lastgroup[1:])][1]
+    if encoding == "an older encoding":
+        why = "it uses an older encoding that is not embedded here"
+        return Resolution(
+            model, DEFAULT_ENCODING, False, f"{shown}: {why}; counted with {DEFAULT_ENCODING}, an estimate."
+        )
+    return Resolution(model, encoding, True, "")
+
+
+def _base(model: str) -> str | None:
+    """The name less what carries it; None if a part of its path is some other vendor's."""
+    *path, name = model.strip().lower().split("/")
+    if any(part and part not in _CARRIERS for part in path):
+        return None
+    name = re.sub(r"^(?:ft|openai|azure|azure[_-]openai|openrouter|litellm)[:.]", "", name)
+    return re.sub(r"^(?:ft:|databricks-|openai[.-])", "", name)

@@ -1,0 +1,1 @@
+"""The trace file: native bytes to model and back (DESIGN section 2)."""

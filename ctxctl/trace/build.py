@@ -1,0 +1,315 @@
+"""From the decoded `data` of an event to the typed record of the model, one function a record.
+
+Lenient: a field that does not fit is reported and left out.  A builder returns None only where the record
+cannot mean anything (an item without an id, splices that do not fit).  Field names follow Agent Context
+0.1.1; alternatives are what producers of earlier drafts and ctxctl's own importers write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ctxctl.model import vocab
+from ctxctl.model.records import (
+    Assembly,
+    Block,
+    Budget,
+    Compaction,
+    Envelope,
+    Injection,
+    Missing,
+    Record,
+    Redaction,
+    Selection,
+    Splice,
+    Surface,
+    Truncation,
+    Usage,
+)
+from ctxctl.trace.coerce import Fields
+
+_DROPPED = re.compile(r"drop|omit|remov", re.IGNORECASE)
+_CUT = re.compile(r"truncat|cut|shorten|blank", re.IGNORECASE)
+_LEFT = tuple(
+    name
+    for word in ("kept", "retained", "after", "remaining")
+    for name in (f"{word}_tokens", f"tokens_{word}", word)
+)
+"""Where a truncation record says how many tokens of the item are left."""
+
+
+def ours(fields: Fields) -> Fields:
+    """`metadata.ctxctl` of a record; empty where there is none."""
+    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
+    return Fields(meta.table("ctxctl"), fields.report, f"{meta.where}.ctxctl")
+
+
+def model_of(fields: Fields) -> str | None:
+    """The model a record names: in `metadata.ctxctl.model`, `metadata.model`, or beside the other fields."""
+    meta = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
+    return ours(fields).text("model") or meta.name("model") or fields.name("model_ref", "model")
+
+
+def surface(fields: Fields) -> Surface:
+    """`context_surface`."""
+    return Surface(
+        fields.ident("surface_id"),
+        fields.text("surface_kind"),
+        fields.ref_names("available_source_refs"),
+        fields.refs("available_item_refs"),
+        fields.table("metadata"),
+    )
+
+
+def selection(fields: Fields) -> Selection:
+    """`context_selection`."""
+    return Selection(
+        fields.ident("selection_id"),
+        fields.ident("surface_id"),
+        fields.text("query"),
+        fields.text("intent"),
+        fields.refs("candidate_item_refs"),
+        fields.refs("selected_item_refs"),
+        fields.refs("omitted_item_refs"),
+        _scores(fields),
+        fields.text("rationale"),
+        model_of(fields),
+        fields.table("metadata"),
+    )
+
+
+def _scores(fields: Fields) -> dict[str, float]:
+    signals = fields.table("ranking_signals")
+    scores: dict[str, float] = {}
+    for ref, value in signals.items():
+        if isinstance(value, dict):
+            score = Fields(value, fields.report, "data.ranking_signals").number("relevance", "score")
+        else:
+            score = Fields(signals, fields.report, "data.ranking_signals").number(ref)
+        if score is not None:
+            scores[ref] = score
+    return scores
+
+
+def budget(fields: Fields) -> Budget:
+    """`context_budget`, with its window segments and truncation records."""
+    return Budget(
+        fields.ident("budget_id"),
+        fields.text("target") or vocab.MODEL,
+        fields.count("max_tokens"),
+        fields.count("reserved_tokens"),
+        ours(fields).count("max_input"),
+        fields.count("max_bytes"),
+        fields.count("max_items"),
+        fields.count("actual_tokens"),
+        fields.count("actual_bytes"),
+        fields.count("actual_items"),
+        fields.text("overflow_strategy"),
+        tuple(
+            [t for row in fields.rows("truncation_records") if (t := _truncation(row, fields)) is not None]
+        ),
+        _segments(fields),
+        fields.table("metadata"),
+    )
+
+
+def _truncation(row: Any, fields: Fields) -> Truncation | None:
+    ref = fields.ref(row, "truncation_records")
+    if ref is None:
+        return None
+    if isinstance(row, str):
+        return Truncation(ref.ref, True)
+    record = Fields(row, fields.report, "data.truncation_records")
+    left = record.count(*_LEFT)
+    return Truncation(ref.ref, _was_dropped(record, left), ref.reason, left)
+
+
+def _was_dropped(record: Fields, left: int | None) -> bool:
+    told = record.flag("dropped")
+    if told is not None:
+        return told
+    action = record.text("action", "method", "strategy", "operation")
+    if action is not None and _DROPPED.match(action):
+        return True
+    if action is not None and _CUT.match(action):
+        return False
+    return not left
+
+
+def _segments(fields: Fields) -> dict[str, str]:
+    segments: dict[str, str] = {}
+    for row in fields.rows("window_segments"):
+        if not isinstance(row, dict):
+            fields.wrong("window_segments", "an array of objects", row)
+            continue
+        segment = Fields(row, fields.report, "data.window_segments")
+        names = [name for key in ("segment", "name", "segment_id", "role") if (name := segment.text(key))]
+        name = next((name for name in names if name in vocab.SEGMENTS), names[0] if names else None)
+        if name is not None:
+            for ref in segment.ref_names("item_refs"):
+                segments[ref] = name
+    return segments
+
+
+def assembly(fields: Fields, blocks: tuple[Block, ...]) -> Assembly | None:
+    """`context_assembly`; `blocks` are its `ordered_blocks`, already built."""
+    own = ours(fields)
+    base = own.ident("base")
+    splices = _splices(own, len(blocks)) if base is not None else ()
+    if splices is None:
+        return None
+    separator = fields.get("separator_policy")
+    if isinstance(separator, dict):
+        separator = Fields(separator, fields.report, "data.separator_policy").text(
+            "separator", "text", "value"
+        )
+    return Assembly(
+        fields.ident("assembly_id"),
+        fields.text("target") or vocab.MODEL,
+        blocks,
+        base,
+        splices,
+        _mode(own),
+        own.ident("root"),
+        own.text("cause"),
+        model_of(fields),
+        separator if isinstance(separator, str) else None,
+        fields.text("hash"),
+        fields.table("metadata"),
+    )
+
+
+def _mode(own: Fields) -> str | None:
+    mode = own.text("mode")
+    if mode is None or mode in ("window", "append"):
+        return mode
+    own.wrong("mode", "window or append", mode)
+    return None
+
+
+def _splices(own: Fields, blocks: int) -> tuple[Splice, ...] | None:
+    """The splices, or None (and a report) where they are not ascending or do not use up the blocks."""
+    found: list[Splice] = []
+    end = 0
+    for row in own.rows("splices"):
+        if not isinstance(row, list) or len(row) != 3 or not all(type(n) is int and n >= 0 for n in row):
+            own.report(
+                "bad-splice", "splices", "a splice is not [at, removed, inserted]; the assembly is ignored"
+            )
+            return None
+        splice = Splice(*row)
+        if splice.at < end:
+            own.report("bad-splice", "splices", "splices do not ascend; the assembly is ignored")
+            return None
+        end = splice.at + splice.removed
+        found.append(splice)
+    inserted = sum(splice.inserted for splice in found)
+    if inserted != blocks:
+        own.report(
+            "bad-splice",
+            "splices",
+            f"splices insert {inserted} blocks of {blocks} listed; the assembly is ignored",
+        )
+        return None
+    return tuple(found)
+
+
+def injection(fields: Fields) -> Injection:
+    """`context_injection`."""
+    return Injection(
+        fields.ident("injection_id"),
+        fields.ident("assembly_id"),
+        fields.text("target") or vocab.MODEL,
+        fields.text("injection_point"),
+        fields.ident("native_id"),
+        fields.text("hash"),
+        model_of(fields),
+        fields.table("metadata"),
+    )
+
+
+def compaction(fields: Fields) -> Compaction:
+    """`context_compaction`."""
+    return Compaction(
+        fields.ident("compaction_id"),
+        fields.ref_names("source_item_refs"),
+        fields.name("summary_ref"),
+        fields.text("method"),
+        fields.text("trigger"),
+        fields.table("coverage"),
+        fields.texts("loss_notes"),
+        fields.text("replacement_policy"),
+        fields.table("metadata"),
+    )
+
+
+def missing(fields: Fields) -> Missing:
+    """`missing_context`."""
+    return Missing(
+        fields.ident("missing_id"),
+        fields.text("question"),
+        fields.text("severity"),
+        fields.text("status"),
+        fields.name("needed_for"),
+        fields.name("requested_from"),
+        fields.texts("blocked_actions"),
+        fields.ref_names("resolution_refs"),
+        fields.table("metadata"),
+    )
+
+
+def redaction(fields: Fields) -> Redaction | None:
+    """The record of `context.redaction.applied`: it names the item."""
+    item_id = fields.name("item_id", "item_ref", "ref", "id")
+    if item_id is None:
+        fields.report("bad-field", "item_id", f"{fields.where} names no item; ignored")
+        return None
+    return Redaction(
+        item_id,
+        fields.text("redaction_state"),
+        fields.text("redaction_method", "method"),
+        fields.ref_names("policy_refs"),
+        fields.table("metadata"),
+    )
+
+
+def usage(fields: Fields) -> Usage:
+    """`ctxctl.usage.reported`."""
+    return Usage(
+        fields.name("model"),
+        fields.text("provider"),
+        fields.count("input_tokens", "input"),
+        fields.count("cached_tokens", "cached_input_tokens", "cache_read_tokens", "cached"),
+        fields.count("cache_write_tokens", "cache_write"),
+        fields.count("output_tokens", "output"),
+        fields.count("reasoning_tokens", "reasoning"),
+        fields.table("metadata"),
+    )
+
+
+def envelope(fields: Fields) -> Envelope:
+    """`context_envelope`."""
+    return Envelope(
+        fields.ident("context_id"), fields.text("scope"), fields.text("lifecycle"), fields.table("metadata")
+    )
+
+
+BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
+    vocab.SURFACE_CREATED: surface,
+    vocab.SURFACE_UPDATED: surface,
+    vocab.SELECTION_STARTED: selection,
+    vocab.SELECTION_COMPLETED: selection,
+    vocab.BUDGET_APPLIED: budget,
+    vocab.INJECTION_APPLIED: injection,
+    vocab.COMPACTION_STARTED: compaction,
+    vocab.COMPACTION_COMPLETED: compaction,
+    vocab.MISSING_DETECTED: missing,
+    vocab.MISSING_REQUESTED: missing,
+    vocab.MISSING_RESOLVED: missing,
+    vocab.REDACTION_APPLIED: redaction,
+    vocab.EXPORTED: envelope,
+    vocab.USAGE_REPORTED: usage,
+}
+"""Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""

@@ -1,0 +1,342 @@
+"""From a line of bytes to an `Event` with its typed record.
+
+The fast path rests on one fact: items repeat.  Where `"data"` is the last key of a line, everything from
+that key on is hashed as it stands; if the same bytes were decoded before, the line is valid exactly if its
+head with the value replaced by `0` is, so only the head is parsed, and the record is the object made then.
+Everything else is decoded by msgspec with bodies kept raw; what msgspec refuses is coerced field by field,
+what is not JSON is repaired first (`trace.salvage`), and whatever was wrong is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+import orjson
+import xxhash
+
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.problem import Problem
+from ctxctl.model.records import Item, Record
+from ctxctl.trace import migrate, salvage
+from ctxctl.trace.build import BUILDERS, assembly
+from ctxctl.trace.coerce import Fields, loads, show
+from ctxctl.trace.contents import SEED, Contents
+from ctxctl.trace.items import ItemBuilder, Memos
+from ctxctl.trace.wire import (
+    IDS,
+    AssemblyWire,
+    Head,
+    LooseHead,
+    Raw,
+    decode_assembly,
+    decode_head,
+    decode_loose,
+)
+
+ITEM_EVENTS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED})
+_KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {vocab.USAGE_REPORTED}
+_DATA: Final = b'"data":'
+_STUB: Final = b'"data":0}'
+_ASSEMBLY_FIELDS: Final = tuple(name for name in AssemblyWire.__struct_fields__ if name != "ordered_blocks")
+
+PARSE_BYTES = 16 << 20
+"""Records without raw bodies above this are parsed only if they hold few values."""
+PARSE_VALUES = 4_000_000
+
+
+class Decoder:
+    """Decodes the lines of one pass over a trace; not for several threads at once.
+
+    `report` gets every problem; `memos` may be shared between the decoders of one trace.
+    """
+
+    def __init__(
+        self, contents: Contents, report: Callable[[Problem], None], memos: Memos | None = None
+    ) -> None:
+        self._contents = contents
+        self._report = report
+        self._memos = memos if memos is not None else Memos()
+        self._items = ItemBuilder(contents, self._memos, self._fault)
+        self._line = b""
+        self._lineno = 0
+        self._offset = 0
+        self._said: set[str] = set()
+
+    def scan(self, buffer: bytes, base: int, line: int) -> tuple[list[Event], int]:
+        """Decode every line of `buffer` that ends in a newline.
+
+        `base` is the byte offset of the buffer and `line` the number of the line before it.  Returns the
+        events and the number of the last line.
+        """
+        events: list[Event] = []
+        push = events.append
+        find = buffer.find
+        view = memoryview(buffer)
+        digest = xxhash.xxh3_128_digest
+        known = self._memos.items.young.get
+        begin = 0
+        while (end := find(b"\n", begin)) >= 0:
+            line += 1
+            stop = end - 1 if buffer[end - 1] == 13 and end > begin else end
+            at = find(_DATA, begin, stop)
+            if at >= 0:
+                item = known(digest(view[at:stop], SEED))
+                if item is not None:
+                    prefix = buffer[begin:at]
+                    try:
+                        head = decode_head(prefix + _STUB)
+                    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+                        head = None
+                    if (
+                        head is not None
+                        and head.schema_version == migrate.CURRENT
+                        and head.event_type in ITEM_EVENTS
+                        and prefix.isascii()
+                    ):
+                        push(
+                            Event(
+                                head.event_type,
+                                head.event_id,
+                                head.source,
+                                head.time,
+                                head.context_id,
+                                head.session_id,
+                                head.thread_id,
+                                head.turn_id,
+                                head.step_id,
+                                item,
+                                line,
+                                base + begin,
+                                stop - begin,
+                            )
+                        )
+                        begin = end + 1
+                        continue
+            if stop > begin:
+                events.extend(self.decode_all(buffer[begin:stop], line, base + begin))
+            begin = end + 1
+        return events, line
+
+    def decode(self, line: bytes, lineno: int, offset: int) -> Event | None:
+        """The event of one line, or None; of records glued together only the first (see `decode_all`)."""
+        events = self.decode_all(line, lineno, offset)
+        return events[0] if events else None
+
+    def decode_all(self, line: bytes, lineno: int, offset: int, *, last: bool = False) -> list[Event]:
+        """All events of one line: one, none where it cannot be read, several where records are glued.
+
+        `last`: the line ends the file without a line end.  Never raises for bad input.
+        """
+        if line.endswith(b"\r"):
+            line = line[:-1]
+        self._line, self._lineno, self._offset = line, lineno, offset
+        try:
+            if not line.isascii():
+                line.decode()
+            head = decode_head(line)
+        except msgspec.ValidationError:
+            event = self._loose(line, offset, len(line))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return self._repaired(line, last) if line.strip() else []
+        else:
+            event = self._event(head, line, offset, len(line))
+        return [event] if event is not None else []
+
+    def _repaired(self, line: bytes, last: bool) -> list[Event]:
+        body, start, faults = salvage.repair(line)
+        pieces = [salvage.Piece(body, 0, len(line))]
+        if not _well_formed(body):
+            pieces, more = salvage.split(body, start, last=last)
+            faults += more
+        for fault in faults:
+            self._report(Problem(self._lineno, self._offset + fault.at, fault.slug, fault.message))
+        exact = body in line
+        events = []
+        for piece in pieces:
+            at, length = (piece.at, piece.length) if exact else (0, len(line))
+            event = self._loose(piece.text, self._offset + at, length)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _loose(self, text: bytes, offset: int, length: int) -> Event | None:
+        """An envelope with fields of the wrong type, or a line that is no object at all."""
+        try:
+            return self._event(decode_head(text), text, offset, length)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        try:
+            loose = decode_loose(text)
+        except msgspec.ValidationError:
+            self._fault("not-an-object", "", f"the line is {_kind(text)}, not an event")
+            return None
+        except (msgspec.DecodeError, RecursionError) as error:
+            self._fault("bad-json", "", f"not valid JSON: {error}")
+            return None
+        return self._event(self._strict(loose), text, offset, length)
+
+    def _strict(self, loose: LooseHead) -> Head:
+        values = {name: getattr(loose, name) for name in LooseHead.__struct_fields__ if name != "data"}
+        fields = Fields(values, self._fault, "event")
+        kind = values["event_type"]
+        head = Head(event_type=kind if isinstance(kind, str) else "", data=loose.data)
+        for name in IDS:
+            setattr(head, name, fields.ident(name))
+        head.schema_version = fields.text("schema_version")
+        return head
+
+    def _event(self, head: Head, text: bytes, offset: int, length: int) -> Event | None:
+        if not head.event_type:
+            self._no_event(text)
+            return None
+        if head.schema_version != migrate.CURRENT:
+            upgraded = self._migrated(head, text)
+            if upgraded is None:
+                return None
+            head, text = upgraded
+        return Event(
+            head.event_type,
+            head.event_id,
+            head.source,
+            head.time,
+            head.context_id,
+            head.session_id,
+            head.thread_id,
+            head.turn_id,
+            head.step_id,
+            self._record(head, text),
+            self._lineno,
+            offset,
+            length,
+        )
+
+    def _migrated(self, head: Head, text: bytes) -> tuple[Head, bytes] | None:
+        version = head.schema_version
+        verdict = migrate.judge(version)
+        if verdict == "newer":
+            message = (
+                f"written in format {show(version)}; this ctxctl reads {migrate.CURRENT}; the line is skipped"
+            )
+            self._fault("newer-version", "schema_version", message)
+            return None
+        if verdict == "unknown" and "version" not in self._said:
+            self._said.add("version")
+            what = "no schema_version" if version is None else f"schema_version {show(version)}"
+            message = f"{what}; read as {migrate.CURRENT} (said once)"
+            self._fault("no-schema-version", "schema_version", message)
+        if verdict != "older":
+            return head, text
+        text = orjson.dumps(migrate.upgrade(loads(text)))
+        return decode_head(text), text
+
+    def _record(self, head: Head, text: bytes) -> Record | None:
+        kind, data = head.event_type, head.data
+        if kind not in _KNOWN:
+            return None
+        if kind in ITEM_EVENTS:
+            return self._item(data, text)
+        raw = bytes(data)
+        if raw[:1] != b"{":
+            what = f"data is {_kind(raw)}, not an object" if raw else "the event has no data"
+            self._fault("bad-field", "data", what)
+            return None
+        if kind == vocab.ASSEMBLY_CREATED:
+            return self._assembly(raw)
+        if kind == vocab.SUMMARY_CREATED:
+            return self._items.summary(raw, self._line, self._offset)
+        data_fields = self._parsed(raw)
+        return BUILDERS[kind](Fields(data_fields, self._fault)) if data_fields is not None else None
+
+    def _item(self, data: Raw, text: bytes) -> Item | None:
+        """The item of `data`, remembered by its bytes and, where it ends the line, by those with its key."""
+        raw = bytes(data)
+        if raw[:1] != b"{":
+            what = f"data is {_kind(raw)}, not an object" if raw else "the event has no data"
+            self._fault("bad-field", "data", what)
+            return None
+        key = xxhash.xxh3_128_digest(raw, SEED)
+        item = self._items.known(key, self._offset)
+        if item is None:
+            item = self._items.build(key, raw, self._line, self._offset)
+        if item is not None and text is self._line and self._items.memos.items.young.get(key) is item:
+            at = text.find(_DATA)
+            tail = text[at:]
+            body = tail[len(_DATA) :].strip()
+            if at >= 0 and body.endswith(b"}") and body[:-1].rstrip() == raw:
+                self._memos.items.put(xxhash.xxh3_128_digest(tail, SEED), item)
+        return item
+
+    def _assembly(self, raw: bytes) -> Record | None:
+        try:
+            wire = decode_assembly(raw)
+        except (msgspec.DecodeError, RecursionError):
+            data = self._parsed(raw)
+            if data is None:
+                return None
+            fields = Fields(data, self._fault)
+            rows = [orjson.dumps(row) for row in fields.rows("ordered_blocks")]
+        else:
+            fields = Fields({name: getattr(wire, name) for name in _ASSEMBLY_FIELDS}, self._fault)
+            rows = wire.ordered_blocks  # type: ignore[assignment]
+        return assembly(fields, self._items.blocks(rows, self._line, self._offset))
+
+    def _parsed(self, raw: bytes) -> dict[str, Any] | None:
+        if len(raw) > PARSE_BYTES and raw.count(b",") + raw.count(b"[") + raw.count(b"{") > PARSE_VALUES:
+            self._fault(
+                "record-too-large", "data", f"a record of {len(raw)} bytes and millions of values; skipped"
+            )
+            return None
+        try:
+            data = loads(raw)
+        except (ValueError, RecursionError) as error:
+            self._fault("bad-json", "data", f"the record cannot be read: {error}")
+            return None
+        return data if isinstance(data, dict) else None
+
+    def _no_event(self, text: bytes) -> None:
+        try:
+            keys = list(loads(text))
+        except (ValueError, RecursionError):
+            keys = []
+        named = f" (its keys: {', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''})" if keys else ""
+        self._fault("not-an-event", "", f"JSON, but no context_event: it has no event_type{named}")
+
+    def _fault(self, slug: str, key: str, message: str) -> None:
+        """Report a problem of the current line, at the place of `key` where it can be found."""
+        at = max(0, self._line.find(b'"%b"' % key.encode("utf-8", "replace"))) if key else 0
+        self._report(Problem(self._lineno, self._offset + at, slug, message))
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """One line of a trace as a plain object in the current format, damage repaired; None if hopeless."""
+    body, start, _ = salvage.repair(line)
+    if not _well_formed(body):
+        pieces, _ = salvage.split(body, start, last=False)
+        body = pieces[0].text if pieces else b""
+    try:
+        value = loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return migrate.upgrade(value) if isinstance(value, dict) else None
+
+
+def _well_formed(body: bytes) -> bool:
+    try:
+        decode_loose(body)
+    except msgspec.ValidationError:
+        return True
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _kind(text: bytes) -> str:
+    first = text.lstrip()[:1]
+    if first == b"[":
+        return "an array"
+    if first == b'"':
+        return "a string"
+    return "an object" if first == b"{" else "a bare value"

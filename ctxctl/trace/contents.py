@@ -1,0 +1,281 @@
+"""The contents of one trace: each distinct text once, found again in the file when somebody reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from typing import IO, Any
+
+import msgspec
+import orjson
+import xxhash
+
+from ctxctl.model.content import Content, Form
+from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than
+from ctxctl.trace.source import Source
+
+Fault = Callable[[str, str], None]
+"""Takes a problem's slug and message."""
+
+SEED = int.from_bytes(os.urandom(8), "little")
+"""Random, so that nobody can prepare two texts with one key; no output depends on it."""
+
+KEYS = 1 << 16
+"""Raw spellings remembered per generation; a forgotten one only costs a decode."""
+CACHE_BYTES = 8 << 20
+LITERAL_BYTES = 4 << 10
+PARSE_BYTES = 16 << 20
+"""Structured contents above this are kept as written instead of being parsed (20 times their size)."""
+
+_LONG_NUMBER = re.compile(rb"\d{16}")
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+class _Shown:
+    """Inline in the trace: `offset` and `length` of its JSON, `first` the lowest offset it was seen at."""
+
+    __slots__ = ("first", "length", "offset", "spilled")
+
+    def __init__(self, first: int, offset: int, length: int, spilled: bool) -> None:
+        self.first = first
+        self.offset = offset
+        self.length = length
+        self.spilled = spilled
+
+
+class _Derived:
+    __slots__ = ("after", "base", "before")
+
+    def __init__(self, before: str, base: Content, after: str) -> None:
+        self.before = before
+        self.base = base
+        self.after = after
+
+
+class Contents:
+    """The content store of one source.  One `Content` object per digest; safe from several threads.
+
+    Memory is one `Content` per distinct content and a bounded cache; texts are read again from the source
+    (or, where the line was damaged and repaired, from an unlinked spill file).
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lock = RLock()
+        self._by_digest: dict[str, Content] = {}
+        self._by_raw: dict[bytes, Content] = {}
+        self._by_raw_old: dict[bytes, Content] = {}
+        self._derived: dict[tuple[str, str, str], Content] = {}
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._cached = 0
+        self._spill: IO[bytes] | None = None
+        self._spill_size = 0
+
+    def __len__(self) -> int:
+        """Distinct contents known so far, derived ones included."""
+        return len(self._by_digest)
+
+    def intern(self, raw: bytes, line: bytes, offset: int, fault: Fault | None = None) -> Content:
+        """The content whose JSON is `raw`, seen inline in `line`, which starts at byte `offset`.
+
+        `raw` is well-formed JSON.  Where a repaired line no longer holds `raw` as it stands in the file, its
+        text goes to the spill file.  `fault` hears of contents that are kept as written.
+        """
+        key = xxhash.xxh3_128_digest(raw, SEED)
+        content = self._by_raw.get(key) or self._by_raw_old.get(key)
+        if content is not None and isinstance(content.origin, _Shown):
+            if offset < content.origin.first:
+                content.origin.first = offset
+            return content
+        text, form = _read(raw, fault)
+        data = _utf8(text)
+        digest = hashlib.sha256(data).hexdigest()
+        at = line.find(raw)
+        with self._lock:
+            content = self._by_digest.get(digest)
+            if content is None or not isinstance(content.origin, _Shown):
+                if at >= 0:
+                    origin = _Shown(offset, offset + at, len(raw), False)
+                else:
+                    origin = _Shown(offset, self._spilled(data), len(data), True)
+                if content is None:
+                    content = self._by_digest[digest] = Content(digest, len(data), form, origin)
+                else:
+                    content.origin = origin
+            elif offset < content.origin.first:
+                content.origin.first = offset
+            if len(self._by_raw) >= KEYS:
+                self._by_raw_old, self._by_raw = self._by_raw, {}
+            self._by_raw[key] = content
+            self._remember(digest, text, len(data))
+        return content
+
+    def resolve(self, digest: str, before: int) -> Content | None:
+        """The content of this digest if it was shown inline at an offset below `before`."""
+        content = self._by_digest.get(digest)
+        if content is not None and isinstance(content.origin, _Shown) and content.origin.first < before:
+            return content
+        return None
+
+    def by_digest(self, digest: str) -> Content | None:
+        """The content of this digest if the part of the trace read so far has shown it inline."""
+        content = self._by_digest.get(digest)
+        return content if content is not None and isinstance(content.origin, _Shown) else None
+
+    def derive(self, before: str, base: Content, after: str) -> Content:
+        """The content `before + text(base) + after`, kept as a recipe."""
+        key = (before, base.digest, after)
+        content = self._derived.get(key)
+        if content is not None:
+            return content
+        text = before + self.text(base) + after
+        content = self._made(text, _Derived(before, base, after))
+        with self._lock:
+            if len(self._derived) >= KEYS:
+                self._derived.clear()
+            self._derived[key] = content
+        return content
+
+    def literal(self, text: str) -> Content:
+        """A content made by ctxctl itself; short ones are held in memory."""
+        return self._made(text, text)
+
+    def text(self, content: Content) -> str:
+        """The text of a content of this store; a lone surrogate comes back as U+FFFD.
+
+        Raises:
+            UnreadableError: `read-failed`.
+        """
+        with self._lock:
+            cached = self._texts.get(content.digest)
+            if cached is not None:
+                self._texts.move_to_end(content.digest)
+                return cached
+        text = self._load(content)
+        with self._lock:
+            self._remember(content.digest, text, content.size)
+        return text
+
+    def close(self) -> None:
+        """Drop the spill file and the cache."""
+        with self._lock:
+            self._texts.clear()
+            self._cached = 0
+            if self._spill is not None:
+                self._spill.close()
+                self._spill = None
+
+    def _made(self, text: str, origin: object) -> Content:
+        data = _utf8(text)
+        digest = hashlib.sha256(data).hexdigest()
+        with self._lock:
+            content = self._by_digest.get(digest)
+            if content is None:
+                if isinstance(origin, str) and len(data) > LITERAL_BYTES:
+                    origin = _Shown(_NEVER, self._spilled(data), len(data), True)
+                content = self._by_digest[digest] = Content(digest, len(data), "text", origin)
+            self._remember(digest, text, len(data))
+        return content
+
+    def _load(self, content: Content) -> str:
+        origin = content.origin
+        if isinstance(origin, str):
+            return origin
+        if isinstance(origin, _Derived):
+            return origin.before + self.text(origin.base) + origin.after
+        assert isinstance(origin, _Shown), "a content of another store"
+        if origin.spilled:
+            with self._lock:
+                if self._spill is None:
+                    return ""
+                return os.pread(self._spill.fileno(), origin.length, origin.offset).decode("utf-8", "replace")
+        raw = self._source.read(origin.offset, origin.length)
+        try:
+            return _read(raw, None)[0]
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return raw.decode("utf-8", "replace")
+
+    def _spilled(self, data: bytes) -> int:
+        if self._spill is None:
+            self._spill = tempfile.TemporaryFile(prefix="ctxctl-", buffering=0)  # noqa: SIM115 - lives on
+        at = self._spill_size
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(self._spill.fileno(), view, self._spill_size)
+            self._spill_size += done
+            view = view[done:]
+        return at
+
+    def _remember(self, digest: str, text: str, size: int) -> None:
+        """Keep a text; the newest stays whatever its size, as it is about to be counted."""
+        texts = self._texts
+        if digest in texts:
+            texts.move_to_end(digest)
+            return
+        texts[digest] = text
+        self._cached += len(text)
+        while self._cached > CACHE_BYTES and len(texts) > 1:
+            self._cached -= len(texts.popitem(last=False)[1])
+
+
+_NEVER = 1 << 62
+"""Offset of what no line of the trace shows."""
+
+
+def digest_of_raw(raw: bytes) -> str:
+    """SHA-256 hex of a content given as well-formed JSON, by the rule that `Content.digest` follows."""
+    return hashlib.sha256(_utf8(_read(raw, None)[0])).hexdigest()
+
+
+def canonical(value: object) -> str:
+    """Canonical JSON: sorted keys, no spaces, characters as themselves; lone surrogates become U+FFFD."""
+    return clean(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+
+
+def clean(text: str) -> str:
+    """`text` with lone surrogates replaced by U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return clean(text).encode()
+
+
+def _read(raw: bytes, fault: Fault | None) -> tuple[str, Form]:
+    if raw[:1] == b'"':
+        return _decode_text(raw), "text"
+    if len(raw) > PARSE_BYTES:
+        if fault is not None:
+            fault("record-too-large", f"a structured content of {len(raw)} bytes is shown as written")
+        return raw.decode("utf-8", "replace"), "json"
+    if deeper_than(DEPTH_LIMIT, raw):
+        if fault is not None:
+            fault("too-deep", f"a content nested more than {DEPTH_LIMIT} deep is shown as written")
+        return raw.decode("utf-8", "replace"), "json"
+    return canonical(_parse(raw)), "json"
+
+
+def _parse(raw: bytes) -> Any:
+    """Integers of any size exactly, which orjson rounds above 64 bits."""
+    if not _LONG_NUMBER.search(raw):
+        try:
+            return orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            pass
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return raw.decode("utf-8", "replace")

@@ -1,0 +1,69 @@
+"""Nesting depth of JSON, without recursion and without parsing."""
+
+from __future__ import annotations
+
+import re
+
+import orjson
+
+DEPTH_LIMIT = 200
+"""Levels that ctxctl parses; what lies deeper is kept as text."""
+
+_FOLD = bytes.maketrans(b"{}", b"[]")
+_OTHERS = bytes(code for code in range(256) if code not in b"[]")
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+def deeper_than(limit: int, raw: bytes) -> bool:
+    """Whether `raw` nests arrays and objects more than `limit` deep; linear time, in C."""
+    if raw.count(b"[") + raw.count(b"{") <= limit:
+        return False
+    bare = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    shape = b"".join(bare.split(b'"')[::2]).translate(_FOLD).translate(None, _OTHERS)
+    for _ in range(limit):
+        if b"[]" not in shape:
+            break
+        shape = shape.replace(b"[]", b"")
+    return b"[]" in shape or shape.count(b"[") > limit
+
+
+def flatten(raw: bytes, limit: int = DEPTH_LIMIT) -> bytes:
+    """`raw` with every subtree below `limit` levels replaced by a JSON string of its own text."""
+    out: list[bytes] = []
+    depth = done = start = 0
+    for token in _TOKEN.finditer(raw):
+        code = raw[token.start()]
+        if code in b"[{":
+            depth += 1
+            if depth == limit + 1:
+                start = token.start()
+        elif code in b"]}":
+            if depth == limit + 1:
+                out.append(raw[done:start])
+                out.append(_quoted(raw[start : token.end()]))
+                done = token.end()
+            depth = max(0, depth - 1)
+    if depth > limit:
+        return raw
+    out.append(raw[done:])
+    return b"".join(out)
+
+
+def _quoted(raw: bytes) -> bytes:
+    return orjson.dumps(raw.decode("utf-8", "replace"))
+
+
+def nests_deeper(limit: int, value: object) -> bool:
+    """Whether a parsed value nests more than `limit` deep."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, dict | list)
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,56 @@
+"""What a file that is no trace looks like, for the message that says so."""
+
+from __future__ import annotations
+
+import orjson
+
+_SIGNATURES = (
+    (b"\xff\xfe", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"),
+    (b"\x1f\x8b", "gzip inside gzip", "decompress it once"),
+    (b"\x28\xb5\x2f\xfd", "zstd inside a compressed file", "decompress it once"),
+    (b"SQLite format 3\0", "an SQLite database", None),
+    (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"BZh", "bzip2 data", "decompress it first"),
+    (b"\xfd7zXZ", "xz data", "decompress it first"),
+    (b"\x7fELF", "a program", None),
+    (b"%PDF", "a PDF", None),
+    (b"\x89PNG", "an image", None),
+)
+_ONE_A_LINE = "a trace has one JSON object a line: jq -c "
+
+
+def looks_like(head: bytes) -> tuple[str, str | None]:
+    """A phrase that continues "holds no readable context event", and a hint; from the first 4 KiB."""
+    for magic, what, hint in _SIGNATURES:
+        if head.startswith(magic):
+            return f": it looks like {what}", hint
+    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not body.strip(b"\0"):
+        return ": it is blank" if b"\0" not in body else ": it is all NUL bytes", None
+    if head[1::2].count(0) > len(head) // 3 or head[::2].count(0) > len(head) // 3:
+        return ": it looks like UTF-16 text", "convert it: iconv -f UTF-16 -t UTF-8"
+    if b"\0" in body:
+        return ": it looks like binary data", None
+    if body.startswith(b"["):
+        return ": it looks like a JSON array", f"{_ONE_A_LINE}'.[]' FILE > trace.jsonl"
+    if body.startswith(b"{"):
+        return _object(body)
+    if body.startswith(b"<"):
+        return ": it looks like markup", None
+    return ": it is not JSON Lines", "a trace has one JSON object a line"
+
+
+def _object(body: bytes) -> tuple[str, str | None]:
+    first, newline, _ = body.partition(b"\n")
+    try:
+        value = orjson.loads(first)
+    except orjson.JSONDecodeError:
+        if newline and len(first) < 200:
+            return ": it looks like pretty-printed JSON", f"{_ONE_A_LINE}. FILE > trace.jsonl"
+        return ": its lines are damaged or foreign", None
+    keys = ", ".join(list(value)[:6]) if isinstance(value, dict) else ""
+    return (
+        f": it is JSON of another kind (keys of the first line: {keys})",
+        "ctxctl import lists the known formats",
+    )

@@ -1,0 +1,277 @@
+"""Items, summaries and assembly blocks: the records that hold contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import xxhash
+
+from ctxctl.model.content import Content
+from ctxctl.model.records import Block, Item
+from ctxctl.trace.coerce import Fields, Report, loads
+from ctxctl.trace.contents import SEED, Contents
+from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
+from ctxctl.trace.memo import Memo
+from ctxctl.trace.wire import Raw, decode_body, decode_item
+
+_SHA256 = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
+_MARK = "{content}"
+_REF_KEYS = ("digest", "ref", "hash", "uri", "id", "content_ref")
+
+
+class Memos:
+    """What the decoders of one trace remember: items and blocks by their bytes.
+
+    Items whose content is a ref are apart, as a ref means something only behind the line that shows it.
+    """
+
+    __slots__ = ("blocks", "items", "refs")
+
+    def __init__(self) -> None:
+        self.items: Memo[Item] = Memo()
+        self.refs: Memo[Item] = Memo()
+        self.blocks: Memo[Block] = Memo()
+
+
+class ItemBuilder:
+    """Builds content-bearing records of one pass; `report` takes a slug, a key and a message."""
+
+    def __init__(self, contents: Contents, memos: Memos, report: Report) -> None:
+        self._contents = contents
+        self._report = report
+        self.memos = memos
+
+    def known(self, key: bytes, offset: int) -> Item | None:
+        """The item decoded before from the same bytes, if it still means the same at `offset`."""
+        item = self.memos.items.get(key)
+        if item is not None:
+            return item
+        item = self.memos.refs.get(key)
+        if item is not None and item.content is not None:
+            return item if self._contents.resolve(item.content.digest, offset) is item.content else None
+        return None
+
+    def build(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Item | None:
+        """Decode the item `raw` of a line at `offset` and remember it under `key`."""
+        try:
+            wire = decode_item(raw)
+        except (msgspec.DecodeError, RecursionError):
+            item, by_ref = self._coerced(raw, line, offset)
+            reported = True
+        else:
+            content, digest, by_ref = self._content(wire.content, wire.content_ref, line, offset)
+            metadata = wire.metadata or {}
+            reported = bool(metadata) and nests_deeper(DEPTH_LIMIT, metadata)
+            fields = Fields({"metadata": metadata, "source_refs": wire.source_refs}, self._report)
+            if reported:
+                metadata = fields.table("metadata")
+            source, digests = _sources(fields)
+            item = Item(
+                wire.item_id,
+                wire.context_kind,
+                wire.content_mode,
+                wire.title,
+                content,
+                digest,
+                source,
+                digests,
+                wire.token_estimate,
+                tuple(wire.visibility),
+                wire.priority,
+                wire.redaction_state,
+                _version(metadata),
+                _cause(metadata),
+                metadata,
+            )
+        if item is None or reported:
+            return item
+        if not by_ref:
+            return self.memos.items.put(key, item)
+        return self.memos.refs.put(key, item) if item.content is not None else item
+
+    def summary(self, raw: bytes, line: bytes, offset: int) -> Item | None:
+        """`context_summary` as the item that stands for what was compacted."""
+        return self._coerced(raw, line, offset, kind="thread_summary")[0]
+
+    def blocks(self, rows: Iterable[Raw | bytes], line: bytes, offset: int) -> tuple[Block, ...]:
+        """The blocks of an assembly; equal bytes give one object."""
+        memo = self.memos.blocks
+        known = memo.young.get
+        digest = xxhash.xxh3_128_digest
+        blocks: list[Block] = []
+        for row in rows:
+            key = digest(row, SEED)
+            block = known(key) or memo.get(key)
+            if block is None:
+                block = self._block(key, bytes(row), line, offset)
+                if block is None:
+                    continue
+            blocks.append(block)
+        return tuple(blocks)
+
+    def _coerced(
+        self, raw: bytes, line: bytes, offset: int, *, kind: str = "custom"
+    ) -> tuple[Item | None, bool]:
+        try:
+            data = loads(raw)
+            body = decode_body(raw)
+        except (ValueError, RecursionError) as error:
+            self._report("bad-json", "data", f"the record cannot be read: {error}")
+            return None, False
+        fields = Fields(data, self._report)
+        if kind == "custom":
+            item_id = fields.name("item_id", "item_ref", "ref", "id")
+        else:
+            item_id = fields.name("summary_id", "item_id", "id")
+        if item_id is None:
+            self._report("bad-field", "item_id", "the record names no item; ignored")
+            return None, False
+        inline = body.content
+        if kind != "custom":
+            inline = next((text for text in (inline, body.text, body.summary) if _present(text)), inline)
+        content, digest, by_ref = self._content(inline, data.get("content_ref"), line, offset)
+        metadata = fields.table("metadata")
+        source, digests = _sources(fields)
+        item = Item(
+            item_id,
+            fields.text("context_kind") or kind,
+            fields.text("content_mode") or "",
+            fields.text("title"),
+            content,
+            digest,
+            source,
+            digests,
+            fields.count("token_estimate"),
+            fields.texts("visibility"),
+            fields.number("priority"),
+            fields.text("redaction_state"),
+            _version(metadata),
+            _cause(metadata),
+            metadata,
+        )
+        return item, by_ref
+
+    def _content(
+        self, inline: Raw, ref: Any, line: bytes, offset: int
+    ) -> tuple[Content | None, str | None, bool]:
+        """Content, digest, and whether it came through a ref."""
+        if _present(inline):
+            content = self._contents.intern(bytes(inline), line, offset, self._kept)
+            return content, content.digest, False
+        digest = _digest(ref)
+        if digest is None:
+            return None, None, False
+        return self._contents.resolve(digest, offset), digest, True
+
+    def _kept(self, slug: str, message: str) -> None:
+        self._report(slug, "content", message)
+
+    def _block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
+        try:
+            data = loads(raw)
+        except (ValueError, RecursionError) as error:
+            self._report("bad-json", "ordered_blocks", f"a block cannot be read: {error}")
+            return None
+        if isinstance(data, str):
+            data = {"item_refs": [data]}
+        if not isinstance(data, dict):
+            self._report("bad-field", "ordered_blocks", "a block is not an object; ignored")
+            return None
+        problems: list[tuple[str, str, str]] = []
+        fields = Fields(data, lambda *told: problems.append(told), "data.ordered_blocks")
+        body = decode_body(raw) if raw[:1] == b"{" else decode_body(b"{}")
+        inline = body.content if _present(body.content) else body.text
+        content, _, by_ref = self._content(inline, data.get("content_ref"), line, offset)
+        block = _made_block(fields, content)
+        for told in problems:
+            self._report(*told)
+        if by_ref or problems:
+            return block
+        return self.memos.blocks.put(key, block)
+
+
+def _made_block(fields: Fields, content: Content | None) -> Block:
+    before, after = _wrapper(fields)
+    metadata = fields.table("metadata")
+    own = metadata.get("ctxctl")
+    places = [fields, Fields(metadata, fields.report, "data.ordered_blocks.metadata")]
+    if isinstance(own, dict):
+        places.append(Fields(own, fields.report, "data.ordered_blocks.metadata.ctxctl"))
+    return Block(
+        fields.ident("block_id"),
+        fields.ref_names("item_refs") or fields.ref_names("item_ref"),
+        fields.number("position"),
+        content,
+        before,
+        after,
+        fields.count("token_estimate"),
+        fields.text("hash"),
+        _first(place.text("segment") for place in places),
+        _first(place.text("role") for place in places),
+        bool(_first(place.flag("truncated") for place in places)),
+    )
+
+
+def _wrapper(fields: Fields) -> tuple[str, str]:
+    wrapper = fields.get("wrapper")
+    if wrapper is None:
+        return "", ""
+    if isinstance(wrapper, str):
+        before, _, after = wrapper.partition(_MARK)
+        return before, after
+    if not isinstance(wrapper, dict):
+        fields.wrong("wrapper", "a text or an object", wrapper)
+        return "", ""
+    inner = Fields(wrapper, fields.report, "data.ordered_blocks.wrapper")
+    return inner.text("before", "prefix", "open") or "", inner.text("after", "suffix", "close") or ""
+
+
+def _first(values: Iterable[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
+
+
+def _present(raw: Raw) -> bool:
+    data = bytes(raw)
+    return bool(data) and data != b"null"
+
+
+def _digest(ref: Any) -> str | None:
+    if isinstance(ref, dict):
+        ref = next((ref[key] for key in _REF_KEYS if isinstance(ref.get(key), str)), None)
+    match = _SHA256.match(ref) if isinstance(ref, str) else None
+    return match[1].lower() if match else None
+
+
+def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
+    """The first source's id or URI, and the digests of all."""
+    first: str | None = None
+    digests: list[str] = []
+    for row in fields.rows("source_refs"):
+        if isinstance(row, dict):
+            source = Fields(row, fields.report, "data.source_refs")
+            name = source.text("source_id", "uri", "id", "ref")
+            digest = source.text("digest")
+            if digest is not None:
+                digests.append(digest)
+        elif isinstance(row, str):
+            name = row
+        else:
+            fields.wrong("source_refs", "an array of references", row)
+            continue
+        first = name if first is None else first
+    return first, tuple(digests)
+
+
+def _version(metadata: dict[str, Any]) -> str | None:
+    version = metadata.get("version")
+    if version is None or isinstance(version, bool | dict | list):
+        return None
+    return version if isinstance(version, str) else repr(version)
+
+
+def _cause(metadata: dict[str, Any]) -> str | None:
+    cause = metadata.get("cause")
+    return cause if isinstance(cause, str) else None

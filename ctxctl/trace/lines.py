@@ -1,0 +1,96 @@
+"""Cuts a source into blocks of whole lines, with bounded memory whatever the line lengths are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctxctl.trace.source import Source
+from ctxctl.trace.spool import CHUNK
+
+LINE_LIMIT = 64 << 20
+"""Longest line, in bytes, that is read at all."""
+
+
+class Hole(NamedTuple):
+    """A stretch that is passed over."""
+
+    length: int
+    slug: str
+    message: str
+    whole_line: bool
+    """False for NULs in front of a line that goes on behind them."""
+
+
+class Block(NamedTuple):
+    """What comes next in the file: whole lines, the unfinished last line, or a hole."""
+
+    base: int
+    """Byte offset in the source."""
+    data: bytes
+    ended: bool
+    """Whether `data` ends in a newline."""
+    hole: Hole | None = None
+
+
+def blocks(source: Source, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+    """The lines that begin in [start, stop), some 256 KiB a block.  Lines end at `\\n` and nowhere else."""
+    held: list[bytes] = []
+    size = nuls = 0
+    begin = at = start
+    while chunk := source.read(at, CHUNK):
+        here, at = at, at + len(chunk)
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            if not held and not chunk.strip(b"\0"):
+                nuls += len(chunk)
+                begin = at
+                continue
+            held.append(chunk)
+            size += len(chunk)
+            if size > LINE_LIMIT:
+                if nuls:
+                    yield _nuls(begin, nuls)
+                yield (skipped := _skip(source, begin, at))
+                assert skipped.hole is not None
+                held, size, nuls = [], 0, 0
+                begin = at = begin + skipped.hole.length
+                if stop is not None and begin >= stop:
+                    return
+            continue
+        if nuls:
+            yield _nuls(begin, nuls)
+            nuls = 0
+        data = b"".join((*held, chunk[:cut])) if held else chunk[:cut]
+        if stop is not None and stop - begin <= len(data):
+            end = data.find(b"\n", max(0, stop - begin - 1)) + 1
+            if stop > begin:
+                yield Block(begin, data[:end], True)
+            return
+        yield Block(begin, data, True)
+        begin = here + cut
+        held = [chunk[cut:]] if cut < len(chunk) else []
+        size = len(chunk) - cut
+    if nuls:
+        yield _nuls(begin, nuls)
+    if held and (stop is None or begin < stop):
+        yield Block(begin, b"".join(held), False)
+
+
+def _nuls(begin: int, count: int) -> Block:
+    hole = Hole(count, "nul-bytes", f"{count} NUL bytes where a line should be; skipped", False)
+    return Block(begin - count, b"", False, hole)
+
+
+def _skip(source: Source, begin: int, at: int) -> Block:
+    """Pass over a line that is too long, without keeping it."""
+    ended = False
+    while chunk := source.read(at, CHUNK):
+        end = chunk.find(b"\n") + 1
+        at += end or len(chunk)
+        if end:
+            ended = True
+            break
+    length = at - begin
+    message = f"a line of {length - ended} bytes is longer than {LINE_LIMIT}; skipped"
+    return Block(begin, b"", ended, Hole(length, "line-too-long", message, True))

@@ -1,0 +1,39 @@
+"""Bounded memories of records already decoded, keyed by a hash of their bytes."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+GENERATION = 1 << 15
+
+
+class Memo(Generic[T]):
+    """Two generations of at most 32 768 entries: what is used stays, what is not is forgotten in time.
+
+    `young` is one dict for good, so that its `get` can be held across calls.  Several threads may use one
+    memo: the worst a race costs is a second decode.
+    """
+
+    __slots__ = ("old", "young")
+
+    def __init__(self) -> None:
+        self.young: dict[bytes, T] = {}
+        self.old: dict[bytes, T] = {}
+
+    def get(self, key: bytes) -> T | None:
+        """The value of `key`; one of the older generation is made young again."""
+        value = self.young.get(key)
+        if value is None:
+            value = self.old.get(key)
+            if value is not None:
+                value = self.put(key, value)
+        return value
+
+    def put(self, key: bytes, value: T) -> T:
+        """Remember `value`, unless another thread was first: its value is returned then."""
+        if len(self.young) >= GENERATION:
+            self.old = self.young.copy()
+            self.young.clear()
+        return self.young.setdefault(key, value)

@@ -1,0 +1,178 @@
+"""Reads a trace as a stream of events, whatever state the file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Lock
+
+from ctxctl.errors import UnreadableError
+from ctxctl.model.event import Event
+from ctxctl.model.problem import Problem
+from ctxctl.trace.codec import Decoder
+from ctxctl.trace.contents import Contents
+from ctxctl.trace.guess import looks_like
+from ctxctl.trace.headers import HeaderDecoder
+from ctxctl.trace.items import Memos
+from ctxctl.trace.lines import blocks
+from ctxctl.trace.source import Source
+
+PROBLEM_LIMIT = 1000
+"""Problems kept; more are only counted."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Trace:
+    """A native trace over a source.  Passes are independent and may run in several threads at once.
+
+    Problems are collected by the passes that read a stretch for the first time without a gap; a pass that
+    starts beyond what has been read so far reports none, as the pass that closes the gap will.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.contents = Contents(source)
+        self._memos = Memos()
+        self._lock = Lock()
+        self._problems: list[Problem] = list(source.problems)
+        self._count = len(self._problems)
+        self._covered = 0
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The first thousand problems found so far, by line and byte."""
+        with self._lock:
+            return sorted(self._problems)
+
+    @property
+    def problem_count(self) -> int:
+        """How many problems were found so far, those not kept included."""
+        return self._count
+
+    @property
+    def covered(self) -> int:
+        """Bytes from the start that some pass has read without a gap."""
+        return self._covered
+
+    def events(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
+        """The events of the lines that begin in [start, stop), in order.
+
+        `start` is the byte at which line `first_line` begins.  A pass from 0 leaves out events whose
+        (session, source, event id) it has seen, and reports them.
+
+        Raises:
+            UnreadableError: `no-events` at the end of a whole pass that found none; `read-failed`.
+        """
+        one = _Pass(self, start)
+        yield from one.run(first_line, stop)
+        if start == 0 and stop is None and not one.found:
+            raise no_events(self.source)
+
+    def headers(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[Event]:
+        """Like `events`, but with records only for assemblies (without blocks) and injections.
+
+        For building the index: no content is interned, nothing is reported, damaged lines are passed over
+        unless they can be repaired, and duplicates are not looked for.
+        """
+        decoder = HeaderDecoder(self.source)
+        line = first_line - 1
+        for block in blocks(self.source, start, stop):
+            if block.hole is not None:
+                line += block.hole.whole_line
+                continue
+            data = block.data if block.ended else block.data + b"\n"
+            if block.base == 0 and data.startswith(_BOM):
+                block, data = block._replace(base=len(_BOM)), data[len(_BOM) :]
+            events, line = decoder.scan(data, block.base, line)
+            yield from events
+
+    def line(self, offset: int, length: int) -> bytes:
+        """The bytes of a line again, as an event's `offset` and `length` give them."""
+        return self.source.read(offset, length)
+
+    def close(self) -> None:
+        """Close the source and drop the caches."""
+        self.contents.close()
+        self.source.close()
+
+
+class _Pass:
+    """One run over the lines of a trace: its decoder, its duplicates and its new problems."""
+
+    def __init__(self, trace: Trace, start: int) -> None:
+        self.trace = trace
+        self.start = start
+        self.found = False
+        self.fresh: list[Problem] = []
+        memos = trace._memos if start <= trace._covered else None
+        self.decoder = Decoder(trace.contents, self.fresh.append, memos)
+
+    def run(self, first_line: int, stop: int | None) -> Iterator[Event]:
+        seen: set[int] | None = set() if self.start == 0 else None
+        line = first_line - 1
+        for base, data, ended, hole in blocks(self.trace.source, self.start, stop):
+            end = base + len(data)
+            if hole is not None:
+                self.fresh.append(Problem(line + 1, base, hole.slug, hole.message))
+                line += hole.whole_line
+                self._absorb(base + hole.length)
+                continue
+            if base == 0 and data.startswith(_BOM):
+                message = "the file starts with a byte-order mark; skipped"
+                self.fresh.append(Problem(1, 0, "byte-order-mark", message))
+                base, data = len(_BOM), data[len(_BOM) :]
+            if ended:
+                events, line = self.decoder.scan(data, base, line)
+            else:
+                events = self.decoder.decode_all(data, line + 1, base, last=True)
+            if seen is not None:
+                events = self._once(events, seen)
+            self._absorb(end)
+            if events:
+                self.found = True
+                yield from events
+
+    def _once(self, events: list[Event], seen: set[int]) -> list[Event]:
+        """The events without those seen before, which are reported."""
+        keys = [
+            hash((event.session_id, event.source, event.event_id))
+            for event in events
+            if event.event_id is not None
+        ]
+        new = set(keys)
+        if len(new) == len(keys) and seen.isdisjoint(new):
+            seen |= new
+            return events
+        kept = []
+        for event in events:
+            key = hash((event.session_id, event.source, event.event_id))
+            if event.event_id is not None and key in seen:
+                message = f"event {event.event_id} was seen before in this session and source; ignored"
+                self.fresh.append(Problem(event.line, event.offset, "duplicate-event", message))
+            else:
+                if event.event_id is not None:
+                    seen.add(key)
+                kept.append(event)
+        return kept
+
+    def _absorb(self, end: int) -> None:
+        """Hand new problems to the trace, unless an earlier pass has read this far."""
+        trace = self.trace
+        fresh = self.fresh
+        if not fresh and trace._covered >= end:
+            return
+        with trace._lock:
+            if self.start <= trace._covered:
+                if fresh:
+                    new = [problem for problem in fresh if problem.byte >= trace._covered]
+                    trace._count += len(new)
+                    trace._problems += new[: max(0, PROBLEM_LIMIT - len(trace._problems))]
+                trace._covered = max(trace._covered, end)
+        fresh.clear()
+
+
+def no_events(source: Source) -> UnreadableError:
+    """The error for a file that holds no readable event; says what the file looks like instead."""
+    what, hint = looks_like(source.read(0, 4096))
+    name = "stdin" if source.name == "-" else source.name
+    return UnreadableError("no-events", f"{name} holds no readable context event{what}", hint=hint)

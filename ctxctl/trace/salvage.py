@@ -1,0 +1,199 @@
+"""What can be read of a line that is not valid JSON: repairs that keep every readable character.
+
+Each repair yields a fault with the byte it is about (counted in the line as it stands in the file).  Nothing
+is invented: what cannot be read becomes U+FFFD, null or text, and is said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than, flatten
+
+REPAIR_BYTES = 64 << 20
+SPLIT_BYTES = 8 << 20
+"""Longest line that is searched for records glued together."""
+CANDIDATES = 16
+"""Places tried for the start of a record behind a torn one."""
+FAULTS_PER_LINE = 8
+
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+_SUSPECT = re.compile(rb"[\\\x00-\x1f]")
+_ESCAPE = re.compile(
+    rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    rb'|(?P<good>\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])'
+    rb"|(?P<bad>\\)"
+    rb"|(?P<control>[\x00-\x1f])"
+)
+_START = re.compile(r'\{\s*"(?:schema_version|event_id|event_type)"\s*:')
+_SPACE = re.compile(r"[ \t\r\n\0]*")
+
+
+class Fault(NamedTuple):
+    """One thing wrong with a line; `at` is a byte in it."""
+
+    at: int
+    slug: str
+    message: str
+
+
+class Piece(NamedTuple):
+    """A stretch of a repaired line that holds one JSON value; `at`, `length` are bytes of the original."""
+
+    text: bytes
+    at: int
+    length: int
+
+
+def repair(line: bytes) -> tuple[bytes, int, list[Fault]]:
+    """Repair encoding, escapes, control characters, numbers and depth.
+
+    Returns the repaired line, the byte of the original at which it starts (NULs in front are cut), and the
+    faults.  The result may still not be JSON.
+    """
+    faults: list[Fault] = []
+    body = line.strip(b"\0 \t\r")
+    start = line.find(body[:1]) if body else len(line)
+    if b"\0" in line[:start] or b"\0" in line[start + len(body) :]:
+        hole = line.find(b"\0")
+        faults.append(
+            Fault(hole, "nul-bytes", f"{len(line) - len(line.strip(NULS))} NUL bytes around the record")
+        )
+    if not body:
+        return b"", start, faults
+    body, bad = _utf8(body, start)
+    body = _tokens(body, start, faults)
+    if bad is not None:
+        faults.append(bad)
+    if deeper_than(DEPTH_LIMIT, body):
+        body = flatten(body)
+        message = f"nested more than {DEPTH_LIMIT} deep; what lies deeper is shown as text"
+        faults.append(Fault(start, "too-deep", message))
+    return body, start, faults[:FAULTS_PER_LINE]
+
+
+NULS = b"\0 \t\r"
+
+
+def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fault]]:
+    """Find the records of a line that is not one JSON value: glued ones, and those behind a torn one.
+
+    `last`: the line ends the file without a line end, so being cut off is the likely fault.
+    """
+    if len(body) > SPLIT_BYTES:
+        return [], [
+            Fault(start, "bad-json", f"not valid JSON, and too long ({len(body)} bytes) to be searched")
+        ]
+    text = body.decode("utf-8", "replace")
+    pieces: list[Piece] = []
+    faults: list[Fault] = []
+    decoder = json.JSONDecoder()
+    at, here = 0, start
+    while at < len(text):
+        skip = _SPACE.match(text, at)
+        assert skip is not None
+        at, here = skip.end(), here + len(text[at : skip.end()].encode())
+        if at >= len(text):
+            break
+        end, reason = _value_end(decoder, text, at)
+        if end is not None:
+            raw = text[at:end].encode()
+            if pieces or faults:
+                faults.append(Fault(here, "glued-lines", "a second record begins on the same line"))
+            pieces.append(Piece(raw, here, len(raw)))
+            at, here = end, here + len(raw)
+            continue
+        faults.append(_unreadable(here, reason, cut=last and _unclosed(text[at:])))
+        found = _next_record(decoder, text, at + 1)
+        if found is None:
+            break
+        here += len(text[at:found].encode())
+        at = found
+    return pieces, faults
+
+
+def _utf8(body: bytes, start: int) -> tuple[bytes, Fault | None]:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        text = body.decode("utf-8", "replace")
+        message = f"invalid UTF-8 (byte 0x{body[error.start]:02X}); shown as U+FFFD"
+        return text.encode(), Fault(start + error.start, "bad-utf8", message)
+    return body, None
+
+
+def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
+    seen: set[str] = set()
+
+    def say(at: int, slug: str, message: str) -> None:
+        if slug not in seen:
+            seen.add(slug)
+            faults.append(Fault(start + at, slug, message))
+
+    def token(match: re.Match[bytes]) -> bytes:
+        text = match[0]
+        if text[:1] != b'"':
+            say(match.start(), "bad-number", f"{text.decode()} is not JSON; read as null")
+            return b"null"
+        if not _SUSPECT.search(text):
+            return text
+        base = match.start()
+
+        def escape(found: re.Match[bytes]) -> bytes:
+            kind = found.lastgroup
+            if kind in ("pair", "good"):
+                return found[0]
+            at = base + found.start()
+            if kind == "lone":
+                say(at, "lone-surrogate", f"{found[0].decode()} is half a character; shown as U+FFFD")
+                return b"\\ufffd"
+            if kind == "bad":
+                say(at, "bad-escape", "a backslash that escapes nothing; kept as a backslash")
+                return b"\\\\"
+            code = found[0][0]
+            if code:
+                say(at, "control-character", f"a bare U+{code:04X} inside a string")
+            else:
+                say(at, "nul-bytes", "a NUL inside a string")
+            return b"\\u%04x" % code
+
+        return _ESCAPE.sub(escape, text)
+
+    return _TOKEN.sub(token, body)
+
+
+def _value_end(decoder: json.JSONDecoder, text: str, at: int) -> tuple[int | None, str]:
+    try:
+        return decoder.raw_decode(text, at)[1], ""
+    except json.JSONDecodeError as error:
+        return None, f"{error.msg.lower()} at character {error.pos + 1}"
+    except (ValueError, RecursionError) as error:
+        return None, str(error).partition(";")[0].lower()
+
+
+def _unreadable(at: int, reason: str, *, cut: bool) -> Fault:
+    if cut:
+        return Fault(at, "truncated-line", "the last line is cut off: its record is incomplete")
+    return Fault(at, "bad-json", f"not valid JSON: {reason}")
+
+
+def _unclosed(text: str) -> bool:
+    return text.startswith("{") and not text.rstrip().endswith("}}")
+
+
+def _next_record(decoder: json.JSONDecoder, text: str, at: int) -> int | None:
+    tried = 0
+    for match in _START.finditer(text, at):
+        tried += 1
+        if tried > CANDIDATES:
+            break
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and isinstance(value.get("event_type"), str):
+            return match.start()
+    return None

@@ -1,0 +1,218 @@
+"""Where the bytes of a trace come from: a regular file, stdin, a compressed file, or memory.
+
+A `Source` is random access and thread-safe (`os.pread`, never a memory map: a file truncated while mapped
+kills the process).  What cannot be read that way is spooled to an unlinked temporary file first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from ctxctl.errors import UnreadableError
+from ctxctl.model.problem import Problem
+from ctxctl.trace.spool import CHUNK, compression, spool
+
+HEAD = 1024
+"""Bytes at the start of a file that belong to its identity."""
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class Identity(NamedTuple):
+    """What tells one file from another that took its name."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    head: str
+    """SHA-256 hex of the first KiB."""
+
+
+class Source:
+    """Bytes with a name; made by `open_source`, `from_bytes` or `from_file`."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        fd: int | None = None,
+        data: bytes = b"",
+        path: Path | None = None,
+        spooled: bool = False,
+        problems: tuple[Problem, ...] = (),
+    ) -> None:
+        self.name = name
+        """The name as the user typed it; untrusted text like everything else."""
+        self.path = path
+        """The file on disk; None for stdin and memory."""
+        self.spooled = spooled
+        """True if the bytes read here are a temporary copy (stdin, decompressed)."""
+        self.problems = problems
+        """What went wrong while the copy was made, for example a gzip member that is cut off."""
+        self._fd = fd
+        self._data = data
+        self.size = len(data) if fd is None else os.fstat(fd).st_size
+        """Bytes when last looked at; see `refresh`."""
+
+    @classmethod
+    def from_bytes(cls, name: str, data: bytes) -> Source:
+        """A source held in memory."""
+        return cls(name, data=bytes(data))
+
+    @classmethod
+    def from_file(
+        cls, name: str, fileobj: IO[bytes], *, path: Path | None = None, problems: tuple[Problem, ...] = ()
+    ) -> Source:
+        """A source over an open temporary file, which the caller may close; `spooled` is True."""
+        fileobj.flush()
+        return cls(name, fd=os.dup(fileobj.fileno()), path=path, spooled=True, problems=problems)
+
+    def read(self, offset: int, n: int) -> bytes:
+        """At most `n` bytes from `offset`; shorter only at the end.  Safe from several threads.
+
+        Raises:
+            UnreadableError: `read-failed`, when the disk or a network file system fails.
+        """
+        if self._fd is None:
+            return self._data[offset : offset + n]
+        try:
+            got = os.pread(self._fd, n, offset)
+            if len(got) == n or not got:
+                return got
+            parts = [got]
+            while got and (missing := n - sum(map(len, parts))) > 0:
+                got = os.pread(self._fd, missing, offset + n - missing)
+                parts.append(got)
+            return b"".join(parts)
+        except OSError as error:
+            raise UnreadableError(
+                "read-failed", f"cannot read {self.name} at byte {offset}: {error.strerror}"
+            ) from None
+
+    def refresh(self) -> int:
+        """Look at the size again (a file may grow) and return it."""
+        if self._fd is not None:
+            self.size = os.fstat(self._fd).st_size
+        return self.size
+
+    def identity(self) -> Identity:
+        """Device, inode, size, modification time and a hash of the head, as they are now."""
+        head = hashlib.sha256(self.read(0, HEAD)).hexdigest()
+        if self._fd is None:
+            return Identity(0, 0, self.size, 0, head)
+        now = os.fstat(self._fd)
+        return Identity(now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, head)
+
+    def close(self) -> None:
+        """Release the file; reading afterwards finds nothing."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_source(path: str | Path) -> Source:
+    """Open a trace by name; `-` is stdin; gzip and zstd are recognised by content.
+
+    Raises:
+        UnreadableError: `no-such-file`, `is-a-directory`, `not-a-regular-file`, `not-readable`,
+            `empty-file`, `decompression-bomb`, `no-space`, `bad-compression`.
+        UnavailableError: `needs-zstd`.
+    """
+    name = str(path)
+    source = _open_stdin() if name == "-" else _open_file(name)
+    try:
+        if source.size == 0:
+            raise _empty(name)
+        scheme = compression(source.read(0, 4))
+        if scheme is None:
+            return source
+        spooled = _spooled(name, source, scheme)
+    except BaseException:
+        source.close()
+        raise
+    source.close()
+    return spooled
+
+
+def _open_file(name: str) -> Source:
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise UnreadableError("no-such-file", f"no such file: {name}") from None
+    except PermissionError:
+        raise UnreadableError(
+            "not-readable",
+            f"not readable: {name}",
+            hint="check the permissions of the file and its directory",
+        ) from None
+    except OSError as error:
+        raise UnreadableError("not-readable", f"cannot open {name}: {error.strerror}") from None
+    try:
+        _require_regular(name, os.fstat(fd).st_mode)
+        return Source(name, fd=fd, path=Path(name))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _require_regular(name: str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise UnreadableError("is-a-directory", f"is a directory: {name}", hint="name a trace file inside it")
+    kind = next((label for test, label in _KINDS if test(mode)), "not a regular file")
+    raise UnreadableError(
+        "not-a-regular-file", f"{name} is {kind}, not a file", hint="pipe it in and read '-', which is stdin"
+    )
+
+
+def _open_stdin() -> Source:
+    try:
+        fd = sys.stdin.fileno()
+        mode = os.fstat(fd).st_mode
+    except (AttributeError, OSError, ValueError):
+        raise UnreadableError("not-readable", "stdin is closed", hint="pipe a trace in") from None
+    if stat.S_ISDIR(mode):
+        raise UnreadableError("is-a-directory", "stdin is a directory")
+    if stat.S_ISREG(mode) and os.lseek(fd, 0, os.SEEK_CUR) == 0:
+        return Source("-", fd=os.dup(fd), spooled=True)
+    with spool("-", iter(lambda: os.read(fd, CHUNK), b"")) as spooled:
+        return Source.from_file("-", spooled.file)
+
+
+def _spooled(name: str, source: Source, scheme: str) -> Source:
+    with spool(name, _chunks(source), scheme=scheme, compressed_size=source.size) as spooled:
+        result = Source.from_file(name, spooled.file, path=source.path, problems=tuple(spooled.problems))
+    if result.size == 0:
+        result.close()
+        raise _empty(name)
+    return result
+
+
+def _chunks(source: Source) -> Iterator[bytes]:
+    offset = 0
+    while chunk := source.read(offset, CHUNK):
+        yield chunk
+        offset += len(chunk)
+
+
+def _empty(name: str) -> UnreadableError:
+    return UnreadableError("empty-file", "stdin is empty" if name == "-" else f"empty file: {name}")

@@ -1,0 +1,61 @@
+"""Conformance of an event to the Agent Context JSON Schemas in `schemas/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from ctxctl.model import vocab
+
+RECORD_SCHEMAS: Final = {
+    vocab.SURFACE_CREATED: "context-surface",
+    vocab.SURFACE_UPDATED: "context-surface",
+    vocab.ITEM_ADDED: "context-item",
+    vocab.ITEM_UPDATED: "context-item",
+    vocab.SELECTION_STARTED: "selection",
+    vocab.SELECTION_COMPLETED: "selection",
+    vocab.BUDGET_APPLIED: "budget",
+    vocab.ASSEMBLY_CREATED: "assembly",
+    vocab.COMPACTION_STARTED: "compaction",
+    vocab.COMPACTION_COMPLETED: "compaction",
+    vocab.MISSING_DETECTED: "missing-context",
+    vocab.MISSING_REQUESTED: "missing-context",
+    vocab.MISSING_RESOLVED: "missing-context",
+    vocab.EXPORTED: "context-envelope",
+}
+"""Schema of `data` by event type; the standard has none for the other records."""
+
+
+def validate_event(event: dict[str, Any]) -> list[str]:
+    """What is wrong with an event by the schemas: at most one message for the event and one for its data."""
+    found = [_check("event", event)]
+    name = RECORD_SCHEMAS.get(event.get("event_type", ""))
+    if name is not None:
+        data = event.get("data")
+        found.append(_check(name, data) if isinstance(data, dict) else "data is missing or not an object")
+    return [message for message in found if message is not None]
+
+
+def _check(name: str, value: dict[str, Any]) -> str | None:
+    message = _validator(name)(value)
+    return None if message is None else f"{name}: {message}"
+
+
+@cache
+def _validator(name: str) -> Callable[[dict[str, Any]], str | None]:
+    import fastjsonschema
+
+    path = resources.files("ctxctl.trace") / "schemas" / f"agentcontext-{name}.schema.json"
+    validate = fastjsonschema.compile(json.loads(path.read_bytes()))
+
+    def check(value: dict[str, Any]) -> str | None:
+        try:
+            validate(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            return str(error.message)
+        return None
+
+    return check

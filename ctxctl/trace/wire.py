@@ -1,0 +1,94 @@
+"""The shapes that msgspec decodes lines into; bodies stay raw until somebody needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from ctxctl.trace.coerce import MAX_COUNT
+
+Raw = msgspec.Raw
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
+
+NOTHING = Raw()
+"""What a raw field holds where the line has no such key."""
+
+IDS = ("event_id", "source", "time", "context_id", "session_id", "thread_id", "turn_id", "step_id")
+
+
+class Head(msgspec.Struct, gc=False):
+    """An event's envelope as it should be."""
+
+    event_type: str = ""
+    event_id: str | None = None
+    source: str | None = None
+    time: str | None = None
+    context_id: str | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
+    turn_id: str | None = None
+    step_id: str | None = None
+    schema_version: str | None = None
+    data: Raw = NOTHING
+
+
+class LooseHead(msgspec.Struct, gc=False):
+    """The same with anything in every field."""
+
+    event_type: Any = None
+    event_id: Any = None
+    source: Any = None
+    time: Any = None
+    context_id: Any = None
+    session_id: Any = None
+    thread_id: Any = None
+    turn_id: Any = None
+    step_id: Any = None
+    schema_version: Any = None
+    data: Raw = NOTHING
+
+
+class ItemWire(msgspec.Struct, gc=False):
+    """`context_item` as it should be."""
+
+    item_id: str
+    context_kind: str = "custom"
+    content_mode: str = ""
+    title: str | None = None
+    content: Raw = NOTHING
+    content_ref: Any = None
+    source_refs: list[Any] = []
+    token_estimate: Count | None = None
+    visibility: list[str] = []
+    priority: float | None = None
+    redaction_state: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class Body(msgspec.Struct, gc=False):
+    """Where items, summaries and blocks carry text."""
+
+    content: Raw = NOTHING
+    text: Raw = NOTHING
+    summary: Raw = NOTHING
+
+
+class AssemblyWire(msgspec.Struct, gc=False):
+    """`context_assembly` with raw blocks; the other fields are coerced later."""
+
+    ordered_blocks: list[Raw]
+    assembly_id: Any = None
+    target: Any = None
+    separator_policy: Any = None
+    hash: Any = None
+    model: Any = None
+    model_ref: Any = None
+    metadata: Any = None
+
+
+decode_head = msgspec.json.Decoder(Head).decode
+decode_loose = msgspec.json.Decoder(LooseHead).decode
+decode_item = msgspec.json.Decoder(ItemWire).decode
+decode_body = msgspec.json.Decoder(Body).decode
+decode_assembly = msgspec.json.Decoder(AssemblyWire).decode

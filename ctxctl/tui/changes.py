@@ -1,0 +1,141 @@
+"""One frame's changes grouped by status, as the lines of a list.  Plain Python; five groups, so all is cheap."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ctxctl.model.results import Change
+from ctxctl.model.vocab import Status
+
+ORDER: Final[tuple[Status, ...]] = ("added", "updated", "removed", "omitted", "skipped")
+"""What enters first, what stays as it is last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All changes of one status; `changes` may be missing where only their number is known."""
+
+    status: Status
+    changes: Sequence[Change]
+    count: int
+    in_window: int
+    new: int
+    freed: int
+    folded: bool = False
+
+    @property
+    def lines(self) -> int:
+        """Lines of the list, heading included."""
+        return 1 if self.folded else 1 + len(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line above the groups: something about the frame that the reader should know first."""
+
+    text: str
+    warning: bool = False
+
+
+Line = Note | Group | Change
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTable:
+    """The list; `starts` holds the line on which each group begins."""
+
+    notes: tuple[Note, ...] = ()
+    groups: tuple[Group, ...] = ()
+    starts: tuple[int, ...] = ()
+    places: dict[str, tuple[int, int]] | None = None
+    """Group index and index in it of each item, for keeping the cursor on an item across frames."""
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], notes: Sequence[Note] = ()) -> ChangeTable:
+        """A table of the groups that hold anything; proportional to the changes."""
+        kept = tuple(sorted((g for g in groups if g.count), key=lambda g: ORDER.index(g.status)))
+        places = {change.item: (g, n) for g, group in enumerate(kept) for n, change in enumerate(group.changes)}
+        return cls(tuple(notes), kept, (), places)._placed()
+
+    def _placed(self) -> ChangeTable:
+        line = len(self.notes)
+        starts = []
+        for group in self.groups:
+            starts.append(line)
+            line += group.lines
+        return replace(self, starts=tuple(starts))
+
+    @property
+    def count(self) -> int:
+        """Lines of the list."""
+        return len(self.notes) + sum(group.lines for group in self.groups)
+
+    def at(self, line: int) -> Line:
+        """What line `line` (0 ≤ line < count) shows; a group stands for its heading."""
+        if line < len(self.notes):
+            return self.notes[line]
+        g = bisect_right(self.starts, line) - 1
+        below = line - self.starts[g]
+        return self.groups[g] if below == 0 else self.groups[g].changes[below - 1]
+
+    def change_at(self, line: int) -> Change | None:
+        """The change on a line, None on headings, notes and outside."""
+        found = self.at(line) if 0 <= line < self.count else None
+        return found if isinstance(found, Change) else None
+
+    def find(self, item: str) -> int | None:
+        """The line of an item's change; of one in a folded group, the group's heading."""
+        place = (self.places or {}).get(item)
+        if place is None:
+            return None
+        group, n = place
+        return self.starts[group] + (0 if self.groups[group].folded else 1 + n)
+
+    def first(self) -> int:
+        """The line of the first change, else 0."""
+        for start, group in zip(self.starts, self.groups, strict=True):
+            if not group.folded and group.changes:
+                return start + 1
+        return 0
+
+    def folded(self, status: Status, folded: bool) -> ChangeTable:
+        """The same table with one group folded or unfolded."""
+        groups = tuple(replace(g, folded=folded) if g.status == status else g for g in self.groups)
+        return replace(self, groups=groups)._placed()
+
+    def is_folded(self, status: Status) -> bool:
+        """Whether a group is folded; False for a group that is not there."""
+        return any(group.folded for group in self.groups if group.status == status)
+
+
+def grouped(
+    changes: Sequence[Change],
+    skipped: Sequence[Change] | None,
+    skipped_count: int,
+    used: int,
+) -> list[Group]:
+    """Groups by status.  `skipped` None: only their number is known, and their tokens are what is left."""
+    by_status: dict[Status, list[Change]] = {status: [] for status in ORDER}
+    for change in changes:
+        by_status[change.status].append(change)
+    if skipped is not None:
+        by_status["skipped"] = list(skipped)
+    groups = [_group(status, found) for status, found in by_status.items()]
+    if skipped is None and not by_status["skipped"]:
+        rest = used - sum(group.in_window for group in groups)
+        groups[-1] = Group("skipped", (), skipped_count, max(rest, 0), 0, 0, folded=True)
+    return groups
+
+
+def _group(status: Status, changes: list[Change]) -> Group:
+    return Group(
+        status,
+        changes,
+        len(changes),
+        sum(change.in_window for change in changes),
+        sum(change.new for change in changes),
+        sum(change.freed for change in changes),
+    )

@@ -1,0 +1,147 @@
+"""Every key: one table that the bindings, the line of hints and the help are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from textual.binding import Binding, BindingType
+
+Scope = Literal["app", "turns", "list", "text", "reader"]
+"""Where a key works: everywhere, on the main screen, in any list, in any text, in a full-screen text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a key does."""
+
+    id: str
+    """What a keymap in the settings names; never changes."""
+    keys: tuple[str, ...]
+    """Textual's names of its keys."""
+    action: str
+    """Textual action of the scope's widget, screen or app."""
+    help: str
+    scope: Scope
+    hint: str = ""
+    """The word in the line of hints; empty: not shown there."""
+    panes: tuple[str, ...] = ()
+    """Panes of the main screen in which the hint is shown; none: in all."""
+    priority: bool = False
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    Action("list.down", ("j", "down"), "move(1)", "next line", "list", "move", ("turns", "changes")),
+    Action("list.up", ("k", "up"), "move(-1)", "previous line", "list"),
+    Action("list.half_down", ("ctrl+d",), "page(1)", "half a page down", "list"),
+    Action("list.half_up", ("ctrl+u",), "page(-1)", "half a page up", "list"),
+    Action("list.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "list"),
+    Action("list.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "list"),
+    Action("list.first", ("g", "home"), "edge(False)", "first line", "list"),
+    Action("list.last", ("G", "end"), "edge(True)", "last line", "list"),
+    Action("text.down", ("j", "down"), "move(1)", "scroll down", "text", "scroll", ("item",)),
+    Action("text.up", ("k", "up"), "move(-1)", "scroll up", "text"),
+    Action("text.half_down", ("ctrl+d",), "page(1)", "half a page down", "text"),
+    Action("text.half_up", ("ctrl+u",), "page(-1)", "half a page up", "text"),
+    Action("text.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "text"),
+    Action("text.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "text"),
+    Action("text.first", ("g", "home"), "edge(False)", "beginning", "text"),
+    Action("text.last", ("G", "end"), "edge(True)", "end", "text"),
+    Action("turn.previous", ("left_square_bracket",), "turn(-1)", "previous turn, from any pane", "turns"),
+    Action("turn.next", ("right_square_bracket",), "turn(1)", "next turn, from any pane", "turns", "turn"),
+    Action("steps.unfold", ("l", "right"), "steps(True)", "show the steps of the turn", "turns", "steps", ("turns",)),
+    Action("steps.fold", ("h", "left"), "steps(False)", "hide the steps of the turn", "turns"),
+    Action("steps.toggle", ("space",), "toggle", "show or hide: the turn's steps, a group of changes", "turns"),
+    Action("open", ("enter",), "open", "open: the turn's changes, then an item's text", "turns", "open", ("turns", "changes")),
+    Action("back", ("escape",), "back", "back to where Enter came from", "turns", "back", ("changes", "item")),
+    Action("pane.next", ("tab",), "pane(1)", "next pane", "turns", "pane"),
+    Action("pane.previous", ("shift+tab",), "pane(-1)", "previous pane", "turns"),
+    Action("item.diff", ("d",), "diff", "an item's diff to its version before, or its content", "turns", "diff"),
+    Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
+    Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
+    Action("problems", ("p",), "problems", "what was wrong with the trace", "turns"),
+    Action("reader.back", ("escape", "q"), "dismiss", "back", "reader", "back"),
+    Action("theme", ("T",), "theme", "light or dark", "app"),
+    Action("help", ("question_mark",), "help", "this help", "app", "help"),
+    Action("quit", ("q", "ctrl+q"), "leave", "quit", "app", "quit"),
+    Action("interrupt", ("ctrl+c",), "interrupt", "quit with exit code 130", "app", priority=True),
+)
+
+_SHOWN: Final = {
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "question_mark": "?",
+    "enter": "⏎",
+    "escape": "Esc",
+    "down": "↓",
+    "up": "↑",
+    "left": "←",
+    "right": "→",
+    "space": "Space",
+    "tab": "Tab",
+    "shift+tab": "Shift+Tab",
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+    "home": "Home",
+    "end": "End",
+}
+
+_PAIRS: Final = {"list.down": "j/k", "text.down": "j/k", "turn.next": "[ ]", "steps.unfold": "h/l"}
+"""Hints that stand for two keys."""
+
+_HEADINGS: Final[tuple[tuple[str, tuple[Scope, ...]], ...]] = (
+    ("Moving in lists", ("list",)),
+    ("Reading text", ("text", "reader")),
+    ("Turns, changes, items", ("turns",)),
+    ("Anywhere", ("app",)),
+)
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """Textual's bindings of one scope, with ids that a keymap can name."""
+    return [
+        Binding(
+            ",".join(action.keys),
+            action.action,
+            action.help,
+            show=False,
+            priority=action.priority,
+            id=action.id,
+        )
+        for action in ACTIONS
+        if action.scope == scope
+    ]
+
+
+def name(key: str) -> str:
+    """How a key is written for people."""
+    if key in _SHOWN:
+        return _SHOWN[key]
+    if key.startswith("ctrl+"):
+        return f"Ctrl+{key[5:].upper()}"
+    return key
+
+
+def hints(pane: str, *, reader: bool = False) -> list[tuple[str, str]]:
+    """(key, word) of the keys worth showing while a pane, or a full-screen text, is in front."""
+    found = []
+    for action in ACTIONS:
+        shown = action.scope in ("reader", "text") if reader else action.scope != "reader"
+        if action.scope == "app":
+            shown = not reader or action.id == "help"
+        if action.hint and shown and (reader or not action.panes or pane in action.panes):
+            found.append((_PAIRS.get(action.id, name(action.keys[0])), action.hint))
+    return found
+
+
+def help_lines() -> list[tuple[str, str]]:
+    """The help as (kind, text) lines of a document."""
+    lines: list[tuple[str, str]] = []
+    for heading, scopes in _HEADINGS:
+        lines += [("@", heading), (" ", "")]
+        for action in ACTIONS:
+            if action.scope in scopes:
+                keys = "  ".join(name(key) for key in action.keys)
+                lines.append((" ", f"  {keys:<16} {action.help}"))
+        lines.append((" ", ""))
+    return lines

@@ -1,0 +1,334 @@
+"""What each line of a view says, as parts: (text, style name).  Plain Python, and so are its tests.
+
+Style names are component classes of the widgets (see ``app.tcss``).  Text from the trace is made visible here
+because its width matters; `literal` does it again for everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctxctl.model.results import Change
+from ctxctl.text import cells, clip, pad, preview, visible
+from ctxctl.tui.changes import ChangeTable, Group, Note
+from ctxctl.tui.figures import SIGNS, counted, level, number, short, signed
+from ctxctl.tui.outline import Place, Row, TurnEntry
+from ctxctl.tui.state import State, row_of
+
+Parts = list[tuple[str, str]]
+
+
+class Column(NamedTuple):
+    """One cell of a line; `width` 0 takes what the others leave, at least nothing."""
+
+    text: str
+    style: str = ""
+    width: int = 0
+    right: bool = False
+
+
+def laid_out(columns: Sequence[Column], width: int) -> Parts:
+    """The columns side by side in `width` cells; texts are raw and become visible, clipped and padded."""
+    rest = max(width - sum(column.width for column in columns), 0)
+    parts: Parts = []
+    room = width
+    for column in columns:
+        size = min(column.width or rest, max(room, 0))
+        parts.append((pad(_visible(column.text, size), size, right=column.right), column.style))
+        room -= size
+    return parts
+
+
+def _visible(text: str, size: int) -> str:
+    """Enough of a text to fill `size` cells, on one line."""
+    return visible(text[: size * 2 + 64])
+
+
+def one_line(text: str) -> str:
+    """A text of the trace as a phrase: blanks and line ends run together, and no longer than any pane."""
+    return preview(text, 400)
+
+
+class Piece(NamedTuple):
+    """A phrase of a header line; the ones of the lowest rank go first where there is no room."""
+
+    text: str
+    style: str = ""
+    rank: int = 5
+
+
+def spread(left: Sequence[Piece], right: Sequence[Piece], width: int) -> Parts:
+    """Phrases from the left and from the right edge, two blanks apart, with one blank at either edge."""
+    sides = [[(one_line(p.text), p.style, p.rank) for p in side if p.text] for side in (left, right)]
+    while sum(map(len, sides)) > 1 and sum(_length(side) for side in sides) + 4 > width:
+        lowest = min((rank, side, n) for side in (0, 1) for n, (_, _, rank) in enumerate(sides[side]))
+        del sides[lowest[1]][lowest[2]]
+    parts: Parts = [(" ", "")]
+    room = max(width - 2, 0)
+    for n, side in enumerate(sides):
+        if n == 1:
+            gap = max(room - _length(side), 0)
+            parts.append((" " * gap, ""))
+            room -= gap
+        for k, (text, style, _) in enumerate(side):
+            text = clip(text, room)
+            gap = min(2 if k < len(side) - 1 else 0, room - cells(text))
+            parts += [(text, style), (" " * gap, "")]
+            room -= cells(text) + gap
+    parts.append((" " * (room + 1), ""))
+    return parts
+
+
+def _length(side: Sequence[tuple[str, str, int]]) -> int:
+    """Cells of some phrases with two blanks between them."""
+    return sum(cells(text) for text, _, _ in side) + 2 * max(len(side) - 1, 0)
+
+
+# The list of turns ------------------------------------------------------------------------------------------
+
+
+def turn_line(state: State, line: int, width: int) -> Parts:
+    """One line of the list of turns: a turn, or a step of an unfolded one."""
+    place = state.list.at(line)
+    entry = state.list.turns.entries[place.turn]
+    if place.step is not None:
+        return _step_line(state, entry, place, width)
+    full = state.list.turns.peak if entry.cap is None else entry.cap
+    several = len(entry.ordinals) > 1
+    mark = ("▾" if state.list.is_unfolded(place.turn) else "▸") if several else " "
+    digits = max(len(str(max(state.list.turns.totals.values(), default=0))), 2)
+    columns = [
+        Column(mark, "mark", 1),
+        Column(str(entry.turn), "number", digits + 1, right=True),
+        Column(" " + level(entry.used, full), "gauge", 3),
+        Column(_turn_title(state, entry), "" if entry.thread == "main" else "thread"),
+        Column(_warning(entry.compacted, entry.flagged), "warning", 2, right=True),
+    ]
+    return laid_out(columns + _amounts(entry.used, entry.new, entry.freed, width), width)
+
+
+def _turn_title(state: State, entry: TurnEntry) -> str:
+    """The prompt's first words; where a trace has several threads, which one this is comes first."""
+    title = one_line(entry.title or "")
+    if not state.list.turns.several:
+        return title
+    session = f"{entry.session[:8]} " if entry.session and _sessions(state) > 1 else ""
+    thread = "" if entry.thread == "main" else f"↳{entry.thread} "
+    return f"{session}{thread}{title}"
+
+
+def _sessions(state: State) -> int:
+    return len({session for session, _ in state.list.turns.totals})
+
+
+def _step_line(state: State, entry: TurnEntry, place: Place, width: int) -> Parts:
+    row = row_of(state, place)
+    full = state.list.turns.peak if entry.cap is None else entry.cap
+    last = place.step == len(entry.ordinals) - 1
+    columns = [
+        Column("  └" if last else "  ├", "mark", 3),
+        Column(f"{row.turn}.{row.step}", "step", 6),
+        Column(level(row.used, full), "gauge", 2),
+        Column(_step_title(row), "muted"),
+        Column(_warning(row.compacted, bool(row.flags)), "warning", 2, right=True),
+    ]
+    return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
+
+
+def _step_title(row: Row) -> str:
+    flags = [flag.replace("_", " ") for flag in row.flags]
+    return ", ".join(["compacted", *flags] if row.compacted else flags)
+
+
+def _warning(compacted: bool, flagged: bool) -> str:
+    return ("◇" if compacted else "") + ("!" if flagged else "")
+
+
+def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
+    """As many of the token columns as the width has room for."""
+    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
+    if width >= 34:
+        columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
+    if width >= 44:
+        columns.insert(0, Column(short(used), "", 7, right=True))
+    return columns
+
+
+def turn_heading(width: int) -> Parts:
+    """The names of the columns above the list of turns."""
+    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
+    if width >= 34:
+        columns.append(Column("freed", "muted", 7, right=True))
+    if width >= 44:
+        columns.insert(2, Column("window", "muted", 7, right=True))
+    return laid_out(columns, width)
+
+
+# The table of changes ---------------------------------------------------------------------------------------
+
+
+class _Widths(NamedTuple):
+    """Cells of the columns of the changes at one width of the pane."""
+
+    kind: int
+    amount: int
+    cause: int
+    brief: bool
+
+
+def _widths(width: int) -> _Widths:
+    if width >= 92:
+        return _Widths(kind=18, amount=10, cause=26, brief=False)
+    if width >= 68:
+        return _Widths(kind=16, amount=8, cause=14, brief=True)
+    if width >= 46:
+        return _Widths(kind=0, amount=7, cause=11, brief=True)
+    return _Widths(kind=0, amount=7 if width >= 34 else 6, cause=0, brief=True)
+
+
+def _table_line(
+    first: Sequence[Column],
+    amounts: tuple[str, str, str],
+    cause: str,
+    width: int,
+    *,
+    style: str = "",
+    cause_style: str = "muted",
+) -> Parts:
+    widths = _widths(width)
+    texts = (*amounts,) if width >= 34 else amounts[1:]
+    styles = (style or "", style or "new", style or "freed")[-len(texts) :]
+    columns = [*first]
+    columns += [
+        Column(text, name if text not in ("·", "") else "muted", widths.amount, right=True)
+        for text, name in zip(texts, styles, strict=True)
+    ]
+    if widths.cause:
+        columns += [Column("", "", 1), Column(cause, cause_style, widths.cause - 1)]
+    return laid_out(columns, width)
+
+
+def change_heading(width: int) -> Parts:
+    """The names of the columns above the changes."""
+    kind = _widths(width).kind
+    first = [Column("   item", "muted"), *([Column("kind", "muted", kind)] if kind else [])]
+    return _table_line(first, ("window", "new", "freed"), "cause", width, style="muted")
+
+
+def change_line(table: ChangeTable, line: int, width: int) -> Parts:
+    """One line of the changes: a note, a group's heading or a change."""
+    found = table.at(line)
+    if isinstance(found, Note):
+        mark = "! " if found.warning else "· "
+        return laid_out([Column(mark + found.text, "warning" if found.warning else "muted")], width)
+    if isinstance(found, Group):
+        return _group_line(found, width)
+    return _change_line(found, width)
+
+
+def _group_line(group: Group, width: int) -> Parts:
+    brief = _widths(width).brief
+    fold = "▸" if group.folded else "▾"
+    name = f"{SIGNS[group.status]} {group.status} {number(group.count)} {fold}"
+    kind = _widths(width).kind
+    first = [Column(name, f"heading-{group.status}"), *([Column("", "", kind)] if kind else [])]
+    return _table_line(first, _three(group.in_window, group.new, group.freed, brief), "", width, style="strong")
+
+
+def _change_line(change: Change, width: int) -> Parts:
+    widths = _widths(width)
+    mark = {"native": " ", "derived": "d", "simulated": "s"}[change.provenance]
+    first = [
+        Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
+        Column(mark, "muted", 2),
+        Column(one_line(change.title or change.item), "skipped" if change.status == "skipped" else ""),
+    ]
+    if widths.kind:
+        first += [Column(change.kind, "muted", widths.kind)]
+    amounts = _three(change.in_window, change.new, change.freed, widths.brief)
+    return _table_line(first, amounts, why(change, brief=widths.cause < 20), width)
+
+
+def _three(in_window: int, new: int, freed: int, brief: bool) -> tuple[str, str, str]:
+    show = short if brief else number
+    return (
+        show(in_window) if in_window else "·",
+        signed(new, brief=brief) if new else "·",
+        show(-freed) if freed else "·",
+    )
+
+
+def why(change: Change, *, brief: bool = False) -> str:
+    """Cause, reason and flags of a change in one phrase; `brief` keeps the most telling one."""
+    said = [change.cause, change.reason]
+    if brief and change.cause == "omitted" and change.reason:
+        said = [change.reason]
+    phrase = ": ".join(dict.fromkeys(word for word in said if word))
+    if change.into and not brief:
+        phrase += f" into {change.into}"
+    flags = [flag.replace("_", " ") for flag in change.flags if flag not in ("derived-identity", change.cause)]
+    if phrase and brief:
+        return phrase
+    return ", ".join(word for word in (phrase, *flags) if word)
+
+
+# The item ---------------------------------------------------------------------------------------------------
+
+
+def item_head(change: Change, tab: str, width: int) -> tuple[Parts, Parts, Parts]:
+    """Three lines above an item's text: status and tabs, tokens, versions and origin."""
+    tabs = [Piece(f"[{name}]" if name == tab else f" {name} ", "tab" if name == tab else "muted", 9) for name in TABS]
+    first = spread(
+        [Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 9), Piece(why(change), "warning", 6)],
+        tabs,
+        width,
+    )
+    tokens = [
+        Piece(f"{number(change.in_window)} in window", "", 8),
+        Piece(signed(change.new) + " new" if change.new else "", "new", 7),
+        Piece(number(-change.freed) + " freed" if change.freed else "", "freed", 7),
+        Piece(f"size {number(change.tokens)}", "muted", 5),
+    ]
+    second = spread(tokens, [Piece(change.kind, "muted", 6)], width)
+    origin = [Piece(versions(change), "", 6), Piece(change.provenance, "muted", 5), Piece(change.source or "", "muted", 4)]
+    line = Piece(f"line {number(change.line)}" if change.line else "", "muted", 3)
+    return first, second, spread(origin, [line], width)
+
+
+TABS = ("content", "diff")
+
+
+def versions(change: Change) -> str:
+    """The item's version, and what it was before where it changed; long ones by their beginning."""
+    now = _brief(change.version)
+    if change.previous_version is None or change.previous_version == change.version:
+        return f"version {now}"
+    return f"version {_brief(change.previous_version)} → {now}"
+
+
+def _brief(version: str | None) -> str:
+    if version is None:
+        return "unknown"
+    return version if len(version) <= 12 else f"{version[:8]}…"
+
+
+def pane_titles(state: State) -> dict[str, str]:
+    """Titles of the panes' borders."""
+    turns = len(state.list.turns.entries)
+    change = state.selected
+    return {
+        "turns": f"turns {number(turns)}" if turns else "turns",
+        "changes": _changes_title(state),
+        "item": "item" if change is None else (change.title or change.item),
+    }
+
+
+def _changes_title(state: State) -> str:
+    place, entry = state.place, state.entry
+    if place is None or entry is None:
+        return "changes"
+    if place.step is None:
+        steps = f" ({counted(len(entry.ordinals), 'step')})" if len(entry.ordinals) > 1 else ""
+        return f"what changed in turn {entry.turn}{steps}"
+    return f"what changed in step {entry.turn}.{row_of(state, place).step}"

@@ -1,0 +1,92 @@
+"""Painting lines of parts: what the Line API widgets here have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.strip import Strip
+from textual.widget import Widget
+
+from ctxctl.tui.literal import Part, strip
+
+STYLES = (
+    "add del free freed gauge gutter heading-added heading-omitted heading-removed heading-skipped heading-updated "
+    "hint hunk key legend-context legend-history legend-other legend-system legend-tools legend-user mark muted "
+    "name new number remark segment-context segment-history segment-other segment-system segment-tools "
+    "segment-user reserve sign-added sign-omitted sign-removed sign-skipped sign-updated skipped step strong tab "
+    "thread warning"
+).split()
+"""Style names of parts; each is the component class ``line--NAME`` in ``app.tcss``."""
+
+
+class Painted(Widget, inherit_bindings=True):
+    """A widget whose lines are parts; each style is resolved once for a theme and state of the widget."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in (*STYLES, "cursor", "cursor-focused")}
+
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        self._styles_by_name: dict[str, Style] = {}
+        self.strips: LRUCache[object, Strip] = LRUCache(512)
+        super().__init__(id=id, classes=classes)
+
+    def style_of(self, name: str) -> Style:
+        """The style of a part: only what its class sets, so that the line's own background shows through."""
+        style = self._styles_by_name.get(name)
+        if style is None:
+            rules = self.get_component_styles(f"line--{name}")
+            full = self.get_component_rich_style(f"line--{name}")
+            style = self._styles_by_name[name] = Style(
+                color=full.color if rules.has_rule("color") else None,
+                bgcolor=full.bgcolor if rules.has_rule("background") else None,
+                bold=full.bold or None,
+                dim=full.dim or None,
+                italic=full.italic or None,
+                reverse=full.reverse or None,
+                underline=full.underline or None,
+            )
+        return style
+
+    def notify_style_update(self) -> None:
+        """Forget what was painted in the old styles."""
+        super().notify_style_update()
+        self._styles_by_name.clear()
+        self.strips.clear()
+
+    def painted(self, parts: Sequence[Part], width: int, over: str = "") -> Strip:
+        """A line of parts, over the widget's own style and that of component `over`."""
+        base = self.rich_style
+        return strip(parts, width, self.style_of, base + self.style_of(over) if over else base)
+
+
+class Banner(Painted):
+    """A fixed number of lines computed from the width; `update` after what they show has changed."""
+
+    def __init__(
+        self,
+        lines: Callable[[int], Sequence[Sequence[Part]]],
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines = lines
+
+    def update(self) -> None:
+        """Paint anew."""
+        self.strips.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line; blank below the last."""
+        width = self.size.width
+        found = self.strips.get((y, width))
+        if found is None:
+            lines = self._lines(width)
+            found = self.painted(lines[y] if y < len(lines) else [], width)
+            self.strips[y, width] = found
+        return found

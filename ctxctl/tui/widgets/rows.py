@@ -1,0 +1,148 @@
+"""A list of any number of rows with a cursor: values by index, painted only where they are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from ctxctl.tui import keys
+from ctxctl.tui.literal import Part
+from ctxctl.tui.widgets.paint import Painted
+
+CURSOR = "▌"
+"""Marks the cursor's row beside its colour."""
+
+
+class Rows(Painted, ScrollView, can_focus=True):
+    """Shows `count` rows; asks `line_of(row, width)` for the parts of those in view.
+
+    The widget moves its own cursor at once and tells the screen by `Moved`; only the newest of several such
+    messages is delivered.
+    """
+
+    BINDINGS = keys.bindings("list")
+
+    class Moved(Message):
+        """The cursor is on another row."""
+
+        def __init__(self, rows: Rows, line: int) -> None:
+            super().__init__()
+            self.rows = rows
+            self.line = line
+
+        @property
+        def control(self) -> Rows:
+            """The list it comes from."""
+            return self.rows
+
+        def can_replace(self, message: Message) -> bool:
+            """A newer position replaces an older one of the same list."""
+            return isinstance(message, Rows.Moved) and message.rows is self.rows
+
+    class Chosen(Message):
+        """A row was clicked twice."""
+
+        def __init__(self, rows: Rows, line: int) -> None:
+            super().__init__()
+            self.rows = rows
+            self.line = line
+
+        @property
+        def control(self) -> Rows:
+            """The list it comes from."""
+            return self.rows
+
+    def __init__(self, line_of: Callable[[int, int], Sequence[Part]], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._line_of = line_of
+        self.count = 0
+        self.cursor = 0
+
+    def show(self, count: int, cursor: int) -> None:
+        """Show other rows, or the same ones changed, with the cursor on row `cursor`."""
+        self.count = count
+        self.cursor = min(max(cursor, 0), max(count - 1, 0))
+        self.virtual_size = Size(0, count)
+        self.strips.clear()
+        self._follow()
+        self.refresh()
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on a row, or on the nearest there is, and tell the screen."""
+        line = min(max(line, 0), max(self.count - 1, 0))
+        if line == self.cursor:
+            return
+        before, self.cursor = self.cursor, line
+        if not self._follow():
+            self.refresh_line(before)
+            self.refresh_line(line)
+        self.post_message(self.Moved(self, line))
+
+    def _follow(self) -> bool:
+        """Scroll so that the cursor is in view; whether that was needed."""
+        height, top = self.size.height, round(self.scroll_y)
+        if height <= 0:
+            return False
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
+        else:
+            return False
+        return True
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the view."""
+        line = round(self.scroll_y) + y
+        width = self.size.width
+        at_cursor = line == self.cursor
+        key = (line, width, at_cursor, at_cursor and self.has_focus)
+        found = self.strips.get(key)
+        if found is None:
+            found = self.strips[key] = self._paint(line, width, at_cursor)
+        return found
+
+    def _paint(self, line: int, width: int, at_cursor: bool) -> Strip:
+        if line >= self.count or width <= 0:
+            return self.painted([], width)
+        over = "" if not at_cursor else "cursor-focused" if self.has_focus else "cursor"
+        parts = [(CURSOR if at_cursor else " ", "mark"), *self._line_of(line, width - 1)]
+        return self.painted(parts, width, over)
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view."""
+        self.strips.clear()
+        self._follow()
+
+    def on_focus(self) -> None:
+        """The cursor's row looks different in a focused list."""
+        self.refresh_line(self.cursor)
+
+    def on_blur(self) -> None:
+        """The cursor's row looks different in a focused list."""
+        self.refresh_line(self.cursor)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor, a second one opens."""
+        line = event.y + round(self.scroll_y) - self.gutter.top
+        if 0 <= line < self.count:
+            self.move_to(line)
+            if event.chain == 2:
+                self.post_message(self.Chosen(self, line))
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor by rows."""
+        self.move_to(self.cursor + by)
+
+    def action_page(self, halves: int) -> None:
+        """Move the cursor by half pages."""
+        self.move_to(self.cursor + halves * max(self.size.height // 2, 1))
+
+    def action_edge(self, last: bool) -> None:
+        """Move the cursor to the first or the last row."""
+        self.move_to(self.count - 1 if last else 0)

@@ -1,0 +1,75 @@
+"""What every test gets: a machine of its own (no cache, settings, colours or terminal size of the user's)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MACHINE = dict(os.environ)
+"""The environment as the test run found it, for the few tests that need the real one (a package registry)."""
+
+NEED_CORPUS = "set CTXCTL_CORPUS to a directory of captures (make corpus CORPUS=DIR)"
+
+if os.environ.get("CTXCTL_CORPUS"):
+    # Some tests list their captures when they are collected: absolute before any of them is imported.
+    os.environ["CTXCTL_CORPUS"] = str((ROOT / os.environ["CTXCTL_CORPUS"]).resolve())
+
+settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+def pytest_report_header() -> str:
+    """Say in the run's header whether the corpus tests run."""
+    return f"corpus: {os.environ.get('CTXCTL_CORPUS') or 'none, ' + NEED_CORPUS}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the corpus, so that ``-m corpus`` finds it, and skip it where there is none."""
+    for item in items:
+        if "corpus" in getattr(item, "fixturenames", ()) or "corpus" in item.path.parts:
+            item.add_marker("corpus")
+        if item.get_closest_marker("corpus") and not os.environ.get("CTXCTL_CORPUS"):
+            item.add_marker(pytest.mark.skip(reason=NEED_CORPUS))
+
+
+@pytest.fixture(autouse=True)
+def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith("CTXCTL_") and name not in {"CTXCTL_CORPUS", "CTXCTL_UPDATE_GOLDENS"}:
+            monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    # A test of the search for settings unsets it.
+    monkeypatch.setenv("CTXCTL_CONFIG", "off")
+    home = tmp_path_factory.mktemp("machine")
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(home / "cache" / "ctxctl"))
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME"):
+        monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "40")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture(scope="session")
+def machine() -> dict[str, str]:
+    """Return the environment as it was before it was isolated."""
+    return dict(MACHINE)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Return the directory of captures kept outside the repository; without one the test is skipped."""
+    where = os.environ.get("CTXCTL_CORPUS")
+    if not where:
+        pytest.skip(NEED_CORPUS)
+    path = Path(where)
+    assert path.is_dir(), f"CTXCTL_CORPUS is not a directory: {path}"
+    return path

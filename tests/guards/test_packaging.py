@@ -1,0 +1,99 @@
+"""The built wheel, alone in a new environment: what a user installs, without the checkout and its tools.
+
+Needs a package registry (or pip's cache of one), as the set-up of this project does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PIN = re.compile(r"^[A-Za-z0-9._-]+==\S+(?: ; .*)?", re.MULTILINE)
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, machine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the python of a new environment with nothing in it but the wheel and what the wheel asks for."""
+    where = tmp_path_factory.mktemp("alone")
+    python = where / "venv" / "bin" / "python"
+    # Versions without hashes: pip would want one for the wheel itself too.
+    constraints = where / "constraints.txt"
+    pins = [pin.rstrip(" \\") for pin in PIN.findall((ROOT / "requirements.txt").read_text())]
+    constraints.write_text("\n".join(pins) + "\n")
+    env = {name: value for name, value in machine.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", str(where / "venv")],
+        [*pip, "install", "--constraint", str(constraints), str(wheel)],
+        [*pip, "check"],
+    ):
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return python
+
+
+def test_the_wheel_holds_the_package_and_its_data(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {
+        "ctxctl",
+        next(n for n in names if "dist-info" in n).split("/")[0],
+    }
+    for pattern, least in [
+        (r"ctxctl/tokens/data/.*\.lb\.z", 2),
+        (r"ctxctl/tokens/data/.*LICEN[CS]E.*|ctxctl/tokens/data/.*NOTICE.*", 1),
+        (r"ctxctl/trace/schemas/.*\.json", 10),
+        (r"ctxctl/tui/.*\.tcss", 1),
+        (r".*\.dist-info/licenses/LICENSE", 1),
+    ]:
+        assert sum(re.fullmatch(pattern, name) is not None for name in names) >= least, pattern
+
+
+def test_the_wheel_is_the_same_when_built_again(wheel: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
+
+
+def test_the_installed_script_starts(installed: Path, tmp_path: Path) -> None:
+    script = installed.with_name("ctxctl")
+    done = subprocess.run(
+        [str(script), "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert re.search(r"\d+\.\d+\.\d+", done.stdout)
+
+
+def test_the_installed_package_replays_and_counts_offline(
+    installed: Path, ran: Callable[..., Any], small_trace: Path
+) -> None:
+    done = ran("replay", "--json", str(small_trace), python=str(installed))
+    assert done.code == 0, done.err
+    assert done.network == []
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["window"]["used"] for row in rows if row["type"] == "step"] == [2]
+
+
+def test_the_user_interface_can_be_imported(installed: Path, tmp_path: Path) -> None:
+    command = [str(installed), "-c", "import ctxctl.tui.app, ctxctl; print(ctxctl.__file__)"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert os.path.realpath(done.stdout.strip()).startswith(os.path.realpath(installed.parent.parent))

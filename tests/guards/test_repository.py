@@ -1,0 +1,114 @@
+"""The repository's own files: nothing of one machine in them, versions locked, promised commands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+PIN = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
+
+
+def hygiene(*names: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "hygiene.py"), *names]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_no_file_holds_a_machine_path_or_a_registry_host() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: nothing says which files are the project's")
+    done = hygiene()
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("a.md", "see /wo" + "rk/main/x\n", "a path of a machine"),
+        ("a.md", "in /ro" + "ot/.cache\n", "a path of a machine"),
+        ("a.toml", 'index = "pypi' + '.org"\n', "the host of a package registry"),
+        ("requirements.txt", "a @ https" + "://host/a.whl\n", "an address in a file of locked versions"),
+        ("a.py", "x = 1\r\n", "CR at the end of the line"),
+        ("a.py", "x = 1", "no newline at the end"),
+        ("a.py", "<" * 7 + " HEAD\n", "a conflict mark"),
+    ],
+)
+def test_hygiene_finds_what_it_is_for(tmp_path: Path, name: str, text: str, what: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    done = hygiene(str(path))
+    assert what in done.stdout
+    assert done.returncode == 1
+
+
+def test_hygiene_lets_urls_and_relative_paths_be(tmp_path: Path) -> None:
+    path = tmp_path / "fine.md"
+    path.write_text("see https://example.com/wo" + "rk/x, src/wo" + "rk/y and ~/wo" + "rk/z\n")
+    assert hygiene(str(path)).stdout == ""
+
+
+def locked(name: str) -> dict[str, str]:
+    return {canonicalize_name(name): version for name, version in PIN.findall((ROOT / name).read_text())}
+
+
+def test_the_lock_fits_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    run, dev = locked("requirements.txt"), locked("requirements-dev.txt")
+    assert run.items() <= dev.items()
+    groups = project["dependency-groups"]
+    asked = (
+        project["project"]["dependencies"]
+        + groups["build"]
+        + project["project"]["optional-dependencies"]["zstd"]
+    )
+    for where, names in [(run, asked), (dev, [name for name in groups["dev"] if isinstance(name, str)])]:
+        for requirement in map(Requirement, names):
+            assert requirement.specifier.contains(where[canonicalize_name(requirement.name)]), requirement
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_locked_package_has_a_hash(name: str) -> None:
+    entries = re.split(r"\n(?=[a-z0-9])", (ROOT / name).read_text())
+    bare = [
+        entry.split()[0]
+        for entry in entries
+        if "==" in entry.split("\n")[0] and "--hash=sha256:" not in entry
+    ]
+    assert bare == []
+
+
+def test_every_action_is_pinned_to_a_commit() -> None:
+    used = re.findall(r"uses:\s*(\S+)", (ROOT / ".github/workflows/ci.yml").read_text())
+    assert used
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)] == []
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "check", "bench", "goldens", "lock", "help"])
+def test_make_knows_the_promised_targets(target: str) -> None:
+    assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_readme_names_the_two_commands() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+def test_ci_is_executable() -> None:
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_demo_prints_the_report_of_a_trace_that_is_here() -> None:
+    found = re.search(r"^DEMO \?= (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert found
+    command = [sys.executable, "-m", "ctxctl", "replay", found.group(1)]
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 10

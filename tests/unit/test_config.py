@@ -1,0 +1,88 @@
+"""config.py: who wins, and what a wrong value says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxctl import config
+from ctxctl.errors import UsageError
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    assert config.load(env={}, cwd=tmp_path) == config.Settings()
+
+
+def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> None:
+    write(tmp_path, "ctxctl.toml", 'model = "file"\nencoding = "file"\ntarget = "tool"\nproblems = 3\n')
+    env = {"CTXCTL_MODEL": "env", "CTXCTL_ENCODING": "env", "CTXCTL_STRICT": "yes", "CTXCTL_POLICY": ""}
+    flags = {"model": "flag", "strict": None, "all": True}
+    settings = config.load(flags, env=env, cwd=tmp_path)
+    assert (settings.model, settings.encoding, settings.target) == ("flag", "env", "tool")
+    assert settings.strict is True
+    assert settings.problems == 3
+    assert settings.policy is None
+    assert settings.file == str(tmp_path / "ctxctl.toml")
+
+
+def test_nearest_file_above_but_not_above_the_repository(tmp_path: Path) -> None:
+    write(tmp_path, "ctxctl.toml", 'model = "outside"\n')
+    repo = tmp_path / "repo"
+    write(repo, "pyproject.toml", '[tool.ctxctl]\nmodel = "inside"\nkeys = { quit = "x" }\n')
+    (repo / ".git").mkdir()
+    write(repo / "a" / "b", "pyproject.toml", "this = 'is not ours'\n")
+    found = config.load(env={}, cwd=repo / "a" / "b")
+    assert found.model == "inside"
+    assert dict(found.keys) == {"quit": "x"}
+    (repo / "pyproject.toml").unlink()
+    assert config.load(env={}, cwd=repo / "a" / "b").model is None
+
+
+def test_a_foreign_pyproject_that_is_broken_is_none_of_our_business(tmp_path: Path) -> None:
+    write(tmp_path, "pyproject.toml", "= broken")
+    (tmp_path / ".git").mkdir()
+    assert config.load(env={}, cwd=tmp_path).file is None
+
+
+def test_named_file_and_off(tmp_path: Path) -> None:
+    write(tmp_path, "ctxctl.toml", 'model = "found"\n')
+    write(tmp_path, "other.toml", 'model = "named"\n')
+    env = {"CTXCTL_CONFIG": str(tmp_path / "other.toml")}
+    assert config.load(env=env, cwd=tmp_path).model == "named"
+    assert config.load(env={"CTXCTL_CONFIG": "off"}, cwd=tmp_path).model is None
+    with pytest.raises(UsageError, match="CTXCTL_CONFIG"):
+        config.load(env={"CTXCTL_CONFIG": str(tmp_path / "none.toml")}, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "says"),
+    [
+        ("strict = 'maybe'\n", "bad-setting", "strict must be true or false"),
+        ("problems = -1\n", "bad-setting", "problems must be a number"),
+        ("problems = true\n", "bad-setting", "problems must be a number"),
+        ("color = 'pink'\n", "bad-setting", "auto, always, never"),
+        ("model = 3\n", "bad-setting", "model must be a text"),
+        ("modell = 'x'\n", "unknown-setting", "no setting 'modell'"),
+        ("keys = 'x'\n", "bad-setting", "keys must be a table"),
+        ("file = 'x'\n", "unknown-setting", "no setting 'file'"),
+        ("model = \n", "bad-config", "line 1"),
+    ],
+)
+def test_wrong_values_say_where_they_came_from(tmp_path: Path, text: str, slug: str, says: str) -> None:
+    write(tmp_path, "ctxctl.toml", text)
+    with pytest.raises(UsageError, match=says) as caught:
+        config.load(env={}, cwd=tmp_path)
+    assert caught.value.slug == slug
+    assert "ctxctl.toml" in str(caught.value)
+
+
+def test_wrong_environment(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="environment: problems"):
+        config.load(env={"CTXCTL_PROBLEMS": "many"}, cwd=tmp_path)

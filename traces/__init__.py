@@ -1,0 +1,1 @@
+"""Example traces for the tutorial and the demo, and the scripts that write them."""
