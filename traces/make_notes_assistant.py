@@ -72,7 +72,7 @@ class App:
             return None
         word = "Context" if known is None else "Context updated"
         ref = f"{provider}@{version}"
-        kind = "developer_instruction" if provider == "quire:agent-profile" else "external_resource"
+        kind = "policy_note" if provider == "quire:agent-profile" else "external_resource"
         native: Data = {"version_source": "computed_sha256_16", "last_version": known}
         self.scribe.item(
             ref, "manual_note" if pushed else kind, text,

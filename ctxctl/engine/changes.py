@@ -129,7 +129,7 @@ def standing(state: FrameState, delta: Delta, named: Iterable[Named]) -> dict[st
 def compare(before: list[Placement], after: list[Placement], context: Context) -> Changes:
     """The plain definition: the changes between any two frames."""
     state = FrameState()
-    state.move_to(list(after), Delta(0, [], list(after), 0))
+    state.move_to(after, delta_of([], after))
     current: dict[str, int] = {}
     for placement in before:
         if not placement.stale:
@@ -156,13 +156,15 @@ def _side(
 
 def _moved(delta: Delta) -> frozenset[str]:
     """Items of kept placements outside a longest increasing subsequence of them."""
+    if not delta.reordered and not _rekept(delta):
+        return frozenset()
     places: dict[int, list[int]] = {}
-    for index, placement in enumerate(delta.removed):
+    for index, placement in enumerate(delta.middle_before):
         if not placement.stale:
             places.setdefault(placement.key, []).append(index)
     taken: dict[int, int] = {}
     kept: list[tuple[int, str]] = []
-    for placement in delta.inserted:
+    for placement in delta.middle_after:
         if placement.stale:
             continue
         at = taken.get(placement.key, 0)
@@ -174,6 +176,14 @@ def _moved(delta: Delta) -> frozenset[str]:
         return frozenset()
     stay = longest_increasing([row for row, _ in kept])
     return frozenset(item for index, (_, item) in enumerate(kept) if index not in stay)
+
+
+def _rekept(delta: Delta) -> bool:
+    """Whether something left and came back as another object of the same key."""
+    if not delta.removed or not delta.inserted:
+        return False
+    keys = {p.key for p in delta.removed if not p.stale}
+    return any(p.key in keys for p in delta.inserted if not p.stale)
 
 
 def longest_increasing(rows: list[int]) -> set[int]:

@@ -16,15 +16,20 @@ HEAD_SEGMENTS = frozenset({"tools", "system"})
 
 
 class Delta(NamedTuple):
-    """The middle in which two frames differ; before and after it they hold the same objects."""
+    """How two frames differ: between a common head and tail, which objects left and which came."""
 
     prefix: int
     """Placements that both frames begin with."""
-    removed: list[Placement]
-    """The previous frame's middle, in order."""
-    inserted: list[Placement]
-    """This frame's middle, in order."""
     suffix: int
+    """Placements that both end with."""
+    removed: list[Placement]
+    """Only in the previous frame, in its order."""
+    inserted: list[Placement]
+    """Only in this frame, in its order."""
+    reordered: bool
+    """Placements that both middles hold stand in another order."""
+    middle_before: list[Placement]
+    middle_after: list[Placement]
 
 
 class Flow(NamedTuple):
@@ -57,11 +62,46 @@ def common_suffix(a: list[Placement], b: list[Placement], limit: int) -> int:
 
 
 def delta_of(before: list[Placement], after: list[Placement]) -> Delta:
-    """Trim what two frames share at both ends."""
+    """Compare two frames by the identity of their placements."""
     limit = min(len(before), len(after))
     prefix = common_prefix(before, after, limit)
     suffix = common_suffix(before, after, limit - prefix)
-    return Delta(prefix, before[prefix : len(before) - suffix], after[prefix : len(after) - suffix], suffix)
+    old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
+    if not old or not new:
+        return Delta(prefix, suffix, old, new, False, old, new)
+    old_set, new_set = set(old), set(new)
+    if len(old_set) != len(old) or len(new_set) != len(new):
+        return _with_repeats(prefix, suffix, old, new)
+    both = old_set & new_set
+    if not both:
+        return Delta(prefix, suffix, old, new, False, old, new)
+    removed = [p for p in old if p not in both]
+    inserted = [p for p in new if p not in both]
+    reordered = [p for p in old if p in both] != [p for p in new if p in both]
+    return Delta(prefix, suffix, removed, inserted, reordered, old, new)
+
+
+def _with_repeats(prefix: int, suffix: int, old: list[Placement], new: list[Placement]) -> Delta:
+    """The same for middles in which one placement stands several times."""
+    spare = Counter(old)
+    kept: list[Placement] = []
+    inserted: list[Placement] = []
+    for placement in new:
+        if spare[placement] > 0:
+            spare[placement] -= 1
+            kept.append(placement)
+        else:
+            inserted.append(placement)
+    spare = Counter(new)
+    removed: list[Placement] = []
+    stayed: list[Placement] = []
+    for placement in old:
+        if spare[placement] > 0:
+            spare[placement] -= 1
+            stayed.append(placement)
+        else:
+            removed.append(placement)
+    return Delta(prefix, suffix, removed, inserted, stayed != kept, old, new)
 
 
 def flow_of(delta: Delta) -> Flow:

@@ -69,6 +69,9 @@ class Engine:
         self.threads: dict[ThreadKey, ThreadState] = {}
         self.turns: dict[ThreadKey, TurnState] = {}
         self.totals = Totals()
+        self._last: ThreadState | None = None
+        """The thread of the event before, and the session and thread ids that event gave."""
+        self._last_ids: tuple[str | None, str | None] = (None, None)
         self.frame: list[Placement] = []
         """Placements of the step closed last."""
 
@@ -98,14 +101,18 @@ class Engine:
     def feed(self, event: Event) -> list[Step | Turn] | None:
         """Take one event; the steps and turns that it brings to an end, or None."""
         self.totals.events += 1
+        if self._again(event):
+            return None
         place = self.tracker.place(event)
         cursor = place.cursor
         thread = self.threads.get(cursor.key)
+        self._last, self._last_ids = thread, (event.session_id, event.thread_id)
         if thread is None:
             rules = self.rules
             thread = self.threads[cursor.key] = ThreadState(
                 cursor.key, rules.target, rules.store, rules.count
             )
+            self._last = thread
             if rules.policy is not None:
                 thread.simulation = Simulation(rules.policy)
                 thread.mode = Declared(rules.policy.mode, True)
@@ -125,6 +132,32 @@ class Engine:
         elif record is not None:
             self._record(thread, event, record)
         return done
+
+    def _again(self, event: Event) -> bool:
+        """Pass over an item that is live already in this very version, the bulk of a trace that resends.
+
+        True only where the ordinary way would change nothing: same open step as the event before, not yet
+        sealed, window mode (in append mode a repeated item is sent again).
+        """
+        thread, record = self._last, event.record
+        if thread is None or type(record) is not Item:
+            return False
+        version = thread.book.known.get(record)
+        if version is None or thread.book.live.get(version.item) is not version:
+            return False
+        ids, mode = thread.ids, thread.mode
+        return (
+            event.session_id == self._last_ids[0]
+            and event.thread_id == self._last_ids[1]
+            and ids is not None
+            and event.turn_id == ids.turn_id
+            and event.step_id == ids.step_id
+            and thread.sealed is None
+            and mode is not None
+            and mode.mode == "window"
+            and thread.simulation is None
+            and event.event_type in _ENTERS
+        )
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which threads began."""
@@ -301,4 +334,5 @@ class Engine:
         return done
 
 
+_ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -124,7 +124,8 @@ class Maker:
         self.file: str | None = None
         """Name of a sibling file that is being read; None for the file that was opened."""
         self._prefix = prefix
-        self._count = 0
+        self.count = 0
+        """Events made so far."""
 
     def at(self, value: Any) -> None:
         """Take over a line's native timestamp if it is one."""
@@ -134,10 +135,10 @@ class Maker:
 
     def event(self, event_type: str, data: Json, place: Place, line: int = 0, **ctxctl: Any) -> Json:
         """A complete event; `line` is the foreign file's, 0 where there is none."""
-        self._count += 1
+        self.count += 1
         made: Json = {
             "schema_version": vocab.SCHEMA_VERSION,
-            "event_id": f"{self._prefix}{self._count}",
+            "event_id": f"{self._prefix}{self.count}",
             "event_type": event_type,
             "source": self.source,
             "time": self.time,

@@ -21,7 +21,7 @@ from ctxctl.trace.reader import Trace
 
 _PEEK = 4 << 20
 """Bytes at the head of a trace in which a model's name is looked for."""
-_MODEL = re.compile(rb'"model(?:_ref)?"')
+_MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 
 class Params(msgspec.Struct, frozen=True):

@@ -79,7 +79,7 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
 
 def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
-    """A diff for every updated item; with `whole`, added and removed items too, as all-new or all-gone text."""
+    """A diff for every updated item; with `whole`, added and removed items too, whole."""
     from ctxctl.engine.textdiff import unified
 
     wanted = ("added", "updated", "removed") if whole else ("updated",)
@@ -88,8 +88,8 @@ def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
             continue
         old = comparison.a.current(change.item) if change.status != "added" else None
         new = comparison.b.current(change.item) if change.status != "removed" else None
-        before = "" if change.status == "added" else old and comparison.a.text(old)
-        after = "" if change.status == "removed" else new and comparison.b.text(new)
+        before = "" if change.status == "added" else comparison.a.text(old) if old else None
+        after = "" if change.status == "removed" else comparison.b.text(new) if new else None
         if before is None or after is None:
             yield Patch(change, None)
         else:

@@ -85,7 +85,7 @@ class _Places:
         first, last = span.first, span.last
         name = self._number(first)
         if last is not first:
-            name += f"–{self._number(last)}"
+            name += f"\u2013{self._number(last)}"
         thread = f"{visible(first.thread)}:" if first.thread != MAIN_THREAD else ""
         session = f"{visible(first.session)}/" if self._sessions and first.session is not None else ""
         return f"{session}{thread or (MAIN_THREAD + ':' if session else '')}{name}"

@@ -16,7 +16,7 @@ _WHITE: Final = "\t\x0b\x0c \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x2
 _FULL_WIDTH: Final = "\u3001\u3002\uff0c\uff1a\uff1b\uff1f\uff01"
 _LO: Final = "\u3041-\u3096\u30a1-\u30fa\u3400-\u4db5\u4e00-\u9fd5\uac00-\ud7a3"
 _SYMBOLS: Final = (
-    "!-.:-@\\[-`{-~" + _FULL_WIDTH + "\u200d\u2190-\u22ff\u2500-\u26ff\U0001f300-\U0001f64f\U0001f680-\U0001f6c5"
+    "!-.:-@\\[-`{-~" + _FULL_WIDTH + "\u200d\ufffd\u2190-\u22ff\u2500-\u26ff\U0001f300-\U0001f64f\U0001f680-\U0001f6c5"
 )
 """No white space, letter, number or mark among them, and no slash, which may follow line ends in a pre-token."""
 

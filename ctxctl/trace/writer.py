@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -42,8 +43,8 @@ class TraceWriter:
         target: Path, or a binary file that stays open (flushed by `close`).
         source: `source` of events that have none.
         clock: Gives `time` (RFC 3339) for events that have none.
-        prefix: Start of made-up event ids; random where None, so that two runs never collide.  Importers
-            give one, to write the same bytes each time.
+        prefix: Start of made-up event ids.  None: random for a path, which another run may have written to
+            before; `source` for an open file, so that an import writes the same bytes each time.
         report: Takes problems with events that cannot be written; without it `write` raises.
     """
 
@@ -58,7 +59,8 @@ class TraceWriter:
     ) -> None:
         self._source = source
         self._clock = clock
-        self._prefix = secrets.token_hex(8) if prefix is None else prefix
+        by_path = isinstance(target, str | Path)
+        self._prefix = prefix if prefix is not None else secrets.token_hex(8) if by_path else source
         self._report = report
         self._lock = Lock()
         self._shown: dict[str, int] = {}
@@ -258,13 +260,17 @@ def _complete_record(kind: str, data: dict[str, Any], time: Any) -> dict[str, An
 
 def _digest(content: Any) -> str | None:
     """The digest under which a reader knows the content; None where it is better left inline."""
+    if isinstance(content, str):
+        try:
+            data = content.encode()
+        except UnicodeEncodeError:
+            return None
+        return hashlib.sha256(data).hexdigest() if len(data) >= REF_FROM else None
     try:
         raw = orjson.dumps(content)
     except orjson.JSONEncodeError:
         return None
-    if len(raw) < REF_FROM:
-        return None
-    if not isinstance(content, str) and (len(raw) > PARSE_BYTES or nests_deeper(DEPTH_LIMIT, content)):
+    if len(raw) < REF_FROM or len(raw) > PARSE_BYTES or nests_deeper(DEPTH_LIMIT, content):
         return None
     return digest_of_raw(raw)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
 from ctxctl.text import cells, clip, pad, preview, visible
 from ctxctl.tui.changes import ChangeTable, Group, Note
 from ctxctl.tui.figures import SIGNS, counted, level, number, short, signed
-from ctxctl.tui.outline import Place, Row, TurnEntry
+from ctxctl.tui.outline import Place, TurnEntry
 from ctxctl.tui.state import State, row_of
 
 Parts = list[tuple[str, str]]

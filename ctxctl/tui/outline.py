@@ -11,36 +11,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-
-class Row(Protocol):
-    """What the list shows of one step; the inspector's outline rows have these fields and more."""
-
-    @property
-    def ordinal(self) -> int: ...  # noqa: D102
-    @property
-    def session(self) -> str | None: ...  # noqa: D102
-    @property
-    def thread(self) -> str: ...  # noqa: D102
-    @property
-    def turn(self) -> int: ...  # noqa: D102
-    @property
-    def step(self) -> int: ...  # noqa: D102
-    @property
-    def used(self) -> int: ...  # noqa: D102
-    @property
-    def new(self) -> int: ...  # noqa: D102
-    @property
-    def freed(self) -> int: ...  # noqa: D102
-    @property
-    def cap(self) -> int | None: ...  # noqa: D102
-    @property
-    def compacted(self) -> bool: ...  # noqa: D102
-    @property
-    def flags(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def title(self) -> str | None: ...  # noqa: D102
+from ctxctl.model.outline import Row
 
 
 @dataclass(slots=True, eq=False)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.model.vocab import Status
 from ctxctl.tui.changes import ChangeTable, Group
 from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Folding, Place, Row, TurnEntry, Turns
+from ctxctl.tui.outline import Folding, Place, TurnEntry, Turns
 
 Pane = Literal["turns", "changes", "item"]
 PANES: Final[tuple[Pane, ...]] = ("turns", "changes", "item")

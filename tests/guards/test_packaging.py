@@ -93,6 +93,13 @@ def test_the_installed_package_replays_and_counts_offline(
     assert [row["window"]["used"] for row in rows if row["type"] == "step"] == [2]
 
 
+def test_the_installed_package_finds_its_schemas(
+    installed: Path, ran: Callable[..., Any], small_trace: Path
+) -> None:
+    done = ran("validate", str(small_trace), python=str(installed))
+    assert done.code == 0, done.out + done.err
+
+
 def test_the_user_interface_can_be_imported(installed: Path, tmp_path: Path) -> None:
     command = [str(installed), "-c", "import ctxctl.tui.app, ctxctl; print(ctxctl.__file__)"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

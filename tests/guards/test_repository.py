@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -112,3 +113,27 @@ def test_the_demo_prints_the_report_of_a_trace_that_is_here() -> None:
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.splitlines()) > 10
+
+
+def imported() -> set[str]:
+    """Return the top-level names of everything the package imports, wherever it does."""
+    names = set()
+    for path in (ROOT / "ctxctl").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.split(".")[0])
+    return names - sys.stdlib_module_names - {"ctxctl", "__future__"}
+
+
+def test_what_is_imported_is_what_is_asked_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    asked = {canonicalize_name(Requirement(name).name) for name in project["dependencies"] + extras}
+    # rich is textual's: the two are only fit for each other in the version that textual asks for.
+    asked |= {"rich"}
+    assert imported()
+    assert {name for name in imported() if canonicalize_name(name) not in asked} == set()
+    # `ctxctl watch` is to come.
+    assert asked - {canonicalize_name(name) for name in imported()} - {"watchfiles"} == set()

@@ -19,8 +19,8 @@ _MESSAGES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _MESSAGE_KEYS = ("parentUuid", "sessionId", "isSidechain", "userType")
 _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "summary": ("leafUuid",),
-    "file-history-snapshot": ("messageId", "snapshot"),
-    "queue-operation": ("operation", "sessionId"),
+    "file-history-snapshot": (),
+    "queue-operation": ("sessionId",),
     "last-prompt": ("sessionId", "lastPrompt"),
     "custom-title": ("sessionId", "customTitle"),
     "ai-title": ("sessionId", "aiTitle"),
@@ -48,7 +48,7 @@ class ClaudeCode:
         best = 0
         body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if body.startswith(b"{\n") or body.startswith(b"{\r\n"):
-            return _by_text(body)
+            return _document(body)
         for line in body.split(b"\n")[:_LINES]:
             try:
                 value = orjson.loads(line)
@@ -74,6 +74,14 @@ def _by_keys(value: dict[str, Any]) -> int:
         return 0
     wanted = _OTHERS.get(kind)
     return _LIKELY if wanted is not None and all(key in value for key in wanted) else 0
+
+
+def _document(head: bytes) -> int:
+    try:
+        value = orjson.loads(head)
+    except orjson.JSONDecodeError:
+        return _by_text(head)
+    return _by_keys(value) if isinstance(value, dict) else 0
 
 
 def _by_text(head: bytes) -> int:

@@ -72,8 +72,8 @@ class Entry:
         return made
 
 
-BLANK: Final = ""
-"""Text of a blanked tool result: what Claude Code sends in its stead is not recorded."""
+BLANK: Final = "[Tool result cleared by microcompact]"
+"""Ours, for a blanked tool result: what Claude Code sends in its stead is not recorded."""
 BLANK_VERSION: Final = build.digest_of(BLANK)[: build.VERSION_DIGITS]
 
 

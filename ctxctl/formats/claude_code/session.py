@@ -50,11 +50,10 @@ class Session:
         yield from self._file(source)
         while (agent := self._agents.leftover(self._routing.session, self._graph.nodes)) is not None:
             yield from self._agent(agent, Origin(MAIN_THREAD))
-        threads = self._routing.threads
-        for thread in threads.values():
+        for thread in self._routing.threads.values():
             self._steps.finish(thread)
         self._graph.report_missing()
-        if not threads:
+        if not self._make.count:
             self._out.append(self._nothing(source))
         yield from self._out
         self._out.clear()

@@ -1,0 +1,26 @@
+"""``python -m ctxctl`` and the ``ctxctl`` script; the version is told before anything slow is imported."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line and give its exit code (`errors.Exit`)."""
+    if sys.argv[1:] in (["--version"], ["-V"]) and sys.stdout is not None:
+        from ctxctl import __version__
+
+        try:
+            sys.stdout.write(f"ctxctl {__version__}\n")
+            sys.stdout.flush()
+        except OSError:
+            pass  # the command line below says what is wrong with standard output
+        else:
+            return 0
+    from ctxctl.cli.main import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

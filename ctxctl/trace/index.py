@@ -1,0 +1,245 @@
+"""Where each step begins and ends in a trace, kept between runs in the user's cache directory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, NamedTuple
+
+from ctxctl.trace.source import Source
+
+FORMAT: Final = 1
+_MAGIC: Final = b"ctxctl step index\n"
+_SAMPLES: Final = 16
+_SAMPLE_BYTES: Final = 4096
+_COLUMNS: Final = ("session", "thread", "turn", "step", "start", "end", "line")
+_MAX_HEADER: Final = 64 << 20
+
+
+class Span(NamedTuple):
+    """One step's stretch of the file; steps of interleaved threads may overlap."""
+
+    session: str | None
+    thread: str
+    turn: int
+    step: int
+    start: int
+    """Byte offset of its first line."""
+    end: int
+    """Byte offset behind its last line."""
+    line: int
+    """Number of its first line."""
+
+
+class StepIndex:
+    """Seven columns of integers, 56 bytes a step, in file order.
+
+    One thread appends; any number may read meanwhile.  Rows are counted from 0.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sessions = _Names()
+        self._threads = _Names()
+        self._columns = {name: array("q") for name in _COLUMNS}
+        self._lines = self._columns["line"]
+        self.covered = 0
+        """Bytes of the trace that the index speaks of; set by whoever builds it, at a line's end."""
+        self.lines = 0
+        """Lines within `covered`."""
+
+    def append(
+        self, session: str | None, thread: str, turn: int, step: int, start: int, end: int, line: int
+    ) -> int:
+        """Add a step and return its row."""
+        with self._lock:
+            row = (self._sessions.number(session), self._threads.number(thread), turn, step, start, end, line)
+            for name, value in zip(_COLUMNS, row, strict=True):
+                self._columns[name].append(value)
+            return len(self._lines) - 1
+
+    def extend_row(self, row: int, end: int) -> None:
+        """Let a step reach to byte `end`."""
+        self._columns["end"][row] = end
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, row: int) -> Span:
+        session, thread, turn, step, start, end, line = (self._columns[name][row] for name in _COLUMNS)
+        name = self._threads.names[thread]
+        return Span(self._sessions.names[session], name or "", turn, step, start, end, line)
+
+    def __iter__(self) -> Iterator[Span]:
+        return (self[row] for row in range(len(self)))
+
+    def find(self, session: str | None, thread: str, turn: int, step: int) -> int | None:
+        """The row of a step, or None; `turn` and `step` as appended.  Linear, in C per column."""
+        wanted = (self._sessions.get(session), self._threads.get(thread))
+        if None in wanted:
+            return None
+        key = (*wanted, turn, step)
+        columns = [self._columns[name] for name in _COLUMNS[:4]]
+        row = -1
+        try:
+            while True:
+                row = columns[2].index(turn, row + 1)
+                if tuple(column[row] for column in columns) == key:
+                    return row
+        except ValueError:
+            return None
+
+    def save(self, source: Source) -> bool:
+        """Write the index for this file; False where it cannot be kept (stdin, no cache, disk full)."""
+        path = _cache_file(source)
+        if path is None or source.spooled:
+            return False
+        with self._lock:
+            columns = {name: column[:] for name, column in self._columns.items()}
+            count = min(map(len, columns.values()))
+            header = {
+                "format": FORMAT,
+                "byteorder": sys.byteorder,
+                "rows": count,
+                "covered": self.covered,
+                "lines": self.lines,
+                "file": _fingerprint(source, self.covered),
+                "sessions": self._sessions.names,
+                "threads": self._threads.names,
+            }
+        body = b"".join(columns[name][:count].tobytes() for name in _COLUMNS)
+        head = json.dumps(header).encode()
+        check = hashlib.sha256(head + body).digest()
+        return _replace(path, _MAGIC + len(head).to_bytes(8, "little") + head + body + check)
+
+    @classmethod
+    def load(cls, source: Source) -> StepIndex | None:
+        """The saved index of this file, or None unless the file is the one indexed or has only grown."""
+        path = _cache_file(source)
+        if path is None or source.spooled:
+            return None
+        try:
+            with _open_own(path) as file:
+                return cls._parse(file.read(), source)
+        except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
+            return None
+
+    @classmethod
+    def _parse(cls, data: bytes, source: Source) -> StepIndex | None:
+        start = len(_MAGIC) + 8
+        size = int.from_bytes(data[len(_MAGIC) : start], "little")
+        head, rest = data[start : start + size], data[start + size :]
+        body, check = rest[:-32], rest[-32:]
+        if not data.startswith(_MAGIC) or size > _MAX_HEADER or hashlib.sha256(head + body).digest() != check:
+            return None
+        header: dict[str, Any] = json.loads(head)
+        if header["format"] != FORMAT or header["byteorder"] != sys.byteorder:
+            return None
+        if not _same_file(header["file"], source, header["covered"]):
+            return None
+        index = cls()
+        index._sessions = _Names(header["sessions"])
+        index._threads = _Names(header["threads"])
+        width = header["rows"] * index._lines.itemsize
+        if len(body) != width * len(_COLUMNS):
+            return None
+        for number, name in enumerate(_COLUMNS):
+            index._columns[name].frombytes(body[number * width : (number + 1) * width])
+        index.covered, index.lines = header["covered"], header["lines"]
+        return index
+
+
+class _Names:
+    """Strings numbered in order of first appearance."""
+
+    def __init__(self, names: list[str | None] | None = None) -> None:
+        self.names: list[str | None] = list(names or ())
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+
+    def number(self, name: str | None) -> int:
+        found = self._numbers.get(name)
+        if found is None:
+            found = len(self.names)
+            self.names.append(name)
+            self._numbers[name] = found
+        return found
+
+    def get(self, name: str | None) -> int | None:
+        return self._numbers.get(name)
+
+
+def cache_directory() -> Path | None:
+    """Where ctxctl keeps caches: CTXCTL_CACHE_DIR, else the user's; None where CTXCTL_CACHE is `off`."""
+    if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
+        return None
+    named = os.environ.get("CTXCTL_CACHE_DIR")
+    if named:
+        return Path(named)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
+
+
+def _cache_file(source: Source) -> Path | None:
+    directory = cache_directory()
+    if directory is None or source.path is None:
+        return None
+    name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
+    return directory / "index" / f"{name}.steps"
+
+
+def _fingerprint(source: Source, covered: int) -> dict[str, Any]:
+    """Identity of the file and hashes of its head, of the bytes before `covered` and of samples between."""
+    identity = source.identity()
+    return {**identity._asdict(), "samples": _samples(source, covered)}
+
+
+def _samples(source: Source, covered: int) -> str:
+    digest = hashlib.sha256()
+    last = max(0, covered - _SAMPLE_BYTES)
+    for number in range(_SAMPLES + 1):
+        at = last * number // _SAMPLES
+        digest.update(source.read(at, min(_SAMPLE_BYTES, covered - at)))
+    return digest.hexdigest()
+
+
+def _same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
+    """Not an edit in place: the same size needs the same time, and what was read needs the same samples."""
+    now = source.identity()
+    if (known["device"], known["inode"]) != (now.device, now.inode) or now.size < covered:
+        return False
+    if now.size < known["size"] or (now.size == known["size"] and now.mtime_ns != known["mtime_ns"]):
+        return False
+    return bool(known["samples"] == _samples(source, covered))
+
+
+def _open_own(path: Path) -> Any:
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+        os.close(fd)
+        raise OSError("not a file of ours")
+    return os.fdopen(fd, "rb")
+
+
+def _replace(path: Path, data: bytes) -> bool:
+    temporary = None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd, temporary = tempfile.mkstemp(dir=path.parent, prefix=".steps-")
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        return False
+    return True

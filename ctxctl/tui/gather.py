@@ -1,0 +1,201 @@
+"""What the panes show, asked of an inspector.  Runs in the loader's thread; no widget, no state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.model.content import Content
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import Change, Frame, Placement, Step
+from ctxctl.tui.changes import ChangeTable, Note, grouped
+from ctxctl.tui.document import Document
+from ctxctl.tui.figures import number
+from ctxctl.tui.state import Detail, ItemKey, ItemText, Target, Trace
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+
+_PRETTY: Final = 1 << 20
+"""Bytes of JSON up to which structured content is shown indented."""
+
+_NOTES: Final = {
+    "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
+    "still_over_budget": "still over budget after everything that was cut",
+    "injection_not_recorded": "injection not recorded: what was selected may not have been sent",
+    "simulated": "simulated: rebuilt from rules, not recorded",
+}
+_WARN: Final = frozenset({"unrecorded_cut", "still_over_budget"})
+_BASIS: Final = {
+    "repeat": "nothing was recorded for this step: it repeats the frame before",
+    "none": "nothing was recorded for this step",
+}
+
+
+def trace(inspector: Inspector) -> Trace:
+    """Name, parameters and number of problems so far."""
+    params = inspector.params
+    return Trace(
+        name=inspector.name,
+        format=inspector.format,
+        encoding=f"{'exact' if params.encoding_known else 'estimate'}:{params.encoding}",
+        encoding_known=params.encoding_known,
+        assumed=params.assumed,
+        policy=params.policy,
+        problems=inspector.problem_count,
+    )
+
+
+def detail(inspector: Inspector, target: Target, with_skipped: bool) -> Detail:
+    """A frame's facts and changes; those of a whole turn are from the previous turn's last frame to its own."""
+    step = inspector.step(target.ordinal)
+    turn = inspector.turn(target.ordinal) if target.whole_turn else None
+    changes = step.changes if turn is None else turn.changes
+    counts = step.counts if turn is None else turn.counts
+    listed = [change for change in changes if change.status != "skipped"]
+    skipped = None
+    if with_skipped:
+        skipped = _skipped(inspector.frame(target.ordinal), {c.item for c in listed if c.status != "omitted"})
+    groups = grouped(listed, skipped, counts.skipped, step.window.used)
+    return Detail(target, step, turn, ChangeTable.of(groups, notes(step)), with_skipped)
+
+
+def notes(step: Step) -> list[Note]:
+    """What a reader of the frame should know before its changes."""
+    found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
+    found += [Note(_NOTES[flag], warning=flag in _WARN) for flag in step.flags if flag in _NOTES]
+    return sorted(found, key=lambda note: not note.warning)
+
+
+def _skipped(frame: Frame, changed: set[str]) -> list[Change]:
+    """The items of a frame that did not change, in its order, with the tokens of all their copies."""
+    held: dict[str, int] = {}
+    current: dict[str, Placement] = {}
+    for placement in frame.placements:
+        held[placement.item] = held.get(placement.item, 0) + placement.tokens
+        if not placement.stale and placement.item not in changed:
+            current.setdefault(placement.item, placement)
+    return [_unchanged(placement, held[item]) for item, placement in current.items()]
+
+
+def _unchanged(placement: Placement, in_window: int) -> Change:
+    return Change(
+        status="skipped",
+        item=placement.item,
+        kind=placement.kind,
+        title=placement.title,
+        version=placement.version,
+        previous_version=placement.version,
+        tokens=placement.tokens,
+        in_window=in_window,
+        new=0,
+        freed=0,
+        cause=None,
+        reason=None,
+        into=None,
+        flags=("carried",) if placement.carried else (),
+        source=placement.source,
+        provenance="simulated" if placement.simulated else "derived" if placement.derived else "native",
+        line=placement.line,
+    )
+
+
+# An item's text ---------------------------------------------------------------------------------------------
+
+
+def item(inspector: Inspector, key: ItemKey) -> ItemText:
+    """The text of an item's change, and its unified diff to the text it had in the frame before."""
+    change = key.change
+    after = _placement(inspector.frame(key.target.ordinal), change.item, change.version)
+    before_at = inspector.previous(key.target.first)
+    before = None
+    if before_at is not None:
+        version = change.previous_version or change.version
+        before = _placement(inspector.frame(before_at), change.item, version)
+    if change.status == "removed" or after is None:
+        text, note = _text(inspector, before, change)
+        return ItemText(key, text, None, note, "not in this frame: there is nothing to compare with")
+    text, note = _text(inspector, after, change)
+    diff, diff_note = _diff(inspector, before, after)
+    return ItemText(key, text, diff, note, diff_note)
+
+
+def _placement(frame: Frame, item_id: str, version: str | None) -> Placement | None:
+    """The item's current copy in a frame, else one of that version, else any."""
+    found = [placement for placement in frame.placements if placement.item == item_id]
+    if not found:
+        return None
+    return max(found, key=lambda p: (not p.stale, p.version == version))
+
+
+def _text(inspector: Inspector, placement: Placement | None, change: Change) -> tuple[Document | None, str]:
+    if placement is not None and placement.content is not None:
+        return Document(_shown(inspector, placement.content), numbered=True), ""
+    if placement is None and change.line:
+        recorded = _recorded(inspector, change.line)
+        if recorded is not None:
+            return Document(recorded, numbered=True), ""
+    if placement is not None and placement.carried:
+        return None, "It was in the window before the trace begins, and the trace does not hold its text."
+    if change.tokens:
+        return None, "The trace holds no text of it, only its size."
+    return None, "The trace holds no text of it."
+
+
+def _recorded(inspector: Inspector, line: int) -> str | None:
+    """The text of an item record that no frame holds, from its line of the trace."""
+    data = inspector.native(line).get("data")
+    content = data.get("content") if isinstance(data, dict) else None
+    if content is None or isinstance(content, str):
+        return content
+    return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def _shown(inspector: Inspector, content: Content) -> str:
+    """A content's text; structured content indented."""
+    text = inspector.text(content)
+    if content.form == "json" and content.size <= _PRETTY:
+        try:
+            return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _diff(
+    inspector: Inspector, before: Placement | None, after: Placement
+) -> tuple[Document | None, str]:
+    if before is None:
+        return None, "It is new in this frame: there is nothing to compare with."
+    if before.content is None or after.content is None:
+        return None, "The trace does not hold both texts."
+    if before.content is after.content or before.content.digest == after.content.digest:
+        return None, "The same text as in the frame before."
+    from ctxctl.engine.textdiff import unified
+
+    found = unified(_shown(inspector, before.content), _shown(inspector, after.content))
+    lines: list[tuple[str, str]] = [
+        (line.kind, f"@@ {line.text} @@" if line.kind == "@" else line.text) for line in found.lines
+    ]
+    if found.degraded:
+        lines.insert(0, ("!", "too large for the shortest diff: some equal lines may be shown as changed"))
+    return Document.of_lines(lines), ""
+
+
+# Whole texts ------------------------------------------------------------------------------------------------
+
+
+def assembled(inspector: Inspector, ordinal: int) -> Document:
+    """The assembled text of a step."""
+    return Document(inspector.assembled(ordinal), numbered=True)
+
+
+def problems(found: Iterable[Problem], total: int) -> Document:
+    """The problems of a trace, one a line; how many more there are than were kept."""
+    lines = [(" ", f"line {number(p.line)}, byte {number(p.byte)}  {p.slug}  {p.message}") for p in found]
+    if not lines:
+        lines = [(" ", "Every line of the trace could be read.")]
+    elif total > len(lines):
+        lines.append(("!", f"and {number(total - len(lines))} more"))
+    return Document.of_lines(lines)

@@ -1,0 +1,198 @@
+"""Writes the large traces that the benchmark reads: streaming, and the same bytes every time.
+
+`repeating` is a session log whose every request writes its whole context out again, as runtimes that log
+requests do: 24 sessions, about 93 items a request, of which two are new, a compaction when 130 are reached.
+Of a gigabyte two hundredths are content that was not there before.  `deep` is one session of many turns
+over a window of a fixed number of items, written the way ctxctl itself writes (each content once, assemblies
+as splices).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+
+from tests.bench import words
+
+GENERATION = 1
+"""To be raised whenever the bytes change; files of another generation are written again."""
+MB = 1_000_000
+
+_KINDS = ("tool_result", "assistant_message", "tool_call", "tool_result", "file_excerpt")
+_FIXED = 30
+_GROW = 2
+_FULL = 130
+_AFTER = 50
+_TURNS = 118
+_START = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@dataclass
+class _Item:
+    ref: str
+    data: bytes
+    """The `data` of its event as JSON, the same bytes whenever it is repeated."""
+
+
+class _Log:
+    """Formats events; one counter of ids and one clock for the file."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def line(self, event_type: str, session: str, turn: str, data: bytes) -> bytes:
+        self.number += 1
+        time = (_START + timedelta(milliseconds=40 * self.number)).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+        return (
+            b'{"schema_version":"0.1.1","event_id":"e%d","event_type":"%s","source":"bench","time":"%sZ",'
+            b'"session_id":"%s","turn_id":"%s","data":%s}\n'
+        ) % (self.number, event_type.encode(), time.encode(), session.encode(), turn.encode(), data)
+
+
+def _item(rng: random.Random, ref: str, kind: str, length: int) -> _Item:
+    content = orjson.dumps(words.text(rng, length))
+    data = (
+        b'{"schema_version":"0.1.1","item_id":"%s","context_kind":"%s","content_mode":"inline","content":%s,'
+        b'"visibility":["model"]}'
+    ) % (ref.encode(), kind.encode(), content)
+    return _Item(ref, data)
+
+
+def _request(number: int, refs: list[str]) -> tuple[bytes, bytes, bytes]:
+    blocks = b",".join(b'{"block_id":"b%d","item_refs":["%s"]}' % (n, r.encode()) for n, r in enumerate(refs))
+    created = b'"created_at":"2026-05-01T00:00:00Z"'
+    assembly = (
+        b'{"schema_version":"0.1.1","assembly_id":"a%d","target":"model","ordered_blocks":[%s],%s}'
+    ) % (number, blocks, created)
+    injection = (
+        b'{"schema_version":"0.1.1","injection_id":"i%d","assembly_id":"a%d","target":"model",'
+        b'"injection_point":"message_history",%s}'
+    ) % (number, number, created)
+    usage = (
+        b'{"schema_version":"0.1.1","model":"gpt-4.1","provider":"openai","input_tokens":%d,'
+        b'"cached_tokens":%d,"output_tokens":%d}'
+    ) % (len(refs) * 900, len(refs) * 800, 100 + number % 400)
+    return assembly, injection, usage
+
+
+def repeating(limit: int, seed: int = 20260501) -> Iterator[bytes]:
+    """Lines of a log of about `limit` bytes whose requests repeat their history."""
+    rng = random.Random(seed)
+    log = _Log()
+    written = requests = session_number = 0
+    while written < limit:
+        session_number += 1
+        session = f"s{session_number:02d}"
+        window = [_fixed(rng, n) for n in range(_FIXED)]
+        for turn in range(1, _TURNS + 1):
+            name = f"t{turn}"
+            window.append(_item(rng, f"u{turn}", "user_message", rng.randint(40, 900)))
+            for n in range(_GROW - 1):
+                window.append(_item(rng, f"m{turn}-{n}", rng.choice(_KINDS), words.size(rng)))
+            lines = []
+            if len(window) > _FULL:
+                lines += _compact(rng, log, session, name, window, turn)
+            lines += [log.line("context.item.added", session, name, item.data) for item in window]
+            requests += 1
+            records = _request(requests, [item.ref for item in window])
+            for event_type, data in zip(
+                ("context.assembly.created", "context.injection.applied", "ctxctl.usage.reported"),
+                records,
+                strict=True,
+            ):
+                lines.append(log.line(event_type, session, name, data))
+            for line in lines:
+                yield line
+                written += len(line)
+            if written >= limit:
+                return
+
+
+def _fixed(rng: random.Random, number: int) -> _Item:
+    kind = "system_prompt" if number == 0 else "tool_definition" if number < 16 else "file_excerpt"
+    return _item(rng, f"f{number}", kind, words.size(rng))
+
+
+def _compact(
+    rng: random.Random, log: _Log, session: str, turn: str, window: list[_Item], number: int
+) -> list[bytes]:
+    gone = window[_FIXED : len(window) - (_AFTER - _FIXED)]
+    summary = _item(rng, f"summary-{number}", "thread_summary", 4000)
+    window[_FIXED : len(window) - (_AFTER - _FIXED)] = [summary]
+    refs = orjson.dumps([item.ref for item in gone])
+    record = (
+        b'{"schema_version":"0.1.1","compaction_id":"c%d","scope":"session","source_item_refs":%s,'
+        b'"summary_ref":"%s","method":"abstractive_summary","trigger":"token_pressure",'
+        b'"created_at":"2026-05-01T00:00:00Z"}'
+    ) % (number, refs, summary.ref.encode())
+    return [
+        log.line("context.item.added", session, turn, summary.data),
+        log.line("context.compaction.completed", session, turn, record),
+    ]
+
+
+def deep(turns: int, items: int, seed: int = 7) -> Iterator[bytes]:
+    """Lines of one session of `turns` turns over a window that holds `items` items once it is full."""
+    rng = random.Random(seed)
+    log = _Log()
+    window = 0
+    for turn in range(1, turns + 1):
+        name = f"t{turn}"
+        fresh = items if turn == 1 else 2
+        refs = [f"i{turn}-{n}" for n in range(fresh)]
+        for n, ref in enumerate(refs):
+            kind = "user_message" if n == fresh - 2 else "assistant_message"
+            yield log.line("context.item.added", "s", name, _item(rng, ref, kind, rng.randint(80, 500)).data)
+        removed = max(0, window + fresh - items)
+        splices = [[16, removed, 0], [window, 0, fresh]] if removed else [[window, 0, fresh]]
+        window += fresh - removed
+        blocks = [{"block_id": f"b{turn}-{n}", "item_refs": [ref]} for n, ref in enumerate(refs)]
+        base = {"mode": "window"} | ({"base": f"a{turn - 1}", "splices": splices} if turn > 1 else {})
+        assembly = {
+            "schema_version": "0.1.1",
+            "assembly_id": f"a{turn}",
+            "target": "model",
+            "ordered_blocks": blocks,
+            "created_at": "2026-05-01T00:00:00Z",
+            "metadata": {"ctxctl": base},
+        }
+        yield log.line("context.assembly.created", "s", name, orjson.dumps(assembly))
+
+
+def directory() -> Path:
+    """Where the files go: `CTXCTL_BENCH_DIR`, else `.bench` below the current directory."""
+    path = Path(os.environ.get("CTXCTL_BENCH_DIR") or ".bench")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def ensure(name: str, lines: Iterator[bytes]) -> Path:
+    """The file of that name, written from `lines` unless a whole one of this generation is there."""
+    path = directory() / f"{name}-g{GENERATION}.jsonl"
+    if not path.exists():
+        partial = path.with_suffix(".partial")
+        with partial.open("wb", buffering=1 << 20) as file:
+            file.writelines(lines)
+        partial.replace(path)
+    return path
+
+
+def megabytes_100() -> Path:
+    """The 100 MB log."""
+    return ensure("repeating-100mb", repeating(100 * MB))
+
+
+def gigabyte() -> Path:
+    """The 1 GB log."""
+    return ensure("repeating-1gb", repeating(1000 * MB))
+
+
+def turns_10k() -> Path:
+    """10 000 turns over 200 items."""
+    return ensure("deep-10k", deep(10_000, 200))
