@@ -1,8 +1,8 @@
 """Pack published ``.tiktoken`` rank files into the form that ctxctl carries (`ctxctl/tokens/data/*.lb.z`).
 
-Usage: ``python scripts/build_vocab.py FILE.tiktoken…`` with files named as published (``o200k_base.tiktoken``).
-Every input is checked against the SHA-256 that tiktoken itself demands, and every output is unpacked again and
-compared before it is written; `tests/unit/test_tokens_encodings.py` repeats that check on what is committed.
+Usage: ``python scripts/build_vocab.py FILE.tiktoken…`` with files named as published (o200k_base.tiktoken).
+Every input is checked against the SHA-256 that tiktoken itself demands, and every output is unpacked again
+and compared before it is written; `tests/unit/test_tokens_encodings.py` checks what is committed once more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ctxctl.tokens.encodings import DATA, PUBLISHED_SHA256, published_text, unpa
 
 
 def read_published(text: bytes) -> list[bytes]:
-    """The tokens of a ``.tiktoken`` file in the order of their ranks; raises ValueError unless ranks are 0, 1, 2…"""
+    """The tokens of a ``.tiktoken`` file in order of rank; raises ValueError unless the ranks are 0, 1, 2…"""
     tokens = []
     for number, line in enumerate(text.splitlines()):
         token, rank = line.split()
@@ -31,7 +31,7 @@ def read_published(text: bytes) -> list[bytes]:
 
 
 def pack(tokens: list[bytes]) -> bytes:
-    """zlib of: number of tokens (u32, big endian), one length byte a token, the tokens one after the other."""
+    """zlib of: number of tokens (u32, big endian), one length byte for each, the tokens themselves."""
     if max(map(len, tokens)) > 255:
         raise ValueError("a token does not fit into one length byte")
     raw = struct.pack(">I", len(tokens)) + bytes(map(len, tokens)) + b"".join(tokens)

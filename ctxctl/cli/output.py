@@ -88,6 +88,11 @@ class Output:
         self._progress = Progress(doing, sys.stderr if shows_progress() else None)
         return self._progress
 
+    def progressed(self, share: float) -> None:
+        """Note on the progress line, if there is one, which share of the work is done."""
+        if self._progress is not None:
+            self._progress(share)
+
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a standard stream is there and is a terminal."""

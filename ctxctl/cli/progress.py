@@ -25,6 +25,7 @@ class Progress:
         self._thread: Thread | None = None
 
     def __call__(self, share: float) -> None:
+        """Note the share done."""
         self._share = share
 
     def __enter__(self) -> Progress:

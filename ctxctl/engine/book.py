@@ -11,6 +11,8 @@ from ctxctl.model.results import Placement
 _MIN_DIGEST = 4
 """Shortest digest prefix accepted as an `@SUFFIX`, as git's shortest abbreviation."""
 _VERSION_DIGITS = 16
+_KNOWN = 1 << 15
+"""Item records remembered by identity; a trace whose every record differs in a date must not grow us."""
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 
 
@@ -125,6 +127,12 @@ class Book:
         item = base_id(record, name)
         visibility = record.visibility
         visible = self.target in visibility if visibility else self.target == "model"
+        if len(self.known) >= _KNOWN:
+            self.known.clear()
+        stated = self.versions.get((item, name))
+        if stated is not None and stated.visible == visible and _same(stated.record, record):
+            self.known[record] = self.latest[item] = stated
+            return stated
         version = Version(item, name, record, line, visible)
         self.known[record] = version
         self.latest[item] = version
@@ -182,6 +190,18 @@ class Book:
         if self.live.get(version.item) is not version:
             self.live[version.item] = version
             self.appeared.append(version)
+
+
+def _same(a: Item, b: Item) -> bool:
+    """Whether two records of one version would be placed alike."""
+    return (
+        a.content_digest == b.content_digest
+        and a.context_kind == b.context_kind
+        and a.title == b.title
+        and a.source == b.source
+        and a.token_estimate == b.token_estimate
+        and a.metadata.get("ctxctl") == b.metadata.get("ctxctl")
+    )
 
 
 def _has_digest(record: Item, prefix: str) -> bool:

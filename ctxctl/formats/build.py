@@ -119,8 +119,8 @@ class Maker:
     def __init__(self, source: str, prefix: str) -> None:
         self.source = source
         """The event's `source`: the runtime's name."""
-        self.time = EPOCH
-        """Of the line that is being read; the last valid one where a line has none."""
+        self._time = EPOCH
+        self._native: Any = None
         self.file: str | None = None
         """Name of a sibling file that is being read; None for the file that was opened."""
         self._prefix = prefix
@@ -129,9 +129,15 @@ class Maker:
 
     def at(self, value: Any) -> None:
         """Take over a line's native timestamp if it is one."""
-        time = timestamp(value)
-        if time is not None:
-            self.time = time
+        self._native = value
+
+    @property
+    def time(self) -> str:
+        """Of the line that is being read; the last valid one where a line has none."""
+        if self._native is not None:
+            self._time = timestamp(self._native) or self._time
+            self._native = None
+        return self._time
 
     def event(self, event_type: str, data: Json, place: Place, line: int = 0, **ctxctl: Any) -> Json:
         """A complete event; `line` is the foreign file's, 0 where there is none."""
@@ -141,7 +147,7 @@ class Maker:
             "event_id": f"{self._prefix}{self.count}",
             "event_type": event_type,
             "source": self.source,
-            "time": self.time,
+            "time": (time := self.time),
         }
         if place.session is not None:
             made["session_id"] = place.session
@@ -156,7 +162,7 @@ class Maker:
             ctxctl["source_line"] = line
         if self.file is not None:
             ctxctl["source_file"] = self.file
-        if self.time == EPOCH:
+        if time == EPOCH:
             ctxctl["time"] = "unknown"
         if ctxctl:
             made["metadata"] = {"ctxctl": ctxctl}

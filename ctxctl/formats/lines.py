@@ -5,22 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import orjson
 
 from ctxctl.model.problem import Problem
+from ctxctl.trace.lines import blocks
 from ctxctl.trace.salvage import repair
+from ctxctl.trace.source import Source
 
 Json = dict[str, Any]
 Report = Callable[[Problem], None]
 
-CHUNK = 256 * 1024
-MAX_LINE = 64 * 1024 * 1024
-"""Longer lines are skipped and reported: no runtime writes one, and it would have to fit in memory."""
 MAX_DOCUMENT = 16 * 1024 * 1024
 """Largest file that is read as one pretty-printed JSON document."""
-_TOO_LONG = f"a line longer than {MAX_LINE >> 20} MiB was skipped"
 _MAX_RESYNC = 16
 _BOM = b"\xef\xbb\xbf"
 
@@ -28,19 +26,6 @@ _BETWEEN = " \t\r\0,"
 _RECORD_START = re.compile(
     r'\{\s*"(?:parentUuid|logicalParentUuid|type|uuid|sessionId|isSidechain|message|timestamp|kind)"\s*:'
 )
-
-
-class Readable(Protocol):
-    """What an importer needs of `trace.source.Source`."""
-
-    @property
-    def name(self) -> str:
-        """As the user typed it."""
-        ...
-
-    def read(self, offset: int, n: int) -> bytes:
-        """At most `n` bytes from `offset`; empty at the end."""
-        ...
 
 
 class Line(NamedTuple):
@@ -53,41 +38,32 @@ class Line(NamedTuple):
     data: bytes
 
 
-def lines(source: Readable, report: Report) -> Iterator[Line]:
+def lines(source: Source, report: Report) -> Iterator[Line]:
     """The non-blank lines of a source, split on newlines only, in bounded memory."""
-    number = offset = position = held = 0
-    pending: list[bytes] = []
-    while chunk := source.read(position, CHUNK):
-        position += len(chunk)
-        *complete, rest = chunk.split(b"\n")
-        for part in complete:
+    number = 0
+    for block in blocks(source):
+        if block.hole is not None:
+            report(Problem(number + 1, block.base, block.hole.slug, block.hole.message))
+            number += block.hole.whole_line
+            continue
+        offset = block.base
+        parts = block.data.split(b"\n")
+        if block.ended:
+            parts.pop()
+        for data in parts:
             number += 1
-            size = held + len(part)
-            if size <= MAX_LINE:
-                data = b"".join([*pending, part]) if pending else part
-                if data and not data.isspace():
-                    yield _line(number, offset, data)
-            offset += size + 1
-            held = 0
-            pending.clear()
-        if held <= MAX_LINE < held + len(rest):
-            report(Problem(number + 1, offset, "line-too-long", _TOO_LONG))
-            pending.clear()
-        held += len(rest)
-        if rest and held <= MAX_LINE:
-            pending.append(rest)
-    last = b"".join(pending)
-    if last and not last.isspace():
-        yield _line(number + 1, offset, last)
+            if data and not data.isspace():
+                yield _line(number, offset, data)
+            offset += len(data) + 1
 
 
 def _line(number: int, offset: int, data: bytes) -> Line:
-    if number == 1 and data.startswith(_BOM):
-        offset, data = offset + len(_BOM), data[len(_BOM) :]
+    if offset == 0 and data.startswith(_BOM):
+        offset, data = len(_BOM), data[len(_BOM) :]
     return Line(number, offset, data[:-1] if data.endswith(b"\r") else data)
 
 
-def values(source: Readable, report: Report) -> Iterator[tuple[Line, Any]]:
+def values(source: Source, report: Report) -> Iterator[tuple[Line, Any]]:
     """The JSON values of a file of JSON lines, or of one pretty-printed document or array.
 
     Damaged lines are salvaged as far as possible and reported; one line may give several values.
@@ -115,7 +91,7 @@ def values(source: Readable, report: Report) -> Iterator[tuple[Line, Any]]:
             yield line, value
 
 
-def _document(source: Readable) -> Any:
+def _document(source: Source) -> Any:
     data = source.read(0, MAX_DOCUMENT + 1)
     if len(data) > MAX_DOCUMENT:
         return None

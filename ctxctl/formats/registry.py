@@ -12,8 +12,9 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
 from ctxctl.formats.claude_code import ClaudeCode
-from ctxctl.formats.lines import Readable, Report
+from ctxctl.formats.lines import Report
 from ctxctl.formats.sanqian import Sanqian
+from ctxctl.trace.source import Source
 
 GROUP: Final = "ctxctl.formats"
 HEAD: Final = 64 * 1024
@@ -36,7 +37,7 @@ class Format(Protocol):
         """How sure the content looks like this format: 0 (not at all) to 100."""
         ...
 
-    def events(self, source: Readable, report: Report) -> Iterator[dict[str, Any]]:
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The file as complete `context_event` records, in an order that replay can follow.
 
         Problems name the line and byte of the foreign file.  Nothing in the file raises.
@@ -55,14 +56,15 @@ def available() -> tuple[Format, ...]:
         try:
             made = point.load()
             candidate = made() if isinstance(made, type) else made
-        except Exception:  # noqa: S112 - somebody else's package must not break ours
+        except Exception:
+            # Somebody else's package must not break ours.
             continue
         if isinstance(candidate, Format) and all(candidate.name != f.name for f in found):
             found.append(candidate)
     return tuple(found)
 
 
-def detect(source: Readable) -> Format | None:
+def detect(source: Source) -> Format | None:
     """The format of a file by its content; None for a native trace, and for what nobody knows."""
     head = source.read(0, HEAD)
     best: Format | None = None

@@ -7,25 +7,53 @@ from collections.abc import Iterable, Iterator, Sequence
 from ctxctl.model.results import Change, Counts
 from ctxctl.model.vocab import STATUSES
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, number, table
+from ctxctl.report.tables import Column, fits, labelled, number, table
 from ctxctl.text import preview, visible
 
 SIGNS = {"added": "+", "updated": "~", "removed": "-", "skipped": "=", "omitted": "!"}
 _IMPLIED = {"derived-identity", "carried-in"}
 _COLUMNS = (
     Column("status"),
-    Column("item", least=12),
-    Column("title", least=10),
+    Column("kind"),
+    Column("item", least=16),
+    Column("title", least=24),
     Column("window", right=True),
     Column("new", right=True),
     Column("freed", right=True),
-    Column("cause", least=12),
+    Column("cause"),
 )
+_TIGHT = (
+    _COLUMNS[0],
+    Column("kind", least=9),
+    Column("item", least=12),
+    Column("title", least=14),
+    *_COLUMNS[4:-1],
+)
+_SHORT_KINDS = {
+    "assistant_message": "assistant",
+    "developer_instruction": "developer",
+    "external_resource": "resource",
+    "peer_agent_message": "peer",
+    "policy_instruction": "policy",
+    "retrieval_result": "retrieval",
+    "session_history": "history",
+    "system_prompt": "system",
+    "thread_summary": "summary",
+    "tool_call": "call",
+    "tool_definition": "tool",
+    "tool_result": "result",
+    "user_message": "user",
+}
 
 
 def counts_line(counts: Counts) -> str:
     """``+1 added  ~0 updated  -0 removed  =2 skipped  !0 omitted``."""
     return "  ".join(f"{SIGNS[s]}{getattr(counts, s):,} {s}" for s in STATUSES)
+
+
+def counts_short(counts: Counts) -> str:
+    """``+1 ~0 -0 =2 !0``."""
+    return " ".join(f"{SIGNS[s]}{getattr(counts, s):,}" for s in STATUSES)
 
 
 def short(version: str | None) -> str:
@@ -45,6 +73,8 @@ def why(change: Change) -> str:
     if change.reason:
         reason = visible(change.reason)
         said.append(reason if change.status == "omitted" else f"({reason})")
+    if change.status == "omitted" and change.tokens:
+        said.append(f"({change.tokens:,} tokens)")
     if change.into:
         said.append(f"into {visible(change.into)}")
     if "carried-in" in change.flags:
@@ -62,24 +92,44 @@ def rows(changes: Iterable[Change], *, skipped: bool = False) -> list[Change]:
 
 
 def changes_table(changes: Sequence[Change], width: int, paint: Paint, *, indent: int) -> Iterator[str]:
-    """Head line and one line a change; nothing for no changes."""
+    """Head line and one line a change; nothing for no changes.
+
+    Where the causes do not fit beside the numbers, each stands on a line of its own below its change.
+    """
     if not changes:
         return
-    body = [
-        (
-            f"{SIGNS[c.status]} {c.status}",
-            visible(c.item),
-            preview(c.title, 60) if c.title and c.title != c.item else "",
-            number(c.in_window),
-            number(c.new),
-            number(c.freed),
-            why(c),
-        )
-        for c in changes
-    ]
-    lines = table(_COLUMNS, body, width - indent)
+    columns, body, causes = _arranged([_row(c) for c in changes], width - indent)
+    lines = table(columns, body, width - indent)
     margin = " " * indent
     yield margin + paint("dim", next(lines))
-    for change, line in zip(changes, lines, strict=True):
+    for change, cause, line in zip(changes, causes, lines, strict=True):
         end = len(change.status) + 2
         yield margin + paint(change.status, line[:end]) + line[end:]
+        if cause:
+            yield from labelled("", cause, width, indent=indent, tab=11)
+
+
+def _arranged(
+    body: list[tuple[str, ...]], width: int
+) -> tuple[tuple[Column, ...], list[tuple[str, ...]], list[str]]:
+    """Columns, cells, and the causes that go below: the fullest arrangement that fits."""
+    inline = [""] * len(body)
+    if fits(_COLUMNS, body, width):
+        return _COLUMNS, body, inline
+    short = [(row[0], _SHORT_KINDS.get(row[1], row[1]), *row[2:]) for row in body]
+    if fits(_COLUMNS, short, width):
+        return _COLUMNS, short, inline
+    return _TIGHT, [row[:-1] for row in short], [row[-1] for row in short]
+
+
+def _row(change: Change) -> tuple[str, ...]:
+    return (
+        f"{SIGNS[change.status]} {change.status}",
+        visible(change.kind),
+        visible(change.item),
+        preview(change.title, 60) if change.title and change.title != change.item else "",
+        number(change.in_window),
+        number(change.new),
+        number(change.freed),
+        why(change),
+    )

@@ -28,11 +28,13 @@ class Side(msgspec.Struct, frozen=True, eq=False):
     trace: str
     frame: Frame
     text: Text
+    several: bool = False
+    """The trace holds several sessions, so that an address must name one."""
 
     def label(self) -> str:
         """The frame as an address."""
         step = self.frame.step
-        session = f"{visible(step.session)}/" if step.session is not None else ""
+        session = f"{visible(step.session)}/" if self.several and step.session is not None else ""
         thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD or session else ""
         return f"{visible(self.trace)}@{session}{thread}{step.turn}.{step.step}"
 

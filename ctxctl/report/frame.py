@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ctxctl.model.results import Frame, Placement, StageView, Step
+from ctxctl.model.results import Change, Frame, Placement, StageView, Step
 from ctxctl.model.vocab import STAGES
 from ctxctl.report.changes import changes_table, rows, short
 from ctxctl.report.paint import Paint
@@ -25,19 +25,21 @@ _COLUMNS = (
 )
 
 
-def frame_lines(frame: Frame, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
-    """The whole frame."""
+def frame_lines(
+    frame: Frame, width: int, paint: Paint, *, changes: Sequence[Change] | None = None
+) -> Iterator[str]:
+    """The whole frame; `changes`, if given, are listed in place of the step's, skipped ones too."""
     step = frame.step
     yield ""
     yield paint("head", clip(f"turn {step.turn}, {heading(step)}", width))
     for label, text in facts(step):
         yield from labelled(label, text, width, indent=2, tab=9)
-    yield from segment_lines(step, width)
+    yield from segment_lines(step, width, indent=2)
     yield ""
     yield paint("head", "stages")
     for name in STAGES:
         yield from stage_line(name, step.stages.get(name), width)
-    changed = rows(step.changes, skipped=skipped)
+    changed = rows(step.changes if changes is None else changes, skipped=changes is not None)
     if changed:
         yield ""
         yield paint("head", "changes since the frame before")
@@ -73,7 +75,7 @@ def value_text(value: Any) -> str:
         return " ".join(f"{visible(str(k))}={value_text(v)}" for k, v in value.items()) or "none"
     if isinstance(value, (list, tuple)):
         return " ".join(value_text(v) for v in value) or "none"
-    return preview(str(value), 200)
+    return clip(visible(str(value)[:1000]), 200)
 
 
 def notes(placement: Placement) -> str:

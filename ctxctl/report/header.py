@@ -34,15 +34,13 @@ class Header(msgspec.Struct, frozen=True):
 
 def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iterator[str]:
     """The parameters as labelled lines."""
-    encoding = visible(header.encoding)
-    if not header.encoding_known:
-        encoding += f" (assumed: {visible(header.assumed)})" if header.assumed else " (assumed)"
     facts = [
         ("trace", visible(header.trace)),
         ("format", visible(header.format)),
         ("policy", visible(header.policy)),
         ("model", visible(header.model) if header.model else "as recorded"),
-        ("encoding", encoding),
+        ("encoding", visible(header.encoding)),
+        ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
         ("target", visible(header.target)),
     ]
     if mode is not None:

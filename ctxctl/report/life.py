@@ -103,11 +103,12 @@ def _why(life: Life) -> str:
     return " ".join(parts)
 
 
-def to_json(span: Span) -> dict[str, Any]:
+def to_json(item: str, span: Span) -> dict[str, Any]:
     """One `life` line; `until` is the last step of a run, else null."""
     first, last = span.first, span.last
     return {
         "type": "life",
+        "item": item,
         "status": first.status,
         "session": first.session,
         "thread": first.thread,

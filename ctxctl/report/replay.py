@@ -8,12 +8,12 @@ import msgspec
 
 from ctxctl.model.results import Counts, Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.report.changes import counts_line
+from ctxctl.report.changes import counts_line, counts_short
 from ctxctl.report.header import Header, header_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods, step_lines
 from ctxctl.report.tables import labelled, plural
-from ctxctl.text import clip, preview, visible
+from ctxctl.text import cells, clip, preview, visible
 
 Thread = tuple[str | None, str]
 
@@ -30,7 +30,7 @@ class Totals:
         """Steps with a stage that a recomputing policy found to differ from the record."""
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
         self._before: dict[Thread, int] = {}
-        self._after: dict[Thread, int] = {}
+        self._last: dict[Thread, Step] = {}
 
     def add(self, step: Step) -> None:
         """Count one step."""
@@ -43,7 +43,7 @@ class Totals:
         for name in self._counts:
             self._counts[name] += getattr(step.counts, name)
         self._before.setdefault(thread, step.ledger.window_before)
-        self._after[thread] = step.ledger.window_after
+        self._last[thread] = step
 
     @property
     def before(self) -> int:
@@ -53,22 +53,31 @@ class Totals:
     @property
     def after(self) -> int:
         """Tokens in the windows after the last step shown of each thread."""
-        return sum(self._after.values())
+        return sum(step.ledger.window_after for step in self._last.values())
 
     @property
     def threads(self) -> int:
         """Threads that have a step here."""
-        return len(self._after)
+        return len(self._last)
 
     @property
     def sessions(self) -> int:
         """Sessions that have a step here."""
-        return len({session for session, _ in self._after})
+        return len({session for session, _ in self._last})
 
     @property
     def counts(self) -> Counts:
         """Changes by status."""
         return Counts(**self._counts)
+
+    @property
+    def by_method(self) -> dict[str, int]:
+        """Tokens in the last window of each thread, by counting method; they add up to `after`."""
+        found: dict[str, int] = {}
+        for step in self._last.values():
+            for method, tokens in step.window.by_method.items():
+                found[method] = found.get(method, 0) + tokens
+        return found
 
     def narrow(self, summary: Summary) -> Summary:
         """The summary with its sums over what was shown; events, problems and contents stay the trace's."""
@@ -81,6 +90,7 @@ class Totals:
             new=self.new,
             freed=self.freed,
             counts=self.counts,
+            by_method=self.by_method,
         )
 
 
@@ -137,15 +147,15 @@ class ReplayReport:
     def _turn(self, turn: Turn) -> Iterator[str]:
         ledger = turn.ledger
         text = (
-            f"{plural(turn.steps, 'step')}; {counts_line(turn.counts)}; {ledger.window_before:,} before"
+            f"{plural(turn.steps, 'step')}, {counts_short(turn.counts)}, {ledger.window_before:,} before"
             f" + {ledger.new:,} new - {ledger.freed:,} freed = {ledger.window_after:,} tokens"
         )
         if turn.flags:
             text += "; " + ", ".join(visible(flag.replace("_", " ")) for flag in turn.flags)
+        label = f"= turn {self._address(turn)}: "
+        yield from labelled(label, text, self._width, indent=2, tab=cells(label))
         if turn.title:
-            text += f"; prompt: {preview(turn.title, 60)}"
-        label = f"turn {self._address(turn)} total: "
-        yield from labelled(label, text, self._width, indent=2, tab=len(label))
+            yield from labelled("prompt", preview(turn.title, self._width - 13), self._width, indent=4, tab=9)
 
     def end(self, summary: Summary) -> Iterator[str]:
         """The summary; the header too, where there was no step."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ctxctl.model.results import Cache, Step, UsageView, Window
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed
-from ctxctl.text import clip, visible
+from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed, wrap
+from ctxctl.text import visible
 
 BASES = {
     "assembly": "from the recorded assembly",
@@ -35,7 +35,8 @@ def heading(step: Step) -> str:
 
 def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
     """The whole block of one step, indented by two."""
-    yield "  " + paint("head", clip(heading(step), width - 2))
+    for n, line in enumerate(wrap(heading(step), width - 4)):
+        yield "  " + "  " * bool(n) + paint("head", line)
     for label, text in facts(step):
         yield from labelled(label, text, width, indent=4, tab=9)
     yield from segment_lines(step, width)
@@ -48,9 +49,16 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     yield "frame", f"{step.mode} mode ({declared}), {BASES[step.basis]}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts)
     yield "window", window_text(step)
-    yield "budget", budget_text(step.window)
-    yield "usage", usage_text(step.usage)
+    if step.window.cap is not None:
+        yield "budget", budget_text(step.window)
+    if step.usage is not None:
+        yield "usage", usage_text(step.usage)
     yield "cache", cache_text(step.cache)
+    missing = ["budget not recorded"] * (step.window.cap is None) + ["usage not reported"] * (
+        step.usage is None
+    )
+    if missing:
+        yield "missing", ", ".join(missing)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
 
@@ -69,7 +77,7 @@ def window_text(step: Step) -> str:
         notes.append(f"{ledger.saved:,} saved by skipping")
     if ledger.uncounted:
         notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")
-    if any(not method.startswith("exact:") for method in step.window.by_method):
+    if len(step.window.by_method) > 1:
         notes.append(methods(step.window.by_method))
     return f"{text} ({', '.join(notes)})" if notes else text
 
@@ -80,9 +88,8 @@ def methods(by_method: dict[str, int]) -> str:
 
 
 def budget_text(window: Window) -> str:
-    """Used against the cap, and where the cap comes from."""
-    if window.cap is None:
-        return "not recorded"
+    """Used against the cap, and where the cap comes from; for windows whose cap is known."""
+    assert window.cap is not None
     source = []
     if window.limit is not None:
         source.append(f"window {window.limit:,}")
@@ -95,10 +102,8 @@ def budget_text(window: Window) -> str:
     return f"{window.used:,} of {window.cap:,}{share}, {room}; {', '.join(source)}"
 
 
-def usage_text(usage: UsageView | None) -> str:
+def usage_text(usage: UsageView) -> str:
     """What the provider billed beside what we counted."""
-    if usage is None:
-        return "not reported"
     parts = []
     if usage.reported_input is not None:
         cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
@@ -133,16 +138,16 @@ def cache_text(cache: Cache) -> str:
     return "; ".join(parts)
 
 
-def segment_lines(step: Step, width: int) -> Iterator[str]:
+def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:
     """The bar of the window by segment, and its legend."""
     held = {name: tokens for name, tokens in step.segments.items() if tokens}
     if not held:
         return
-    room = min(width - 4 - 9 - 2, _BAR_LIMIT)
+    room = min(width - indent - 9 - 2, _BAR_LIMIT)
     drawn = bar(held, step.window.cap or 0, room)
-    yield " " * 4 + "segments " + f"[{drawn}]"
+    yield " " * indent + "segments " + f"[{drawn}]"
     signs = letters(held)
     legend = [f"{signs[name]} {visible(name)} {held[name]:,}" for name in ordered_segments(held)]
     if step.window.free:
         legend.append(f". free {step.window.free:,}")
-    yield from labelled("", ", ".join(legend), width, indent=4, tab=9)
+    yield from labelled("", ", ".join(legend), width, indent=indent, tab=9)

@@ -38,34 +38,42 @@ def plural(n: int, one: str, many: str | None = None) -> str:
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Cells for each column so that the table fits `width` where its squeezable columns allow it.
 
-    The widest squeezable column gives first.
+    Of the columns that may shrink, those with the lowest `least` (the least telling ones) give first.
     """
     wide = [cells(c.title) for c in columns]
     for row in rows:
         for n, cell in enumerate(row):
             wide[n] = max(wide[n], cells(cell))
-    spare = width - len(GAP) * (len(columns) - 1) - sum(wide)
-    while spare < 0:
-        able = [n for n, c in enumerate(columns) if c.least and wide[n] > c.least]
-        if not able:
-            break
-        widest = max(able, key=lambda n: wide[n])
-        floor = max([columns[widest].least, *(wide[n] for n in able if wide[n] < wide[widest])])
-        cut = min(-spare, max(1, wide[widest] - floor))
-        wide[widest] -= cut
-        spare += cut
+    over = sum(wide) + len(GAP) * (len(columns) - 1) - width
+    able = sorted((c.least, n) for n, c in enumerate(columns) if c.least)
+    for least, n in able:
+        cut = max(0, min(over, wide[n] - least))
+        wide[n] -= cut
+        over -= cut
     return wide
+
+
+def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether a table can be as narrow as `width` without cutting into a column that does not shrink."""
+    columns, rows = _used(columns, rows)
+    return sum(layout(columns, rows, width)) + len(GAP) * (len(columns) - 1) <= width
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     """The head line and one line a row, without trailing blanks; columns that are empty are left out."""
-    used = [n for n, c in enumerate(columns) if any(row[n] for row in rows)]
-    columns = [columns[n] for n in used]
-    body = [[row[n] for n in used] for row in rows]
-    wide = layout(columns, body, width)
-    for row in ([c.title for c in columns], *body):
+    columns, rows = _used(columns, rows)
+    wide = layout(columns, rows, width)
+    for row in ([c.title for c in columns], *rows):
         done = (pad(cell, wide[n], right=columns[n].right) for n, cell in enumerate(row))
         yield GAP.join(done).rstrip(" ")
+
+
+def _used(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> tuple[list[Column], list[list[str]]]:  # fmt: skip
+    """The columns that are not empty in every row."""
+    used = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    return [columns[n] for n in used], [[row[n] for n in used] for row in rows]
 
 
 def wrap(text: str, width: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Token counts that survive the run: equal content is never tokenised twice, whichever run or process asks.
 
-One SQLite file (WAL), keyed by content.  Nothing here is worth an error: whatever goes wrong with the file is a
-miss, a file that is not a sound database is made anew, and a file that cannot be used is left alone.
+One SQLite file (WAL), keyed by content.  Nothing here is worth an error: whatever goes wrong with the file is
+a miss, a file that is not a sound database is made anew, and a file that cannot be used is left alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ _GIVE_UP_AFTER: Final = 8
 
 
 def default_path() -> Path | None:
-    """Where counts are kept: in `CTXCTL_CACHE_DIR`, else the user's cache directory; None if `CTXCTL_CACHE` is off."""
+    """Where counts are kept: in `CTXCTL_CACHE_DIR`, else the user's cache directory.
+
+    None if `CTXCTL_CACHE` is ``off``: nothing is to be kept.
+    """
     if os.environ.get("CTXCTL_CACHE", "").strip().lower() in {"off", "0", "no", "false"}:
         return None
     directory = os.environ.get("CTXCTL_CACHE_DIR")
@@ -53,8 +56,8 @@ def default_path() -> Path | None:
 class CountCache:
     """Counts by key; every method is thread-safe, none raises, and several processes may share the file.
 
-    The file is opened by the first `get`.  New counts are buffered and written `_FLUSH_AT` at a time, by `flush` and
-    by `close`; a write that finds the file busy stays buffered for the next one.
+    The file is opened by the first `get`.  New counts are buffered and written some hundreds at a time, by `flush`
+    and by `close`; what a write cannot bring in because the file is busy stays buffered for the next one.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -67,7 +70,7 @@ class CountCache:
 
     @staticmethod
     def key(encoding: str, text: bytes) -> bytes:
-        """Key (16 bytes) of a text in UTF-8 under an encoding: of what decides its count, and nothing else."""
+        """Key (16 bytes) of a text in UTF-8 under an encoding: of all that decides its count, and no more."""
         base = RANKS_OF.get(encoding, encoding)
         person = f"{base}:{PUBLISHED_SHA256.get(base, '')[:16]}:{RULES}:"
         return blake2b(person.encode() + text, digest_size=16).digest()
@@ -184,7 +187,7 @@ class CountCache:
 
     @contextlib.contextmanager
     def _guard(self, *, exclusive: bool) -> Iterator[None]:
-        """Nobody opens the file while somebody removes it: a new file must never meet an old write-ahead log."""
+        """Nobody opens the file while somebody removes it: a new file must not meet an old write-ahead log."""
         import fcntl
 
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -212,7 +215,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     import sqlite3
 
     with contextlib.suppress(FileExistsError):
-        # Only a new file is opened here: closing a descriptor would drop the locks that SQLite holds on an old one.
+        # Only a new file is opened here: closing a descriptor of an old one would drop SQLite's locks on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
@@ -222,7 +225,8 @@ def _connect(path: Path) -> sqlite3.Connection:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(
-                    "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
+                    "CREATE TABLE IF NOT EXISTS counts"
+                    " (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
                 )
                 connection.execute(f"PRAGMA user_version = {_LAYOUT}")
         elif layout != _LAYOUT:
@@ -241,7 +245,7 @@ def _is_sound(path: Path) -> bool:
     try:
         with contextlib.closing(_connect(path)) as connection:
             connection.execute("SELECT key, tokens FROM counts LIMIT 1").fetchall()
-            return [("ok",)] == connection.execute("PRAGMA quick_check").fetchall()
+            return connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
     except (sqlite3.Error, OSError) as error:
         return "locked" in str(error)
 

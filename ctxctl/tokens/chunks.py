@@ -1,16 +1,17 @@
 """Counting a long text piece by piece, with the same result as counting it whole, or saying so.
 
-tiktoken first splits a text by a pattern into pre-tokens, then merges byte pairs inside each.  Two things go wrong
-with long texts: a run of a million blanks makes its pattern engine panic (not an Exception, and it writes to
-stderr), and a pre-token of millions of letters costs n log n time and some 100 bytes of memory a byte.  So nothing
-longer than `LIMIT` is ever handed to it, and less than that wherever a cut can be shown to change nothing:
+tiktoken first splits a text by a pattern into pre-tokens, then merges byte pairs inside each.  Two things go
+wrong with long texts: a run of a million blanks makes its pattern engine panic (not an Exception, and it writes
+to stderr), and a pre-token of millions of letters takes n log n time and hundreds of megabytes.  So nothing longer
+than `LIMIT` is ever handed to it, and less than that wherever a cut can be shown to change nothing:
 
 - *Hard* cuts (`cuts.Cuts.hard`) lie where a pre-token always ends: both sides count as before.
-- *Soft* cuts (`cuts.Cuts.soft`) lie inside a pre-token, where the halves are one pre-token each.  Merging takes the
-  lowest rank first, leftmost among equals, so it proceeds on either side of a place that no merge ever crosses as if
-  the other side were not there.  Hence the tokens of the left half up to any boundary between two of them are final
-  as far as the left is concerned, and the whole is left tokens + right tokens if the last on the left and the first
-  on the right stay apart when merged on their own: a merge across the cut lies inside these two.
+- *Soft* cuts (`cuts.Cuts.soft`) lie inside a pre-token, where the halves are one pre-token each.  Merging takes
+  the lowest rank first, leftmost among equals, so on either side of a place that no merge crosses it proceeds as
+  if the other side were not there.  Hence the tokens up to a boundary between two are those of the text up to
+  there; and the tokens of the whole are those of the left and then those of the right, if the last on the left
+  and the first on the right stay apart when merged on their own: the first merge across the cut would join a tail
+  of the one with a head of the other, after the very same merges inside the two.
 - Any other cut makes the count an estimate, off by a token or so for each of them.
 
 After a hard or soft cut the rest of the text is a problem of its own, in which what was before plays no part.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.tokens.cuts import BLANKS, Cuts
+from ctxctl.tokens.cuts import Cuts
 
 if TYPE_CHECKING:
     import tiktoken
@@ -31,11 +32,11 @@ DIRECT: Final = 131_072
 STRIDE: Final = 65_536
 """Characters that are counted at a time in a longer text."""
 
-LIMIT: Final = 1_048_576
-"""Characters; a stretch without any cut is counted whole up to this length, and estimated beyond it."""
+LIMIT: Final = 524_288
+"""Characters; a stretch without any cut is counted whole up to this length, and estimated beyond it.
 
-MAX_BLANKS: Final = 400_000
-"""Blanks in a row that tiktoken is given at most; its pattern engine panics at 999,999."""
+tiktoken gets nothing longer, so the 999,999 blanks at which its pattern engine panics never reach it.
+"""
 
 _OVERLAP: Final = 512
 """Characters between a soft cut and the end of the text that chose it: merges near that end are not final."""
@@ -75,13 +76,15 @@ class _Long:
         end = self._cuts.hard(at, at + STRIDE)
         if end is not None:
             return self._take(at, end)
-        end = next((each for each in range(at + STRIDE, at + STRIDE - 64, -1) if self._cuts.soft(at, each)), None)
+        end = next(
+            (each for each in range(at + STRIDE, at + STRIDE - 64, -1) if self._cuts.soft(at, each)), None
+        )
         if end is not None:
             return self._take_softly(at, end)
         end = self._cuts.next_hard(at, min(at + LIMIT, len(self._text)))
         if end is None and len(self._text) - at <= LIMIT:
             end = len(self._text)
-        if end is not None and not BLANKS.search(self._text, at, end):
+        if end is not None:
             return self._take(at, end)
         self._exact = False
         return self._take(at, at + STRIDE)
@@ -95,6 +98,7 @@ class _Long:
         """Count text[at:end] up to a boundary between two tokens that is a soft cut, well before `end`."""
         tokens = self._encode(at, end)
         chars = 0
+        # The overlap is longer than any token, so no half was looked up whole instead of being merged.
         for index in range(len(tokens) - 1, 0, -1):
             token = self._encoding.decode_single_token_bytes(tokens[index])
             chars += sum(byte & 0xC0 != 0x80 for byte in token)

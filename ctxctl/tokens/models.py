@@ -1,7 +1,7 @@
 """Which encoding a model uses, and what has to be assumed where nobody publishes one.
 
-The families are those of tiktoken's own table (a test holds every name of it against this one), written down here
-because importing that table imports all of tiktoken, which a run with cached counts never needs.
+The families are those of tiktoken's own table (a test holds every name of it against this one), written down
+here because importing that table imports all of tiktoken, which a run with cached counts never needs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ _PUBLISHERS: Final = (
 )
 
 _CARRIERS: Final = frozenset(
-    "openai openai-codex openai_chat openai_responses azure azure_ai azure-openai azure_openai azureopenai openrouter"
-    " litellm litellm_proxy github github_copilot github-copilot copilot vercel vercel_ai_gateway models deployments"
-    " groq together together_ai fireworks fireworks_ai accounts cerebras ollama ollama_chat bedrock bedrock_converse"
-    " databricks lm_studio lmstudio vllm hosted_vllm huggingface replicate nvidia nvidia_nim deepinfra novita"
-    " sambanova cloudflare workers-ai @cf custom_openai text-completion-openai poe portkey helicone publishers"
-    " endpoints serverless baseten vertex_ai watsonx snowflake".split()
+    """
+    @cf accounts azure azure-openai azure_ai azure_openai azureopenai baseten bedrock bedrock_converse
+    cerebras cloudflare copilot custom_openai databricks deepinfra deployments endpoints fireworks
+    fireworks_ai github github-copilot github_copilot groq helicone hosted_vllm huggingface litellm
+    litellm_proxy lm_studio lmstudio models novita nvidia nvidia_nim ollama ollama_chat openai openai-codex
+    openai_chat openai_responses openrouter poe portkey publishers replicate sambanova serverless
+    snowflake text-completion-openai together together_ai vercel vercel_ai_gateway vertex_ai vllm
+    watsonx workers-ai
+    """.split()  # noqa: SIM905
 )
 """Path parts that say who carries a model, not which one it is."""
 
@@ -52,14 +55,14 @@ class Resolution(NamedTuple):
     known: bool
     """Whether the model is known to use that encoding: only then may a count be called exact."""
     assumed: str
-    """One sentence saying what was assumed; empty if `known`.  Holds the model's name as it came, unescaped."""
+    """One sentence saying what was assumed; empty if `known`.  Holds the model's name as it came: untrusted."""
 
 
 def resolve(model: str | None) -> Resolution:
     """The encoding for a model name as a runtime, a router or a provider writes it.
 
-    Provider prefixes (``openrouter/openai/``), fine-tunes (``ft:gpt-4o:org::id``), dates and tags after the family
-    name are understood.  Never fails: an unknown model resolves to `DEFAULT_ENCODING` with ``known=False``.
+    Provider prefixes (``openrouter/openai/``), fine-tunes (``ft:gpt-4o:org::id``), dates and tags after the
+    family name are understood.  An unknown model resolves to `DEFAULT_ENCODING` with ``known=False``.
     """
     if model is None or not model.strip():
         return Resolution(

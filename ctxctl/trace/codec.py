@@ -226,7 +226,7 @@ class Decoder:
             self._said.add("version")
             what = "no schema_version" if version is None else f"schema_version {show(version)}"
             message = f"{what}; read as {migrate.CURRENT} (said once)"
-            self._fault("no-schema-version", "schema_version", message)
+            self._fault("no-schema-version", "" if version is None else "schema_version", message)
         if verdict != "older":
             return head, text
         text = orjson.dumps(migrate.upgrade(loads(text)))

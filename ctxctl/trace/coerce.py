@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,18 @@ MAX_COUNT = 1 << 53
 Report = Callable[[str, str, str], None]
 """Takes a slug, the key the fault is about, and a message."""
 
+_LONG_NUMBER = re.compile(rb"\d{19}")
+_EXACT_BYTES = 1 << 16
 _REF_KEYS = ("item_ref", "item_id", "ref", "id", "block_id", "source_id", "uri")
 
 
 def loads(raw: bytes) -> Any:
-    """Parse JSON that may hold numbers orjson refuses.  Raises ValueError or RecursionError."""
+    """Parse JSON, integers of short records exactly and numbers that orjson refuses included.
+
+    Raises ValueError or RecursionError.
+    """
+    if len(raw) <= _EXACT_BYTES and _LONG_NUMBER.search(raw):
+        return json.loads(raw)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:

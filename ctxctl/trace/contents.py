@@ -134,7 +134,7 @@ class Contents:
         content = self._derived.get(key)
         if content is not None:
             return content
-        text = before + self.text(base) + after
+        text = clean(before + self.text(base) + after)
         content = self._made(text, _Derived(before, base, after))
         with self._lock:
             if len(self._derived) >= KEYS:
@@ -144,6 +144,7 @@ class Contents:
 
     def literal(self, text: str) -> Content:
         """A content made by ctxctl itself; short ones are held in memory."""
+        text = clean(text)
         return self._made(text, text)
 
     def text(self, content: Content) -> str:
@@ -172,7 +173,7 @@ class Contents:
                 self._spill = None
 
     def _made(self, text: str, origin: object) -> Content:
-        data = _utf8(text)
+        data = text.encode()
         digest = hashlib.sha256(data).hexdigest()
         with self._lock:
             content = self._by_digest.get(digest)
@@ -188,7 +189,7 @@ class Contents:
         if isinstance(origin, str):
             return origin
         if isinstance(origin, _Derived):
-            return origin.before + self.text(origin.base) + origin.after
+            return clean(origin.before + self.text(origin.base) + origin.after)
         assert isinstance(origin, _Shown), "a content of another store"
         if origin.spilled:
             with self._lock:

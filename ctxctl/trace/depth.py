@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import orjson
 
@@ -54,16 +55,15 @@ def _quoted(raw: bytes) -> bytes:
 
 
 def nests_deeper(limit: int, value: object) -> bool:
-    """Whether a parsed value nests more than `limit` deep."""
-    level = [value]
-    for _ in range(limit + 1):
+    """Whether a parsed value nests arrays and objects more than `limit` deep."""
+    level: list[dict[Any, Any] | list[Any]] = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        if not level:
+            return False
         level = [
             child
             for node in level
-            if isinstance(node, dict | list)
             for child in (node.values() if isinstance(node, dict) else node)
             if isinstance(child, dict | list)
         ]
-        if not level:
-            return False
-    return True
+    return bool(level)

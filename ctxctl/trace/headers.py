@@ -61,12 +61,13 @@ class HeaderDecoder:
                     head = decode_head(view[begin:end])
                     if at >= 0 and _ends_line(head, buffer, at, end):
                         self._tails.put(digest(view[at:end], SEED), True)
-            except (msgspec.DecodeError, RecursionError):
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
                 events.extend(self._damaged(buffer[begin:end], line, base + begin))
             else:
                 if head.event_type and head.schema_version == migrate.CURRENT:
                     record = _record(head) if head.event_type in _WITH_RECORD else None
-                    events.append(_event(head, record, line, base + begin, end - begin))
+                    length = end - begin - (buffer[end - 1] == 13)
+                    events.append(_event(head, record, line, base + begin, length))
                 else:
                     events.extend(self._damaged(buffer[begin:end], line, base + begin))
             begin = end + 1
@@ -98,7 +99,7 @@ def _record(head: Head) -> Record | None:
         return Injection(
             injection.injection_id, injection.assembly_id, injection.target, injection.injection_point
         )
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

@@ -58,10 +58,9 @@ def repair(line: bytes) -> tuple[bytes, int, list[Fault]]:
     body = line.strip(b"\0 \t\r")
     start = line.find(body[:1]) if body else len(line)
     if b"\0" in line[:start] or b"\0" in line[start + len(body) :]:
-        hole = line.find(b"\0")
-        faults.append(
-            Fault(hole, "nul-bytes", f"{len(line) - len(line.strip(NULS))} NUL bytes around the record")
-        )
+        count = len(line) - len(line.strip(NULS))
+        what = f"{count} NUL bytes around the record" if body else f"{count} NUL bytes and nothing else"
+        faults.append(Fault(line.find(b"\0"), "nul-bytes", what))
     if not body:
         return b"", start, faults
     body, bad = _utf8(body, start)
@@ -169,7 +168,7 @@ def _value_end(decoder: json.JSONDecoder, text: str, at: int) -> tuple[int | Non
     try:
         return decoder.raw_decode(text, at)[1], ""
     except json.JSONDecodeError as error:
-        return None, f"{error.msg.lower()} at character {error.pos + 1}"
+        return None, f"{error.msg.lower().removesuffix(' at')} at character {error.pos + 1}"
     except (ValueError, RecursionError) as error:
         return None, str(error).partition(";")[0].lower()
 

@@ -1,10 +1,10 @@
-"""One frame's changes grouped by status, as the lines of a list.  Plain Python; five groups, so all is cheap."""
+"""One frame's changes grouped by status, as the lines of a list.  Plain Python."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ctxctl.model.results import Change
@@ -52,13 +52,19 @@ class ChangeTable:
     starts: tuple[int, ...] = ()
     places: dict[str, tuple[int, int]] | None = None
     """Group index and index in it of each item, for keeping the cursor on an item across frames."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The first words of items that have no title."""
 
     @classmethod
-    def of(cls, groups: Sequence[Group], notes: Sequence[Note] = ()) -> ChangeTable:
+    def of(
+        cls, groups: Sequence[Group], notes: Sequence[Note] = (), labels: Mapping[str, str] | None = None
+    ) -> ChangeTable:
         """A table of the groups that hold anything; proportional to the changes."""
         kept = tuple(sorted((g for g in groups if g.count), key=lambda g: ORDER.index(g.status)))
-        places = {change.item: (g, n) for g, group in enumerate(kept) for n, change in enumerate(group.changes)}
-        return cls(tuple(notes), kept, (), places)._placed()
+        places = {
+            change.item: (g, n) for g, group in enumerate(kept) for n, change in enumerate(group.changes)
+        }
+        return cls(tuple(notes), kept, (), places, labels or {})._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)

@@ -89,9 +89,7 @@ class Wrap:
         start, line = self._starts[n], self._lines[n]
         end = self._starts[n + 1] if n + 1 < len(self._starts) else self._at
         text = self.document.text[start:end]
-        if text.endswith("\n"):
-            text = text[:-1]
-        elif end < len(self.document.text) and text.endswith(" "):
+        if text.endswith("\n") or (end < len(self.document.text) and text.endswith(" ")):
             text = text[:-1]
         return WrappedRow(text, line, n == 0 or self._lines[n - 1] != line)
 
@@ -142,7 +140,9 @@ class Wrap:
                 low = middle
             else:
                 high = middle - 1
-        while low > 1 and (unicodedata.combining(piece[low]) or piece[low] in _JOINERS or piece[low - 1] in _JOINERS):
+        while low > 1 and (
+            unicodedata.combining(piece[low]) or piece[low] in _JOINERS or piece[low - 1] in _JOINERS
+        ):
             low -= 1
         return low
 

@@ -7,7 +7,15 @@ from typing import Final
 
 from ctxctl.model.vocab import Status
 
-SIGNS: Final[dict[Status, str]] = {"added": "+", "updated": "~", "removed": "−", "skipped": "=", "omitted": "∅"}
+MINUS: Final = "\u2212"
+
+SIGNS: Final[dict[Status, str]] = {
+    "added": "+",
+    "updated": "~",
+    "removed": MINUS,
+    "skipped": "=",
+    "omitted": "∅",
+}
 """What a status looks like without colour."""
 
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
@@ -15,13 +23,13 @@ _LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 def number(n: int) -> str:
     """With thousands separated: 41,204."""
-    return f"{n:,}".replace("-", "−")
+    return f"{n:,}".replace("-", MINUS)
 
 
 def short(n: int) -> str:
     """At most five characters up to a hundred million: 812, 41.2k, 1.3M."""
     size = abs(n)
-    sign = "−" if n < 0 else ""
+    sign = MINUS if n < 0 else ""
     for unit, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if size >= unit:
             scaled = size / unit
@@ -31,7 +39,7 @@ def short(n: int) -> str:
 
 
 def signed(n: int, *, brief: bool = False) -> str:
-    """With its sign, also a plus: +946, −377; 0 is 0."""
+    """With its sign, also a plus: +946; 0 is 0."""
     text = short(n) if brief else number(n)
     return f"+{text}" if n > 0 else text
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _PRETTY: Final = 1 << 20
 """Bytes of JSON up to which structured content is shown indented."""
 
+_LABELS: Final = 300
+_WORDS: Final = 200
+"""Items whose first words are read for the list, and characters of each."""
+
 _NOTES: Final = {
     "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
     "still_over_budget": "still over budget after everything that was cut",
@@ -39,8 +43,7 @@ def trace(inspector: Inspector) -> Trace:
     return Trace(
         name=inspector.name,
         format=inspector.format,
-        encoding=f"{'exact' if params.encoding_known else 'estimate'}:{params.encoding}",
-        encoding_known=params.encoding_known,
+        encoding=f"{'estimate' if params.assumed else 'exact'}:{params.encoding}",
         assumed=params.assumed,
         policy=params.policy,
         problems=inspector.problem_count,
@@ -48,7 +51,7 @@ def trace(inspector: Inspector) -> Trace:
 
 
 def detail(inspector: Inspector, target: Target, with_skipped: bool) -> Detail:
-    """A frame's facts and changes; those of a whole turn are from the previous turn's last frame to its own."""
+    """A frame's facts and changes; a whole turn's are from the previous turn's last frame to its own."""
     step = inspector.step(target.ordinal)
     turn = inspector.turn(target.ordinal) if target.whole_turn else None
     changes = step.changes if turn is None else turn.changes
@@ -58,7 +61,26 @@ def detail(inspector: Inspector, target: Target, with_skipped: bool) -> Detail:
     if with_skipped:
         skipped = _skipped(inspector.frame(target.ordinal), {c.item for c in listed if c.status != "omitted"})
     groups = grouped(listed, skipped, counts.skipped, step.window.used)
-    return Detail(target, step, turn, ChangeTable.of(groups, notes(step)), with_skipped)
+    labels = _labels(inspector, target, [*listed, *(skipped or ())])
+    return Detail(target, step, turn, ChangeTable.of(groups, notes(step), labels), with_skipped)
+
+
+def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict[str, str]:
+    """The first words of items without a title; of the first few hundred, whose texts are read for it."""
+    nameless = {change.item for change in changes if not change.title}
+    if not nameless:
+        return {}
+    labels: dict[str, str] = {}
+    before = inspector.previous(target.first)
+    for ordinal in (target.ordinal, before):
+        if ordinal is None or len(labels) == len(nameless):
+            continue
+        for placement in inspector.frame(ordinal).placements:
+            if len(labels) >= _LABELS:
+                return labels
+            if placement.item in nameless and placement.content and placement.item not in labels:
+                labels[placement.item] = inspector.text(placement.content)[:_WORDS]
+    return labels
 
 
 def notes(step: Step) -> list[Note]:
@@ -163,9 +185,7 @@ def _shown(inspector: Inspector, content: Content) -> str:
     return text
 
 
-def _diff(
-    inspector: Inspector, before: Placement | None, after: Placement
-) -> tuple[Document | None, str]:
+def _diff(inspector: Inspector, before: Placement | None, after: Placement) -> tuple[Document | None, str]:
     if before is None:
         return None, "It is new in this frame: there is nothing to compare with."
     if before.content is None or after.content is None:

@@ -12,7 +12,7 @@ from ctxctl.tui.lines import Parts, Piece, one_line, spread
 from ctxctl.tui.state import State
 
 FREE: Final = "·"
-RESERVE: Final = "╱"
+RESERVE: Final = "\u2571"
 
 
 def head(state: State, width: int) -> tuple[Parts, Parts]:
@@ -21,7 +21,7 @@ def head(state: State, width: int) -> tuple[Parts, Parts]:
 
 
 def _where(state: State, width: int) -> Parts:
-    left = [Piece(state.trace.name, "name", 9)]
+    left = [Piece(state.trace.name.rpartition("/")[2] or state.trace.name, "name", 9)]
     if state.trace.format not in ("native", ""):
         left.append(Piece(state.trace.format, "muted", 2))
     entry, step = state.entry, None if state.detail is None else state.detail.step
@@ -87,7 +87,7 @@ def _billed(usage: UsageView | None) -> list[Piece]:
 
 
 def bar(step: Step | None, width: int) -> Parts:
-    """The window as one line: a stretch for each segment with its name, then what is free and what is reserved.
+    """The window as one line: a stretch for each segment with its name, then what is free and reserved.
 
     Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
     """
@@ -109,7 +109,7 @@ def bar(step: Step | None, width: int) -> Parts:
 
 
 def legend(step: Step | None, width: int) -> Parts:
-    """The segments' names and tokens, with the colour of the bar; what does not fit is left out from the end."""
+    """The segments' names and tokens, in the colours of the bar; what does not fit is left out."""
     if step is None:
         return [(" " * width, "")]
     show = number if width >= 110 else short

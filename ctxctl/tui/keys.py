@@ -49,14 +49,34 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("text.last", ("G", "end"), "edge(True)", "end", "text"),
     Action("turn.previous", ("left_square_bracket",), "turn(-1)", "previous turn, from any pane", "turns"),
     Action("turn.next", ("right_square_bracket",), "turn(1)", "next turn, from any pane", "turns", "turn"),
-    Action("steps.unfold", ("l", "right"), "steps(True)", "show the steps of the turn", "turns", "steps", ("turns",)),
+    Action(
+        "steps.unfold",
+        ("l", "right"),
+        "steps(True)",
+        "show the steps of the turn",
+        "turns",
+        "steps",
+        ("turns",),
+    ),
     Action("steps.fold", ("h", "left"), "steps(False)", "hide the steps of the turn", "turns"),
-    Action("steps.toggle", ("space",), "toggle", "show or hide: the turn's steps, a group of changes", "turns"),
-    Action("open", ("enter",), "open", "open: the turn's changes, then an item's text", "turns", "open", ("turns", "changes")),
-    Action("back", ("escape",), "back", "back to where Enter came from", "turns", "back", ("changes", "item")),
+    Action("steps.toggle", ("space",), "fold", "show or hide: the turn's steps, a group of changes", "turns"),
+    Action(
+        "open",
+        ("enter",),
+        "enter",
+        "open: the turn's changes, then an item's text",
+        "turns",
+        "open",
+        ("turns", "changes"),
+    ),
+    Action(
+        "back", ("escape",), "go_back", "back to where Enter came from", "turns", "back", ("changes", "item")
+    ),
     Action("pane.next", ("tab",), "pane(1)", "next pane", "turns", "pane"),
     Action("pane.previous", ("shift+tab",), "pane(-1)", "previous pane", "turns"),
-    Action("item.diff", ("d",), "diff", "an item's diff to its version before, or its content", "turns", "diff"),
+    Action(
+        "item.diff", ("d",), "diff", "an item's diff to its version before, or its content", "turns", "diff"
+    ),
     Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
     Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
     Action("problems", ("p",), "problems", "what was wrong with the trace", "turns"),
@@ -88,6 +108,9 @@ _SHOWN: Final = {
 
 _PAIRS: Final = {"list.down": "j/k", "text.down": "j/k", "turn.next": "[ ]", "steps.unfold": "h/l"}
 """Hints that stand for two keys."""
+
+_FIRST: Final = ("open", "back", "item.diff", "turn.next")
+"""Hints that stay longest where there is little room."""
 
 _HEADINGS: Final[tuple[tuple[str, tuple[Scope, ...]], ...]] = (
     ("Moving in lists", ("list",)),
@@ -122,15 +145,17 @@ def name(key: str) -> str:
     return key
 
 
-def hints(pane: str, *, reader: bool = False) -> list[tuple[str, str]]:
-    """(key, word) of the keys worth showing while a pane, or a full-screen text, is in front."""
+def hints(pane: str, *, reader: bool = False) -> list[tuple[str, str, int]]:
+    """(key, word, rank) of the keys worth showing in a pane or a full-screen text; low ranks go first."""
     found = []
-    for action in ACTIONS:
-        shown = action.scope in ("reader", "text") if reader else action.scope != "reader"
-        if action.scope == "app":
-            shown = not reader or action.id == "help"
-        if action.hint and shown and (reader or not action.panes or pane in action.panes):
-            found.append((_PAIRS.get(action.id, name(action.keys[0])), action.hint))
+    for n, action in enumerate(ACTIONS):
+        if reader:
+            shown = action.scope in ("reader", "text") or action.id == "help"
+        else:
+            shown = action.scope != "reader" and (not action.panes or pane in action.panes)
+        if action.hint and shown:
+            rank = 100 if action.scope in ("app", "reader") else 90 if action.id in _FIRST else 80 - n
+            found.append((_PAIRS.get(action.id, name(action.keys[0])), action.hint, rank))
     return found
 
 

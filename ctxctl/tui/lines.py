@@ -14,7 +14,7 @@ from ctxctl.model.results import Change
 from ctxctl.text import cells, clip, pad, preview, visible
 from ctxctl.tui.changes import ChangeTable, Group, Note
 from ctxctl.tui.figures import SIGNS, counted, level, number, short, signed
-from ctxctl.tui.outline import Place, TurnEntry
+from ctxctl.tui.outline import WARNINGS, Place, TurnEntry
 from ctxctl.tui.state import State, row_of
 
 Parts = list[tuple[str, str]]
@@ -57,13 +57,15 @@ class Piece(NamedTuple):
     text: str
     style: str = ""
     rank: int = 5
+    key: str = ""
+    """The key that does what the phrase says; stands before it."""
 
 
 def spread(left: Sequence[Piece], right: Sequence[Piece], width: int) -> Parts:
     """Phrases from the left and from the right edge, two blanks apart, with one blank at either edge."""
-    sides = [[(one_line(p.text), p.style, p.rank) for p in side if p.text] for side in (left, right)]
+    sides = [[p._replace(text=one_line(p.text)) for p in side if p.text] for side in (left, right)]
     while sum(map(len, sides)) > 1 and sum(_length(side) for side in sides) + 4 > width:
-        lowest = min((rank, side, n) for side in (0, 1) for n, (_, _, rank) in enumerate(sides[side]))
+        lowest = min((piece.rank, side, n) for side in (0, 1) for n, piece in enumerate(sides[side]))
         del sides[lowest[1]][lowest[2]]
     parts: Parts = [(" ", "")]
     room = max(width - 2, 0)
@@ -72,18 +74,20 @@ def spread(left: Sequence[Piece], right: Sequence[Piece], width: int) -> Parts:
             gap = max(room - _length(side), 0)
             parts.append((" " * gap, ""))
             room -= gap
-        for k, (text, style, _) in enumerate(side):
-            text = clip(text, room)
-            gap = min(2 if k < len(side) - 1 else 0, room - cells(text))
-            parts += [(text, style), (" " * gap, "")]
-            room -= cells(text) + gap
+        for k, piece in enumerate(side):
+            key = clip(f"{piece.key} ", room) if piece.key else ""
+            text = clip(piece.text, room - cells(key))
+            gap = min(2 if k < len(side) - 1 else 0, room - cells(key) - cells(text))
+            parts += [(key, "key"), (text, piece.style), (" " * gap, "")]
+            room -= cells(key) + cells(text) + gap
     parts.append((" " * (room + 1), ""))
     return parts
 
 
-def _length(side: Sequence[tuple[str, str, int]]) -> int:
+def _length(side: Sequence[Piece]) -> int:
     """Cells of some phrases with two blanks between them."""
-    return sum(cells(text) for text, _, _ in side) + 2 * max(len(side) - 1, 0)
+    keys = sum(cells(piece.key) + 1 for piece in side if piece.key)
+    return sum(cells(piece.text) for piece in side) + keys + 2 * max(len(side) - 1, 0)
 
 
 # The list of turns ------------------------------------------------------------------------------------------
@@ -102,9 +106,9 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     columns = [
         Column(mark, "mark", 1),
         Column(str(entry.turn), "number", digits + 1, right=True),
-        Column(" " + level(entry.used, full), "gauge", 3),
+        Column(" " + level(entry.used, full), _heat(entry.used, entry.cap), 2),
+        Column(_warning(entry.compacted, entry.flagged), "warning", 2),
         Column(_turn_title(state, entry), "" if entry.thread == "main" else "thread"),
-        Column(_warning(entry.compacted, entry.flagged), "warning", 2, right=True),
     ]
     return laid_out(columns + _amounts(entry.used, entry.new, entry.freed, width), width)
 
@@ -130,25 +134,31 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int) -> Part
     columns = [
         Column("  └" if last else "  ├", "mark", 3),
         Column(f"{row.turn}.{row.step}", "step", 6),
-        Column(level(row.used, full), "gauge", 2),
+        Column(level(row.used, full), _heat(row.used, entry.cap), 1),
+        Column(_warning(row.compacted, any(flag in WARNINGS for flag in row.flags)), "warning", 2),
         Column(_step_title(row), "muted"),
-        Column(_warning(row.compacted, bool(row.flags)), "warning", 2, right=True),
     ]
     return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
 
 
 def _step_title(row: Row) -> str:
-    flags = [flag.replace("_", " ") for flag in row.flags]
-    return ", ".join(["compacted", *flags] if row.compacted else flags)
+    return ", ".join(flag.replace("_", " ") for flag in row.flags)
+
+
+def _heat(used: int, cap: int | None) -> str:
+    """The style of a gauge: how near the window is to its cap; without one, it says nothing."""
+    if not cap:
+        return "gauge"
+    return "gauge-full" if used * 20 >= cap * 17 else "gauge-high" if used * 20 >= cap * 12 else "gauge"
 
 
 def _warning(compacted: bool, flagged: bool) -> str:
-    return ("◇" if compacted else "") + ("!" if flagged else "")
+    return "!" if flagged else "◇" if compacted else ""
 
 
 def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
     """As many of the token columns as the width has room for."""
-    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
+    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 6, right=True)]
     if width >= 34:
         columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
     if width >= 44:
@@ -158,7 +168,7 @@ def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
 
 def turn_heading(width: int) -> Parts:
     """The names of the columns above the list of turns."""
-    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
+    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 6, right=True)]
     if width >= 34:
         columns.append(Column("freed", "muted", 7, right=True))
     if width >= 44:
@@ -225,7 +235,7 @@ def change_line(table: ChangeTable, line: int, width: int) -> Parts:
         return laid_out([Column(mark + found.text, "warning" if found.warning else "muted")], width)
     if isinstance(found, Group):
         return _group_line(found, width)
-    return _change_line(found, width)
+    return _change_line(found, table.labels.get(found.item, ""), width)
 
 
 def _group_line(group: Group, width: int) -> Parts:
@@ -234,16 +244,26 @@ def _group_line(group: Group, width: int) -> Parts:
     name = f"{SIGNS[group.status]} {group.status} {number(group.count)} {fold}"
     kind = _widths(width).kind
     first = [Column(name, f"heading-{group.status}"), *([Column("", "", kind)] if kind else [])]
-    return _table_line(first, _three(group.in_window, group.new, group.freed, brief), "", width, style="strong")
+    return _table_line(
+        first, _three(group.in_window, group.new, group.freed, brief), "", width, style="strong"
+    )
 
 
-def _change_line(change: Change, width: int) -> Parts:
+def _name(change: Change, words: str, with_kind: bool) -> str:
+    """The item's title, else its first words, else its id; what kind it is where no column says so."""
+    if change.title or not words.strip():
+        return one_line(change.title or change.item)
+    kind = "" if with_kind else change.kind.removesuffix("_message") + " "
+    return f"{kind}“{one_line(words)}”"
+
+
+def _change_line(change: Change, words: str, width: int) -> Parts:
     widths = _widths(width)
     mark = {"native": " ", "derived": "d", "simulated": "s"}[change.provenance]
     first = [
         Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
         Column(mark, "muted", 2),
-        Column(one_line(change.title or change.item), "skipped" if change.status == "skipped" else ""),
+        Column(_name(change, words, bool(widths.kind)), "skipped" if change.status == "skipped" else ""),
     ]
     if widths.kind:
         first += [Column(change.kind, "muted", widths.kind)]
@@ -268,7 +288,9 @@ def why(change: Change, *, brief: bool = False) -> str:
     phrase = ": ".join(dict.fromkeys(word for word in said if word))
     if change.into and not brief:
         phrase += f" into {change.into}"
-    flags = [flag.replace("_", " ") for flag in change.flags if flag not in ("derived-identity", change.cause)]
+    flags = [
+        flag.replace("_", " ") for flag in change.flags if flag not in ("derived-identity", change.cause)
+    ]
     if phrase and brief:
         return phrase
     return ", ".join(word for word in (phrase, *flags) if word)
@@ -279,9 +301,15 @@ def why(change: Change, *, brief: bool = False) -> str:
 
 def item_head(change: Change, tab: str, width: int) -> tuple[Parts, Parts, Parts]:
     """Three lines above an item's text: status and tabs, tokens, versions and origin."""
-    tabs = [Piece(f"[{name}]" if name == tab else f" {name} ", "tab" if name == tab else "muted", 9) for name in TABS]
+    tabs = [
+        Piece(f"[{name}]" if name == tab else f" {name} ", "tab" if name == tab else "muted", 9)
+        for name in TABS
+    ]
     first = spread(
-        [Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 9), Piece(why(change), "warning", 6)],
+        [
+            Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 9),
+            Piece(why(change), "warning", 6),
+        ],
         tabs,
         width,
     )
@@ -292,7 +320,11 @@ def item_head(change: Change, tab: str, width: int) -> tuple[Parts, Parts, Parts
         Piece(f"size {number(change.tokens)}", "muted", 5),
     ]
     second = spread(tokens, [Piece(change.kind, "muted", 6)], width)
-    origin = [Piece(versions(change), "", 6), Piece(change.provenance, "muted", 5), Piece(change.source or "", "muted", 4)]
+    origin = [
+        Piece(versions(change), "", 6),
+        Piece(change.provenance, "muted", 5),
+        Piece(change.source or "", "muted", 4),
+    ]
     line = Piece(f"line {number(change.line)}" if change.line else "", "muted", 3)
     return first, second, spread(origin, [line], width)
 

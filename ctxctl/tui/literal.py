@@ -33,6 +33,6 @@ def content(text: str) -> Content:
 
 
 def strip(parts: Iterable[Part], width: int, style_of: Callable[[str], Style], base: Style) -> Strip:
-    """A line of exactly `width` cells; every part is painted over `base`, and so is what is left of the width."""
+    """A line of exactly `width` cells: every part, and what is left of the width, painted over `base`."""
     segments = [Segment(shown(text), base + style_of(name) if name else base) for text, name in parts if text]
     return Strip(segments).adjust_cell_length(max(width, 0), base)

@@ -30,7 +30,7 @@ class Trace:
     name: str
     format: str = "native"
     encoding: str = ""
-    encoding_known: bool = True
+    """Counting method and encoding, such as ``exact:o200k_base``."""
     assumed: str = ""
     """One sentence where the encoding was assumed, else empty."""
     policy: str = "recorded"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905 - a list of words is read as a text
 """Deterministic filler that costs a tokenizer about what prose, code and logs cost it."""
 
 from __future__ import annotations
@@ -64,3 +65,12 @@ def text(rng: random.Random, size: int) -> str:
 def size(rng: random.Random) -> int:
     """Length of a content that is not a prompt: log-normal, 200 to 20 000 characters, 5 900 in the mean."""
     return int(min(20_000.0, max(200.0, rng.lognormvariate(8.42, 0.85))))
+
+
+def code(rng: random.Random, length: int) -> str:
+    """About `length` characters of code."""
+    parts = []
+    while length > 0:
+        parts.append(_code(rng))
+        length -= len(parts[-1])
+    return "".join(parts)

@@ -68,7 +68,8 @@ def small_trace(tmp_path: Path) -> Path:
         "content": "hello world",
     }
     blocks = [{"block_id": "b1", "item_refs": ["greeting"]}]
-    assembly = {"assembly_id": "a1", "ordered_blocks": blocks, "metadata": {"ctxctl": {"model": "gpt-4o"}}}
+    metadata = {"ctxctl": {"model": "gpt-4o"}}
+    assembly = {"assembly_id": "a1", "target": "model", "ordered_blocks": blocks, "metadata": metadata}
     injection = {"injection_id": "i1", "assembly_ref": "a1", "target": "model"}
     path = tmp_path / "small.jsonl"
     lines = [

@@ -1,4 +1,4 @@
-"""Short words for writing `context_event` traces by hand; every event they make fits the standard's schemas."""
+"""Short words for writing `context_event` traces by hand; every event they make fits the schemas."""
 
 from __future__ import annotations
 
@@ -177,9 +177,7 @@ def budget(
         data["max_tokens"] = max_tokens
     if reserved is not None:
         data["reserved_tokens"] = reserved
-    records = [
-        {"item_ref": ref, "action": "dropped", "reason": why} for ref, why in (dropped or {}).items()
-    ]
+    records = [{"item_ref": ref, "action": "dropped", "reason": why} for ref, why in (dropped or {}).items()]
     records += [
         {"item_ref": ref, "action": "truncated", "kept_tokens": left} for ref, left in (cut or {}).items()
     ]

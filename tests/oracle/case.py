@@ -31,8 +31,6 @@ class Case:
     model: str | None = None
     problems: list[int] | None = None
     """Lines on which a problem must be reported; None: not looked at."""
-    unordered: bool = False
-    """Several sentences of DESIGN leave the order of the placements open here."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.claude_code.session import NAME, Session
-from ctxctl.formats.lines import Readable, Report
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
 
 _MESSAGES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _MESSAGE_KEYS = ("parentUuid", "sessionId", "isSidechain", "userType")
@@ -47,7 +48,7 @@ class ClaudeCode:
         """How sure the first lines look like a transcript's; 0 for other JSON lines."""
         best = 0
         body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if body.startswith(b"{\n") or body.startswith(b"{\r\n"):
+        if body.startswith((b"{\n", b"{\r\n")):
             return _document(body)
         for line in body.split(b"\n")[:_LINES]:
             try:
@@ -59,7 +60,7 @@ class ClaudeCode:
                 best = max(best, _by_keys(value))
         return best
 
-    def events(self, source: Readable, report: Report) -> Iterator[dict[str, Any]]:
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The session's steps as `context_event` records; bounded by the session, linear in the file."""
         return Session(report).events(source)
 

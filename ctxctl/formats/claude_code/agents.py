@@ -10,8 +10,9 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.claude_code.blocks import string
 from ctxctl.formats.claude_code.threads import Origin
-from ctxctl.formats.lines import Json, Readable, Report
+from ctxctl.formats.lines import Json, Report
 from ctxctl.model.problem import Problem
+from ctxctl.trace.source import Source, open_source
 
 _HEAD = 256 * 1024
 
@@ -29,24 +30,25 @@ class Agents:
         self.wanted: list[tuple[str, Origin]] = []
         """Agents whose result was read and whose file is to be read next."""
 
-    def around(self, source: Readable) -> None:
+    def around(self, source: Source) -> None:
         """Look around the opened file; a stream, and a sub-agent's own file, has nothing around it."""
-        path = getattr(source, "path", None)
-        if not isinstance(path, Path) or path.name.startswith("agent-"):
+        path = source.path
+        if path is None or path.name.startswith("agent-"):
             return
         self._root = path.parent
         try:
             self._own = _agents(path.with_suffix("").joinpath("subagents").rglob("agent-*.jsonl"))
             self._beside = _agents(path.parent.glob("agent-*.jsonl"))
         except OSError as error:
-            self._report(Problem(0, 0, "sub-agents-not-read", f"sub-agents' files: {error.strerror or error}"))
+            message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
+            self._report(Problem(0, 0, "sub-agents-not-read", message))
 
-    def take(self, agent: str) -> Readable | None:
+    def take(self, agent: str) -> Source | None:
         """The file of an agent, unless there is none or it was handed out before."""
         path = self._own.pop(agent, None) or self._beside.pop(agent, None)
         return self._opened(path) if path is not None else None
 
-    def leftover(self, session: str | None, known: Container[str]) -> Readable | None:
+    def leftover(self, session: str | None, known: Container[str]) -> Source | None:
         """A file of this session that no result named: killed, asynchronous, or a compaction's own call."""
         for agent in sorted(self._own):
             return self.take(agent)
@@ -57,16 +59,14 @@ class Agents:
             del self._beside[agent]
         return None
 
-    def relative(self, source: Readable) -> str:
+    def relative(self, source: Source) -> str:
         """A file's name as problems and events give it."""
-        path = getattr(source, "path", None)
-        if isinstance(path, Path) and self._root is not None and path.is_relative_to(self._root):
+        path = source.path
+        if path is not None and self._root is not None and path.is_relative_to(self._root):
             return path.relative_to(self._root).as_posix()
         return source.name.rpartition("/")[2]
 
-    def _opened(self, path: Path) -> Readable | None:
-        from ctxctl.trace.source import open_source
-
+    def _opened(self, path: Path) -> Source | None:
         try:
             return open_source(path)
         except CtxctlError as error:
@@ -88,4 +88,5 @@ def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:
     if not isinstance(value, dict):
         return False
     parent = string(value.get("parentUuid"))
-    return (session is not None and value.get("sessionId") == session) or (parent is not None and parent in known)
+    ours = session is not None and value.get("sessionId") == session
+    return ours or (parent is not None and parent in known)

@@ -41,7 +41,7 @@ _KINDS = {
 }
 _LOCAL = frozenset(
     {
-        # Shown to the person or used by the harness; by the hooks reference only these reach nobody's request.
+        # Shown to the person or used by the harness; they reach no request.
         "command_permissions",
         "hook_non_blocking_error",
         "hook_error_during_execution",
@@ -126,7 +126,9 @@ _TEXT: dict[str, Callable[[Json], str | None]] = {
     "read_truncation_notice": lambda a: string(a.get("banner")),
     "date_change": lambda a: string(a.get("newDate")),
 }
-_EMPTY_IS_SILENT = frozenset({"hook_success", "deferred_tools_delta", "agent_listing_delta", "mcp_instructions_delta"})
+_EMPTY_IS_SILENT = frozenset(
+    {"hook_success", "deferred_tools_delta", "agent_listing_delta", "mcp_instructions_delta"}
+)
 
 
 def attachment(value: Any, uuid: str, line: int) -> Entry | None:

@@ -136,7 +136,8 @@ def _assistant(block: Json, item: str, line: int) -> Entry | None:
         text = block.get("text")
         if not isinstance(text, str) or not text:
             return None
-        return Entry(item, "assistant_message", "assistant", build.text_item(item, "assistant_message", text), line)
+        record = build.text_item(item, "assistant_message", text)
+        return Entry(item, "assistant_message", "assistant", record, line)
     if kind in ("thinking", "redacted_thinking"):
         return _reasoning(block, item, line)
     if isinstance(kind, str) and kind.endswith("tool_use"):
@@ -177,7 +178,8 @@ def _media(block: Json, item: str, line: int) -> Entry:
     source = block.get("source")
     source = source if isinstance(source, dict) else {}
     data = source.get("data") or source.get("url") or source.get("file_id") or ""
-    version = build.digest_of(data if isinstance(data, str) else build.canonical(data))[: build.VERSION_DIGITS]
+    digest = build.digest_of(data if isinstance(data, str) else build.canonical(data))
+    version = digest[: build.VERSION_DIGITS]
     kind = "image" if block.get("type") == "image" else "external_resource"
     fields: Json = {"mime_type": string(source.get("media_type"))}
     if isinstance(data, str):

@@ -91,7 +91,7 @@ class Advance(NamedTuple):
 
     edits: list[Edit]
     removed: list[Block]
-    """Placements of the window before that are not in this one; items that were rendered anew are left out."""
+    """Placements of the window before whose items are not in this one."""
     fresh: list[Entry]
     """Items that may not have been in this thread before."""
     blanked: list[Entry]

@@ -29,9 +29,7 @@ class Compactions:
             # Otherwise they come behind the summary, which is still to be read.
             self._keep(compaction, node)
 
-    def summary(
-        self, value: Json, thread: Thread, uuid: str, entries: list[Entry]
-    ) -> None:
+    def summary(self, value: Json, thread: Thread, uuid: str, entries: list[Entry]) -> None:
         """A summary; one without a boundary in front is a boundary itself (1.0.x)."""
         above = value.get("parentUuid")
         boundary = self._graph.nodes.get(above) if isinstance(above, str) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+
 class Reading(NamedTuple):
     """How one user text is to be read."""
 

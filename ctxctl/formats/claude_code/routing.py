@@ -57,7 +57,7 @@ class Routing:
         return self._sidechain(value, session, uuid)
 
     def _sidechain(self, value: Json, session: str | None, uuid: str) -> Thread:
-        """The inline conversation of a sub-agent (1.0.x): told apart by their first line, matched by prompt."""
+        """An inline conversation of a sub-agent (1.0.x), named for its first line."""
         message = value.get("message")
         content = message.get("content") if isinstance(message, dict) else None
         texts = [b.get("text") for b in blocks.blocks_of(content) if isinstance(b, dict)]

@@ -16,9 +16,10 @@ from ctxctl.formats.claude_code.graph import Graph
 from ctxctl.formats.claude_code.routing import Routing
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
-from ctxctl.formats.lines import Json, Line, Readable, Report, values
+from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.source import Source
 
 NAME: Final = "claude-code"
 _SUMMARY = prompts.Reading("thread_summary", "compact-summary", False)
@@ -44,7 +45,7 @@ class Session:
             "system": self._system,
         }
 
-    def events(self, source: Readable) -> Iterator[Json]:
+    def events(self, source: Source) -> Iterator[Json]:
         """Everything that the opened file, and what belongs to it, says."""
         self._agents.around(source)
         yield from self._file(source)
@@ -61,15 +62,16 @@ class Session:
     def _report(self, problem: Problem) -> None:
         """Pass a problem on; one in a sub-agent's file names the file."""
         if self._make.file is not None:
-            problem = Problem(problem.line, problem.byte, problem.slug, f"{self._make.file}: {problem.message}")
+            message = f"{self._make.file}: {problem.message}"
+            problem = Problem(problem.line, problem.byte, problem.slug, message)
         self._send(problem)
 
-    def _nothing(self, source: Readable) -> Json:
+    def _nothing(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
         data = {"format": NAME, "file": source.name.rpartition("/")[2]}
         return self._make.event("ctxctl.source.opened", data, Place(self._routing.session))
 
-    def _file(self, source: Readable) -> Iterator[Json]:
+    def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
         for line, value in values(source, self._report):
             if not isinstance(value, dict):
@@ -88,19 +90,16 @@ class Session:
                 yield from out
                 out.clear()
 
-    def _agent(self, source: Readable, origin: Origin) -> Iterator[Json]:
+    def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
         """A sub-agent's file, read in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
         make.file = self._agents.relative(source)
         routing.file = (make.file, origin)
-        try:
+        with source:
             yield from self._file(source)
-        finally:
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
-        make.file, make.time, routing.file, self._line = outer
+        make.file, time, routing.file, self._line = outer
+        make.at(time)
         self._graph.line = self._line
 
     # -- one line ---------------------------------------------------------------------------------------
@@ -117,8 +116,16 @@ class Session:
 
     def _pass(self, value: Json, uuid: str) -> None:
         """A line that no request carries: it only hands on its parent."""
-        if uuid not in self._graph.nodes:
-            self._graph.nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
+        nodes = self._graph.nodes
+        if uuid in nodes:
+            return
+        above = value.get("parentUuid", "")
+        if above is None:
+            nodes[uuid] = None
+        elif isinstance(above, str) and (node := nodes.get(above)) is not None:
+            nodes[uuid] = self._graph.after.get(node, node)
+        else:
+            nodes[uuid] = self._graph.parent(value, self._routing.thread(value, uuid))
 
     def _fresh(self, uuid: str, entries: list[Entry]) -> str | None:
         """The uuid to use for a line; None if it only repeats an earlier one.  Both are reported."""
@@ -222,7 +229,7 @@ class Session:
         entries = [
             entry
             for index, block in enumerate(blocks.blocks_of(content))
-            if (entry := blocks.user(block, blocks.part(uuid, index), self._line.number, _SUMMARY)) is not None
+            if (entry := blocks.user(block, blocks.part(uuid, index), self._line.number, _SUMMARY))
         ]
         fresh = self._fresh(uuid, entries)
         if fresh is None:
@@ -253,9 +260,7 @@ class Session:
         self._routing.note_tasks(thread, message.get("content"))
         self._graph.add(value, thread, Node(fresh, parent, unit))
 
-    def _message(
-        self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None
-    ) -> Unit:
+    def _message(self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None) -> Unit:
         """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
         request = string(value.get("requestId"))
         key = string(message.get("id")) or request or uuid

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks
-from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Advance, Compaction, Node, Unit
 from ctxctl.formats.claude_code.threads import Call, Thread
 from ctxctl.formats.lines import Json
@@ -22,7 +21,9 @@ class Steps:
         self._out = out
         self._reported: set[Compaction] = set()
 
-    def open(self, thread: Thread, unit: Unit, parent: Node | None, message: Json, native: str | None, line: int) -> None:
+    def open(
+        self, thread: Thread, unit: Unit, parent: Node | None, message: Json, native: str | None, line: int
+    ) -> None:
         """A new API call whose request ended in `parent`: everything but its usage, which is still coming."""
         self.usage(thread)
         thread.turn_to(parent.turn if parent is not None else None)
@@ -70,7 +71,8 @@ class Steps:
         inserted = {block.item for edit in advance.edits for block in edit.inserted}
         left = [block.ref for block in advance.removed]
         known = {block.item for block in advance.removed}
-        left += [ref for item, ref in compaction.pending.items() if item not in known and item not in inserted]
+        known |= inserted
+        left += [ref for item, ref in compaction.pending.items() if item not in known]
         summary = compaction.summary
         meta = compaction.meta
         native = {k: v for k, v in meta.items() if k not in ("preservedMessages", "preservedSegment")}
@@ -94,9 +96,7 @@ class Steps:
         name = f"asm-{thread.name}-{call.unit.key}"
         origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
         thread.started = True
-        assembly = thread.window.assemble(
-            make, name, advance.edits, model=call.model, cause=cause, **origin
-        )
+        assembly = thread.window.assemble(make, name, advance.edits, model=call.model, cause=cause, **origin)
         self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
         injected = build.injection(
             make,

@@ -38,7 +38,7 @@ class Origin(NamedTuple):
 class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
-    __slots__ = ("line", "model", "place", "prompt", "output", "tier", "unit")
+    __slots__ = ("line", "model", "output", "place", "prompt", "tier", "unit")
 
     def __init__(self, unit: Unit, place: Place, line: int) -> None:
         self.unit = unit
@@ -58,7 +58,8 @@ class Call:
         if not isinstance(usage, dict):
             return
         if not self.prompt:
-            self.prompt = {name: n for name, key in _COUNTS.items() if (n := _count(usage.get(key))) is not None}
+            counts = {name: _count(usage.get(key)) for name, key in _COUNTS.items()}
+            self.prompt = {name: count for name, count in counts.items() if count is not None}
         output = _count(usage.get("output_tokens"))
         if output is not None:
             self.output = output if self.output is None else max(self.output, output)

@@ -12,8 +12,8 @@ from ctxctl.tui.widgets.paint import Painted
 class BudgetBar(Painted):
     """Two lines: the bar, and its legend with tokens."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, ident: str | None = None) -> None:
+        super().__init__(ident=ident)
         self._step: Step | None = None
 
     def show(self, step: Step | None) -> None:

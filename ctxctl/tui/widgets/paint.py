@@ -12,27 +12,70 @@ from textual.widget import Widget
 
 from ctxctl.tui.literal import Part, strip
 
-STYLES = (
-    "add del free freed gauge gutter heading-added heading-omitted heading-removed heading-skipped heading-updated "
-    "hint hunk key legend-context legend-history legend-other legend-system legend-tools legend-user mark muted "
-    "name new number remark segment-context segment-history segment-other segment-system segment-tools "
-    "segment-user reserve sign-added sign-omitted sign-removed sign-skipped sign-updated skipped step strong tab "
-    "thread warning"
-).split()
+STYLES = [
+    "add",
+    "del",
+    "free",
+    "freed",
+    "gauge",
+    "gauge-full",
+    "gauge-high",
+    "gutter",
+    "heading-added",
+    "heading-omitted",
+    "heading-removed",
+    "heading-skipped",
+    "heading-updated",
+    "hint",
+    "hunk",
+    "key",
+    "legend-context",
+    "legend-history",
+    "legend-other",
+    "legend-system",
+    "legend-tools",
+    "legend-user",
+    "mark",
+    "muted",
+    "name",
+    "new",
+    "number",
+    "remark",
+    "segment-context",
+    "segment-history",
+    "segment-other",
+    "segment-system",
+    "segment-tools",
+    "segment-user",
+    "reserve",
+    "sign-added",
+    "sign-omitted",
+    "sign-removed",
+    "sign-skipped",
+    "sign-updated",
+    "skipped",
+    "step",
+    "strong",
+    "tab",
+    "thread",
+    "warning",
+]
 """Style names of parts; each is the component class ``line--NAME`` in ``app.tcss``."""
 
 
 class Painted(Widget, inherit_bindings=True):
     """A widget whose lines are parts; each style is resolved once for a theme and state of the widget."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in (*STYLES, "cursor", "cursor-focused")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"line--{name}" for name in (*STYLES, "cursor", "cursor-focused")
+    }
 
     ALLOW_SELECT = False
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(self, *, ident: str | None = None, classes: str | None = None) -> None:
         self._styles_by_name: dict[str, Style] = {}
         self.strips: LRUCache[object, Strip] = LRUCache(512)
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=ident, classes=classes)
 
     def style_of(self, name: str) -> Style:
         """The style of a part: only what its class sets, so that the line's own background shows through."""
@@ -70,10 +113,10 @@ class Banner(Painted):
         self,
         lines: Callable[[int], Sequence[Sequence[Part]]],
         *,
-        id: str | None = None,
+        ident: str | None = None,
         classes: str | None = None,
     ) -> None:
-        super().__init__(id=id, classes=classes)
+        super().__init__(ident=ident, classes=classes)
         self._lines = lines
 
     def update(self) -> None:

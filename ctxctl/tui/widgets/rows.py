@@ -57,8 +57,8 @@ class Rows(Painted, ScrollView, can_focus=True):
             """The list it comes from."""
             return self.rows
 
-    def __init__(self, line_of: Callable[[int, int], Sequence[Part]], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, line_of: Callable[[int, int], Sequence[Part]], ident: str) -> None:
+        super().__init__(ident=ident)
         self._line_of = line_of
         self.count = 0
         self.cursor = 0
@@ -99,7 +99,7 @@ class Rows(Painted, ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
         line = round(self.scroll_y) + y
-        width = self.size.width
+        width = self.scrollable_content_region.width
         at_cursor = line == self.cursor
         key = (line, width, at_cursor, at_cursor and self.has_focus)
         found = self.strips.get(key)

@@ -9,6 +9,7 @@ from textual.timer import Timer
 
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document, Wrap
+from ctxctl.tui.figures import MINUS
 from ctxctl.tui.literal import Part
 from ctxctl.tui.widgets.paint import Painted
 
@@ -18,12 +19,12 @@ _PAUSE = 0.02
 
 
 class TextView(Painted, ScrollView, can_focus=True):
-    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices, between events."""
+    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices."""
 
     BINDINGS = keys.bindings("text")
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, ident: str | None = None) -> None:
+        super().__init__(ident=ident)
         self.document = Document("")
         self._wrap = Wrap(self.document, 1)
         self._timer: Timer | None = None
@@ -58,7 +59,7 @@ class TextView(Painted, ScrollView, can_focus=True):
         return 7
 
     def _rewrap(self) -> None:
-        self._wrap = Wrap(self.document, self.size.width - self._gutter() - 1)
+        self._wrap = Wrap(self.document, self.scrollable_content_region.width - self._gutter() - 1)
         self._extend()
 
     def _extend(self) -> None:
@@ -85,7 +86,7 @@ class TextView(Painted, ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
         n = round(self.scroll_y) + y
-        width = self.size.width
+        width = self.scrollable_content_region.width
         found = self.strips.get((n, width))
         if found is None:
             parts = self._parts(n) if n < self._wrap.count else []
@@ -98,14 +99,15 @@ class TextView(Painted, ScrollView, can_focus=True):
         style = _KINDS.get(kind, "")
         if self.document.kinds is not None:
             sign = kind if row.first and kind in "+-" else " "
-            return [(sign.replace("-", "−"), style), (" ", style), (row.text, style)]
+            fill = " " * self.scrollable_content_region.width if style in ("add", "del") else ""
+            return [(sign.replace("-", MINUS), style), (" ", style), (row.text, style), (fill, style)]
         if not self.document.numbered:
             return [(" ", ""), (row.text, style)]
         return [(f"{row.line + 1:>5}  " if row.first else " " * 7, "gutter"), (row.text, style)]
 
     def on_resize(self) -> None:
         """Wrap for the new width, with the same line at the top."""
-        if self._wrap.width == max(self.size.width - self._gutter() - 1, 1):
+        if self._wrap.width == max(self.scrollable_content_region.width - self._gutter() - 1, 1):
             return
         top = round(self.scroll_y)
         self._anchor = self._wrap.row(top).line if 0 < top < self._wrap.count else None

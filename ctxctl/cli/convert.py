@@ -1,0 +1,182 @@
+"""``ctxctl import``: foreign captures become one native trace."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple, cast
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.cli.output import Output
+    from ctxctl.cli.session import Manner
+    from ctxctl.model.problem import Problem
+
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="SRC...", help="Foreign captures; - is stdin.", autocompletion=opt.complete_files),
+]
+Where = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The trace to write; - is stdout.", show_default=True
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")]
+
+
+class Imported(NamedTuple):
+    """What became of one source."""
+
+    source: str
+    format: str
+    events: int
+    problems: list[Problem]
+
+
+def convert(
+    sources: Sources,
+    output: Where = "-",
+    force: Force = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+) -> None:
+    """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import Exit, UsageError
+
+    how = manner(json=json, everything=everything, format=format, strict=strict)
+    if json and output == "-":
+        raise UsageError(
+            "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
+        )
+    with how.out.progress("importing"), _target(output, how.out, force=force) as target:
+        done = [_import(source, n, target, how) for n, source in enumerate(sources, 1)]
+    how.out.flush()
+    _tell(done, how, output)
+    problems = sum(len(one.problems) for one in done)
+    raise typer.Exit(Exit.FINDINGS if how.settings.strict and problems else Exit.OK)
+
+
+def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> Imported:
+    from ctxctl.errors import UnreadableError
+    from ctxctl.formats.registry import available, by_name, detect
+    from ctxctl.trace.source import open_source
+    from ctxctl.trace.writer import TraceWriter
+
+    with open_source(source) as opened:
+        name = how.settings.format
+        importer = by_name(name) if name is not None else detect(opened)
+        if importer is None:
+            known = ", ".join(f.name for f in available())
+            raise UnreadableError(
+                "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
+                hint=f"name one with --format: {known}",
+            )  # fmt: skip
+        problems: list[Problem] = list(opened.problems)
+        with TraceWriter(
+            target, source=importer.name, prefix=f"{importer.name}-{number}", report=problems.append
+        ) as writer:
+            size = max(1, opened.size)
+            for event in importer.events(opened, problems.append):
+                writer.write(event)
+                how.out.progressed(min(1.0, writer.written / size))
+            events = writer.events
+        if not events:
+            raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
+        return Imported(source, importer.name, events, sorted(problems))
+
+
+@contextmanager
+def _target(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] | str]:
+    """Standard output, a device, or a new file that appears under its name only when whole."""
+    import sys
+
+    from ctxctl.cli.output import is_terminal
+    from ctxctl.errors import CtxctlError, UsageError
+
+    if output == "-":
+        if is_terminal(sys.stdout):
+            raise UsageError(
+                "output-needed", "a trace is not for a terminal", hint="give -o FILE, or redirect"
+            )
+        yield cast("IO[bytes]", _Through(out))
+        return
+    try:
+        mode = os.stat(output).st_mode
+    except OSError:
+        mode = 0
+    if mode and not stat.S_ISREG(mode):
+        try:
+            with open(output, "wb") as device:
+                yield device
+        except OSError as error:
+            raise CtxctlError("write-failed", f"{output}: {error.strerror}") from None
+        return
+    if mode and not force:
+        raise UsageError("output-exists", f"{output} is there already", hint="give --force to replace it")
+    folder, name = os.path.split(output)
+    partial = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+        os.replace(partial, output)
+    except BaseException:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
+
+
+class _Through:
+    """Enough of a binary file for a `TraceWriter` to write to standard output by the one writer of it."""
+
+    closed = False
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> int:
+        """Hand over a line."""
+        self._out.write(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is lost by waiting: the command flushes at its end."""
+
+
+def _tell(done: list[Imported], how: Manner, output: str) -> None:
+    """What was imported: narration on standard error, or lines of JSON on standard output."""
+    from ctxctl.cli.output import note
+    from ctxctl.cli.session import base_name
+    from ctxctl.report import jsonout
+    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import plural
+
+    for one in done:
+        if how.json:
+            for problem in one.problems:
+                how.out.json(jsonout.problem(problem, source=base_name(one.source)))
+            how.out.json(
+                {
+                    "type": "import",
+                    "source": base_name(one.source),
+                    "format": one.format,
+                    "output": base_name(output),
+                    "events": one.events,
+                    "problems": len(one.problems),
+                }
+            )
+            continue
+        cap = None if how.everything else how.settings.problems
+        for line in problem_lines(one.source, one.problems, len(one.problems), cap):
+            note(line)
+        found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""
+        note(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
+    how.out.flush()

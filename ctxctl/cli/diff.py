@@ -1,0 +1,161 @@
+"""``ctxctl diff``: two frames, of one trace or of two."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.cli.session import Manner
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.results import Placement
+    from ctxctl.report.compare import Comparison, Text
+
+A = Annotated[
+    str,
+    typer.Argument(
+        metavar="A", help="A frame: run.jsonl@3, or run.jsonl.", autocompletion=opt.complete_files
+    ),
+]
+B = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="B",
+        help="Another; @7 alone is in the same trace. Without it A is compared with the frame before it.",
+        autocompletion=opt.complete_files,
+        show_default=False,
+    ),
+]
+Stat = Annotated[bool, typer.Option("--stat", help="Only the table of changes.")]
+PatchOnly = Annotated[
+    bool,
+    typer.Option("--patch", help="Only texts: diffs of updated items, and added and removed ones whole."),
+]
+ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 1 if the frames differ.")]
+
+
+def diff(
+    a: A,
+    b: B = None,
+    stat: Stat = False,
+    patch: PatchOnly = False,
+    exit_code: ExitCode = False,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    thread: opt.Thread = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Compare two frames: what entered and left the window, item by item and line by line."""
+    from ctxctl.cli.address import split
+    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.show import locate
+    from ctxctl.errors import Exit
+
+    left = split(a)
+    right = split(b, same=left.trace) if b is not None else None
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        one = stack.enter_context(opened(left.trace, how, "replaying"))
+        two = one
+        if right is not None and right.trace != left.trace:
+            two = stack.enter_context(opened(right.trace, how, "replaying"))
+        one.outline(how.out.progressed)
+        at = locate(one, left.address, None, thread)
+        if right is None:
+            at, to = _before(one, at), at
+        else:
+            to = locate(two, right.address, None, thread)
+        found = comparison(one, at, two, to)
+        _tell(found, one, two, how, stat=stat, patch=patch)
+        how.out.flush()
+        if not json:
+            tell_problems(one, how)
+            if two is not one:
+                tell_problems(two, how)
+        code = max(verdict(one, how), verdict(two, how))
+    raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
+
+
+def _before(inspector: Inspector, ordinal: int) -> int:
+    from ctxctl.errors import UsageError
+
+    before = inspector.previous(ordinal)
+    if before is None:
+        raise UsageError(
+            "no-frame-before", "this is the first frame of its thread: nothing to compare it with",
+            hint="name a second frame, for example `ctxctl diff run.jsonl@1 @2`",
+        )  # fmt: skip
+    return before
+
+
+def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
+    """Two frames by their ordinals, with what is between them."""
+    from ctxctl.cli.session import base_name
+    from ctxctl.report.compare import Comparison, Side
+
+    left, right = one.frame(a), two.frame(b)
+    result = two.compare(left, right)
+    return Comparison(
+        a=Side(base_name(one.name), left, reader(one), _several(one)),
+        b=Side(base_name(two.name), right, reader(two), _several(two)),
+        changes=tuple(result.changes),
+        new=result.new,
+        freed=result.freed,
+        before=result.before,
+        after=result.after,
+    )
+
+
+def _several(inspector: Inspector) -> bool:
+    return inspector.outline().summary.sessions > 1
+
+
+def reader(inspector: Inspector) -> Text:
+    """Reads a placement's text from the trace it comes from."""
+
+    def read(placement: Placement) -> str | None:
+        return inspector.text(placement.content) if placement.content is not None else None
+
+    return read
+
+
+def _tell(
+    found: Comparison, one: Inspector, two: Inspector, how: Manner, *, stat: bool, patch: bool
+) -> None:  # fmt: skip
+    import msgspec
+
+    from ctxctl.cli.session import header, tell_problems
+    from ctxctl.cli.skipped import listed
+    from ctxctl.report import compare, jsonout
+
+    out = how.out
+    if how.everything:
+        found = msgspec.structs.replace(found, changes=listed(found.changes, found.b.frame.placements))
+    if how.json:
+        out.json(jsonout.trace(header(one)))
+        if two is not one:
+            out.json(jsonout.trace(header(two)))
+        patches = None if stat and not patch else list(compare.patches(found, whole=patch))
+        out.json(compare.to_json(found, patches, skipped=how.everything))
+        tell_problems(one, how)
+        if two is not one:
+            tell_problems(two, how)
+        return
+    if stat or not patch:
+        out.lines(compare.stat_lines(found, out.width, out.paint, skipped=how.everything))
+    if patch or not stat:
+        out.lines(compare.patch_lines(compare.patches(found, whole=patch), out.paint))

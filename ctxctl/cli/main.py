@@ -1,0 +1,139 @@
+"""The command line: the app, and the one place where an exception becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from ctxctl.cli import convert, diff, formats, log, replay, show, validate
+from ctxctl.errors import CtxctlError, Exit
+
+BUG = 70
+"""Exit code of a bug in ctxctl (EX_SOFTWARE), never of bad input."""
+
+_EPILOG = (
+    "Exit codes: 0 fine, 1 findings (--strict, --exit-code, validate) or output that cannot be written, "
+    "2 wrong usage, 3 unreadable input, 4 something optional is missing, 130 interrupted."
+)
+
+app = typer.Typer(
+    name="ctxctl",
+    help="What the model saw on this turn, why, what changed since the last one, and what it cost.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from ctxctl import __version__
+        from ctxctl.cli.output import Output
+
+        out = Output()
+        out.lines([f"ctxctl {__version__}"])
+        out.flush()
+        raise typer.Exit(0)
+
+
+@app.callback()
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("replay")(replay.replay)
+app.command("diff")(diff.diff)
+app.command("show")(show.show)
+app.command("log")(log.log)
+app.command("validate")(validate.validate)
+app.command("import")(convert.convert)
+app.command("formats")(formats.formats)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; never raises, whatever the input was."""
+    from ctxctl.cli.output import complain
+
+    try:
+        code = app(args=list(arguments), prog_name="ctxctl", standalone_mode=False)
+        return code if isinstance(code, int) else Exit.OK
+    except CtxctlError as error:
+        complain(error.message, error.hint)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else Exit.OK
+    except MemoryError:
+        complain("out of memory")
+        return Exit.UNREADABLE
+    except OSError as error:
+        return _failed(error)
+    except BaseException as error:  # a panic of a native library is no Exception
+        if hasattr(error, "format_message"):
+            return _misused(error)
+        return _bug(error)
+
+
+def _interrupted() -> int:
+    from ctxctl.cli.output import note
+
+    note("ctxctl: interrupted")
+    return Exit.INTERRUPTED
+
+
+def _failed(error: OSError) -> int:
+    """The system refused something that no module expected."""
+    from ctxctl.cli.output import complain
+
+    name = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    complain(f"{name}{error.strerror or type(error).__name__}")
+    return Exit.UNREADABLE
+
+
+def _misused(error: Any) -> int:
+    """Wrong usage found by the parser: its message, or the help if there was no argument at all."""
+    from ctxctl.cli.output import complain, note
+
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        note(context.get_help())
+        return Exit.USAGE
+    path = context.command_path if context is not None else "ctxctl"
+    complain(str(error.format_message()), f"`{path} --help` lists what there is")
+    return Exit.USAGE
+
+
+def _bug(error: BaseException) -> int:
+    """One line that says where, without the data that caused it; the whole story only on request."""
+    import traceback
+
+    from ctxctl.cli.output import complain, note
+
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [f for f in frames if f"{os.sep}ctxctl{os.sep}" in f.filename]
+    where = ""
+    if ours:
+        name = ours[-1].filename.rpartition(f"{os.sep}ctxctl{os.sep}")[2]
+        where = f" at {name}:{ours[-1].lineno}"
+    if os.environ.get("CTXCTL_TRACEBACK"):
+        note("".join(traceback.format_exception(error)).rstrip("\n"))
+    complain(
+        f"bug in ctxctl: {type(error).__name__}{where}",
+        "please report it, with what CTXCTL_TRACEBACK=1 prints (it may quote the trace)",
+    )
+    return BUG
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

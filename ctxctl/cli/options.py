@@ -1,0 +1,118 @@
+"""Arguments and options that several commands share, so that each help text exists once."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+_ENCODINGS = ("o200k_base", "cl100k_base", "o200k_harmony")
+_TARGETS = ("model", "tool", "runtime", "ui", "user", "reviewer", "peer_agent", "evidence_export")
+_STAGES = ("surface", "selection", "budget", "window", "assembly", "injection", "evidence")
+
+
+def complete_files(incomplete: str) -> list[str]:
+    """Files and directories that begin with what was typed; their names only, nothing is opened."""
+    folder, typed = os.path.split(incomplete)
+    try:
+        with os.scandir(folder or ".") as entries:
+            found = sorted(
+                os.path.join(folder, entry.name) + ("/" if entry.is_dir() else "")
+                for entry in entries
+                if entry.name.startswith(typed) and (typed or not entry.name.startswith("."))
+            )
+    except OSError:
+        return []
+    return found[:500]
+
+
+def complete_encodings(incomplete: str) -> list[str]:
+    """Names of the embedded encodings."""
+    return [name for name in _ENCODINGS if name.startswith(incomplete)]
+
+
+def complete_targets(incomplete: str) -> list[str]:
+    """Names of the targets."""
+    return [name for name in _TARGETS if name.startswith(incomplete)]
+
+
+def complete_stages(incomplete: str) -> list[str]:
+    """Names of the stages."""
+    return [name for name in _STAGES if name.startswith(incomplete)]
+
+
+def complete_formats(incomplete: str) -> list[str]:
+    """Names of the formats, those of plug-ins included."""
+    from ctxctl.formats.registry import available
+
+    return [name for name in ("native", *(f.name for f in available())) if name.startswith(incomplete)]
+
+
+def complete_policies(incomplete: str) -> list[str]:
+    """Names of the policies, those of plug-ins included."""
+    from ctxctl.policies.registry import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+TraceArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE", help="Trace or foreign capture; - is stdin.", autocompletion=complete_files
+    ),
+]
+FrameArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE[@ADDRESS]",
+        help="A frame: run.jsonl@3, @3.2, @-1, @explorer:2. No address: the last frame.",
+        autocompletion=complete_files,
+    ),
+]
+Plain = Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 1 (docs/json.md).")]
+Everything = Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")]
+Turn = Annotated[
+    str | None,
+    typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
+]
+Thread = Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="NAME", help="Whose view: model, tool, user, ...", autocompletion=complete_targets
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="Count as for this model, whatever the trace names."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", metavar="NAME", help="Count with this encoding.", autocompletion=complete_encodings
+    ),
+]
+Policy = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Read as this format instead of detecting it.",
+        autocompletion=complete_formats,
+    ),
+]
+Strict = Annotated[
+    bool | None,
+    typer.Option(
+        "--strict", help="Exit 1 on problems in the input, or if a replay differs.", show_default=False
+    ),
+]
+Color = Annotated[
+    str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
+]

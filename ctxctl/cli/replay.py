@@ -1,0 +1,125 @@
+"""``ctxctl replay``: every step and turn of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from ctxctl.cli import options as opt
+from ctxctl.cli.output import dumb, is_terminal
+
+if TYPE_CHECKING:
+    from ctxctl.cli.only import Only
+    from ctxctl.cli.session import Manner
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.results import Summary
+
+
+def replay(
+    trace: opt.TraceArg,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    turn: opt.Turn = None,
+    thread: opt.Thread = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
+    import sys
+
+    from ctxctl.cli.only import only
+    from ctxctl.cli.session import manner, opened
+
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    quiet = plain or json or turn or thread or trace == "-" or dumb()
+    if not quiet and is_terminal(sys.stdin) and is_terminal(sys.stdout):
+        raise typer.Exit(_interface(trace, how))
+    with opened(trace, how, "replaying") as inspector:
+        chosen = only(turn, thread, lambda: inspector.outline().rows)
+        show = _json if json else _plain
+        code = show(inspector, how, chosen, turn)
+        how.out.flush()
+    raise typer.Exit(code)
+
+
+def _interface(trace: str, how: Manner) -> int:
+    """Open the terminal UI; its exit code."""
+    from ctxctl.tui.app import run
+
+    settings = how.settings
+
+    def inspector() -> Inspector:
+        from ctxctl.inspector import Inspector
+
+        return Inspector.open(
+            trace,
+            target=settings.target,
+            model=settings.model,
+            encoding=settings.encoding,
+            policy=settings.policy,
+            format=settings.format,
+        )
+
+    return run(inspector, trace)
+
+
+def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
+    from ctxctl.cli.session import header, tell_problems, verdict
+    from ctxctl.cli.skipped import stream
+    from ctxctl.report.replay import ReplayReport
+
+    out = how.out
+    head = header(inspector, thread=chosen.thread, turn=turn)
+    report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
+    for result in stream(inspector, out.progressed, everything=how.everything):
+        if chosen(result):
+            out.lines(report.feed(result))
+    summary = _finished(inspector, chosen, turn, report.totals.steps)
+    out.lines(report.end(summary))
+    tell_problems(inspector, how)
+    return verdict(inspector, how, differs=bool(report.totals.differs))
+
+
+def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
+    from ctxctl.cli.session import header, tell_problems, verdict
+    from ctxctl.cli.skipped import stream
+    from ctxctl.model.results import Step
+    from ctxctl.report import jsonout
+    from ctxctl.report.replay import Totals
+
+    out = how.out
+    totals = Totals()
+    out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn)))
+    for result in stream(inspector, out.progressed, everything=how.everything):
+        if not chosen(result):
+            continue
+        if isinstance(result, Step):
+            totals.add(result)
+            out.json(jsonout.step(result, skipped=how.everything))
+        else:
+            out.json(jsonout.turn(result, skipped=how.everything))
+    summary = _finished(inspector, chosen, turn, totals.steps)
+    tell_problems(inspector, how)
+    out.json(jsonout.summary(totals.narrow(summary)))
+    return verdict(inspector, how, differs=bool(totals.differs))
+
+
+def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
+    """The summary of the replay that just ended; an error if what was asked for is not in the trace."""
+    from ctxctl.cli.only import nothing_there
+
+    summary = inspector.summary
+    assert summary is not None
+    if not steps and (turn is not None or chosen.thread is not None):
+        raise nothing_there(turn, chosen.thread, inspector.outline().rows)
+    return summary

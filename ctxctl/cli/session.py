@@ -1,0 +1,107 @@
+"""What every command that reads a trace does: settings, opening, the header, problems, the exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.cli.output import Output, note
+from ctxctl.errors import Exit
+
+if TYPE_CHECKING:
+    from ctxctl.config import Settings
+    from ctxctl.inspector import Inspector
+    from ctxctl.report.header import Header
+
+
+class Manner(NamedTuple):
+    """How a command was asked to speak."""
+
+    settings: Settings
+    out: Output
+    json: bool
+    everything: bool
+    """Skipped items and all problems are listed."""
+
+
+def manner(*, json: bool = False, everything: bool = False, **flags: object) -> Manner:
+    """Resolve settings from the flags that were given, and open the output."""
+    from ctxctl import config
+
+    settings = config.load(flags)
+    return Manner(settings, Output(color=settings.color), json, everything)
+
+
+@contextmanager
+def opened(path: str, how: Manner, doing: str) -> Iterator[Inspector]:
+    """An inspector on a trace, with a progress line for as long as it is open and nothing is printed.
+
+    Raises what `Inspector.open` raises.
+    """
+    from ctxctl.inspector import Inspector
+
+    settings = how.settings
+    with how.out.progress(doing):
+        inspector = Inspector.open(
+            path,
+            target=settings.target,
+            model=settings.model,
+            encoding=settings.encoding,
+            policy=settings.policy,
+            format=settings.format,
+        )
+        with inspector:
+            yield inspector
+
+
+def base_name(path: str) -> str:
+    """The name under which reports speak of a trace: the same wherever the file lies."""
+    return os.path.basename(path) or path
+
+
+def header(inspector: Inspector, *, thread: str | None = None, turn: str | None = None) -> Header:
+    """The resolved parameters of a replay."""
+    from ctxctl import __version__
+    from ctxctl.report.header import Header
+
+    params = inspector.params
+    return Header(
+        trace=base_name(inspector.name),
+        format=inspector.format,
+        policy=params.policy,
+        model=params.model,
+        encoding=params.encoding,
+        encoding_known=not params.assumed,
+        assumed=params.assumed,
+        target=params.target,
+        version=__version__,
+        thread=thread,
+        turn=turn,
+    )
+
+
+def tell_problems(inspector: Inspector, how: Manner) -> None:
+    """Problems as lines of JSON on standard output, or as plain lines on standard error."""
+    from ctxctl.report import jsonout
+    from ctxctl.report.problems import problem_lines
+
+    problems = inspector.problems
+    if how.json:
+        for problem in problems:
+            how.out.json(jsonout.problem(problem))
+        return
+    if not problems:
+        return
+    how.out.flush()
+    cap = None if how.everything else how.settings.problems
+    for line in problem_lines(inspector.name, problems, inspector.problem_count, cap):
+        note(line)
+
+
+def verdict(inspector: Inspector, how: Manner, *, differs: bool = False) -> Exit:
+    """The exit code: under ``--strict``, problems and a replay that differs are findings."""
+    if how.settings.strict and (inspector.problem_count or differs):
+        return Exit.FINDINGS
+    return Exit.OK

@@ -1,0 +1,164 @@
+"""``ctxctl show``: one frame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.cli.session import Manner
+    from ctxctl.inspector import Inspector
+    from ctxctl.report.compare import Patch
+
+Stage = Annotated[
+    str | None,
+    typer.Option("--stage", metavar="NAME", help="Only this stage.", autocompletion=opt.complete_stages),
+]
+Text = Annotated[
+    bool,
+    typer.Option(
+        "--text",
+        help="The assembled text, then a diff of each updated item; with --stage assembly the text alone.",
+    ),
+]
+
+
+def show(
+    frame: opt.FrameArg,
+    stage: Stage = None,
+    text: Text = False,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    turn: opt.Turn = None,
+    thread: opt.Thread = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Show one frame: its stages, its items in order, or the assembled text."""
+    from ctxctl.cli.address import split
+    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.errors import UsageError
+    from ctxctl.model.vocab import STAGES
+
+    if stage is not None and stage not in STAGES:
+        raise UsageError(
+            "unknown-stage", f"no stage is called {stage!r}", hint=f"there are: {', '.join(STAGES)}"
+        )
+    place = split(frame)
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    with opened(place.trace, how, "replaying") as inspector:
+        inspector.outline(how.out.progressed)
+        ordinal = locate(inspector, place.address, turn, thread)
+        if json:
+            _json(inspector, how, ordinal, stage, text)
+        else:
+            _plain(inspector, how, ordinal, stage, text)
+        how.out.flush()
+        if not json:
+            tell_problems(inspector, how)
+        code = verdict(inspector, how)
+    raise typer.Exit(code)
+
+
+def locate(inspector: Inspector, address: str | None, turn: str | None, thread: str | None) -> int:
+    """The ordinal of a frame that was named by an address, or by ``--turn`` and ``--thread``.
+
+    Without any it is the last frame of all, or of the thread.
+    """
+    from ctxctl.errors import UsageError
+
+    if address is not None:
+        if turn is not None:
+            raise UsageError(
+                "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
+            )
+        return inspector.resolve(
+            f"{thread}:{address}" if thread is not None and ":" not in address else address
+        )
+    if turn is None and thread is None:
+        rows = inspector.outline().rows
+        if not rows:
+            raise UsageError(
+                "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
+            )
+        return len(rows) - 1
+    return inspector.resolve(f"{thread}:{turn or -1}" if thread is not None else str(turn))
+
+
+def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool) -> None:
+    from ctxctl.cli.session import header
+    from ctxctl.cli.skipped import listed
+    from ctxctl.report.compare import patch_lines
+    from ctxctl.report.frame import frame_lines, stage_lines
+    from ctxctl.report.header import header_lines
+    from ctxctl.text import visible
+
+    out = how.out
+    if text:
+        out.text(visible(inspector.assembled(ordinal), newline=True))
+        if stage != "assembly":
+            out.lines(patch_lines(_updated(inspector, ordinal), out.paint))
+        return
+    frame = inspector.frame(ordinal)
+    if stage is not None:
+        out.lines(stage_lines(frame.step, stage, out.width))
+        return
+    step = frame.step
+    mode = f"{step.mode} ({'declared' if step.mode_declared else 'inferred'})"
+    out.lines(header_lines(header(inspector), out.width, mode=mode))
+    extra = listed(step.changes, frame.placements) if how.everything else None
+    out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
+
+
+def _json(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool) -> None:
+    import msgspec
+
+    from ctxctl.cli.session import header, tell_problems
+    from ctxctl.cli.skipped import listed
+    from ctxctl.report import jsonout
+    from ctxctl.report.compare import patches_json
+
+    out = how.out
+    out.json(jsonout.trace(header(inspector)))
+    frame = inspector.frame(ordinal)
+    step = frame.step
+    if how.everything:
+        step = msgspec.structs.replace(step, changes=listed(step.changes, frame.placements))
+    if stage is not None:
+        view = step.stages.get(stage)
+        place = {"session": step.session, "thread": step.thread, "turn": step.turn, "step": step.step}
+        fields = jsonout.stage(view) if view is not None else {"verdict": "not_recorded"}
+        out.json({"type": "stage", "stage": stage, **place, **fields})
+    line = {
+        "type": "frame",
+        "step": jsonout.step(step, skipped=how.everything),
+        "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
+        "text": inspector.assembled(ordinal) if text else None,
+        "patches": patches_json(_updated(inspector, ordinal)) if text else None,
+    }
+    if stage is None or text:
+        out.json(line)
+    tell_problems(inspector, how)
+
+
+def _updated(inspector: Inspector, ordinal: int) -> list[Patch]:
+    """Diffs of the items that this frame's step updated."""
+    from ctxctl.cli.diff import comparison
+    from ctxctl.report.compare import patches
+
+    before = inspector.previous(ordinal)
+    if before is None:
+        return []
+    return list(patches(comparison(inspector, before, inspector, ordinal), whole=False))

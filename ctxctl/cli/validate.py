@@ -1,0 +1,102 @@
+"""``ctxctl validate``: conformance to the schemas and to the rules of the trace format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.problem import Problem
+    from ctxctl.model.results import Step
+
+_MOST = 100_000
+"""Findings kept; a file in which every line is wrong must not fill the memory."""
+
+
+def validate(
+    trace: opt.TraceArg,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    target: opt.Target = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    color: opt.Color = None,
+) -> None:
+    """Check every line against the schemas and the rules of the format. Exit 1 if something is wrong.
+
+    A foreign capture is checked as the trace that it is converted to.
+    """
+    from ctxctl.cli.session import header, manner, opened
+    from ctxctl.errors import Exit
+    from ctxctl.report import jsonout
+    from ctxctl.report.problems import problem_lines
+    from ctxctl.report.tables import plural
+
+    how = manner(json=json, everything=everything, target=target, format=format, color=color)
+    out = how.out
+    with opened(trace, how, "validating") as inspector:
+        found = sorted(_findings(inspector))
+        total = inspector.problem_count + len(found) - len(inspector.problems)
+        summary = inspector.summary
+        events = summary.events if summary is not None else 0
+        if json:
+            out.json(jsonout.trace(header(inspector)))
+            for problem in found:
+                out.json(jsonout.problem(problem))
+            out.json({"type": "validation", "events": events, "problems": total, "valid": not total})
+        else:
+            cap = None if everything else max(how.settings.problems, 1)
+            out.lines(problem_lines(inspector.name, found, total, cap))
+            verdict = f"{plural(total, 'problem')} in " if total else "valid: "
+            out.lines([f"{verdict}{plural(events, 'event')}"])
+        out.flush()
+    raise typer.Exit(Exit.FINDINGS if total else Exit.OK)
+
+
+def _findings(inspector: Inspector) -> list[Problem]:
+    """What the reader, the engine and the importer report, and what the schemas and the ledger say."""
+    from ctxctl.model.problem import Problem
+    from ctxctl.model.results import Step
+
+    found: list[Problem] = []
+    for result in inspector.replay():
+        if isinstance(result, Step) and (fault := _unbalanced(result)):
+            found.append(Problem(result.first_line, 0, "unbalanced-ledger", fault))
+    for problem in _schema_faults(inspector):
+        found.append(problem)
+        if len(found) >= _MOST:
+            break
+    return [*inspector.problems, *found]
+
+
+def _unbalanced(step: Step) -> str | None:
+    """What does not add up in a step; the engine guarantees that nothing ever is."""
+    ledger = step.ledger
+    if ledger.window_before + ledger.new - ledger.freed != ledger.window_after:
+        return f"turn {step.turn}.{step.step}: the ledger does not balance"
+    if sum(step.segments.values()) != step.window.used:
+        return f"turn {step.turn}.{step.step}: the segments do not add up to the window"
+    return None
+
+
+def _schema_faults(inspector: Inspector) -> Iterator[Problem]:
+    """Lines that are events but not valid ones."""
+    import json
+
+    from ctxctl.model.problem import Problem
+    from ctxctl.trace.validate import validate_event
+
+    trace = inspector.trace
+    for event in trace.events():
+        try:
+            value = json.loads(trace.line(event.offset, event.length).decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue  # repaired and reported by the reader
+        if isinstance(value, dict):
+            for message in validate_event(value):
+                yield Problem(event.line, event.offset, "schema", message)

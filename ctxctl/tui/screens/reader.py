@@ -1,0 +1,46 @@
+"""A text over the whole screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from ctxctl.tui import keys, lines
+from ctxctl.tui.document import Document
+from ctxctl.tui.lines import Parts, Piece
+from ctxctl.tui.literal import content
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.textview import TextView
+
+
+class Reader(Screen[None]):
+    """Shows one document; without one yet, that it is on its way."""
+
+    BINDINGS = keys.bindings("reader")
+
+    def __init__(self, title: str, document: Document | None = None) -> None:
+        super().__init__()
+        self._heading = title
+        self._document = document
+
+    def compose(self) -> ComposeResult:
+        """The text, and the keys."""
+        yield TextView(ident="text")
+        yield Banner(self._keys, ident="keys")
+
+    def on_mount(self) -> None:
+        """Show the document, or wait for it."""
+        self.show(self._heading, self._document or Document.of_lines([("!", "one moment…")]))
+
+    def show(self, title: str, document: Document) -> None:
+        """Show a document."""
+        view = self.query_one("#text", TextView)
+        view.border_title = content(title)
+        view.show(document)
+        view.focus()
+
+    def _keys(self, width: int) -> Sequence[Parts]:
+        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints("", reader=True)]
+        return [lines.spread(shown, [], width)]

@@ -1,0 +1,274 @@
+"""The main screen: turns, what changed in one, and an item's text, under the window's use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+
+from ctxctl.tui import header, keys, lines, messages
+from ctxctl.tui import state as moves
+from ctxctl.tui.document import Document
+from ctxctl.tui.figures import counted
+from ctxctl.tui.lines import Parts, Piece
+from ctxctl.tui.literal import content
+from ctxctl.tui.outline import Turns
+from ctxctl.tui.screens.reader import Reader
+from ctxctl.tui.state import PANES, Detail, ItemText, Pane, State, Trace
+from ctxctl.tui.widgets.budget import BudgetBar
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.rows import Rows
+from ctxctl.tui.widgets.textview import TextView
+
+TWO: Final = 60
+"""Columns from which the changes stand beside the turns."""
+THREE: Final = 132
+"""Columns from which the item's text stands beside both."""
+
+_EMPTY: Final = Document("")
+
+
+class TurnsScreen(Screen[None]):
+    """Shows a `State` and turns keys into the next one; asks for what the new one lacks."""
+
+    BINDINGS = keys.bindings("turns")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id="turns-screen")
+        self.state = State(Trace(name))
+
+    def compose(self) -> ComposeResult:
+        """Four strips and three panes."""
+        yield Banner(lambda width: header.head(self.state, width), ident="head")
+        yield BudgetBar(ident="budget")
+        with Horizontal(id="panes"):
+            with Vertical(id="pane-turns", classes="pane"):
+                yield Banner(lambda width: [_indented(lines.turn_heading(width - 1))], classes="columns")
+                yield Rows(lambda line, width: lines.turn_line(self.state, line, width), "turns")
+            with Vertical(id="pane-changes", classes="pane"):
+                yield Banner(lambda width: [_indented(lines.change_heading(width - 1))], classes="columns")
+                yield Rows(lambda line, width: lines.change_line(self.state.table, line, width), "changes")
+            with Vertical(id="pane-item", classes="pane"):
+                yield Banner(self._item_head, ident="item-head")
+                yield TextView(ident="item")
+        yield Banner(self._keys, ident="keys")
+
+    def on_mount(self) -> None:
+        """Show that the trace is being opened."""
+        self._arrange(self.size.width, self.size.height)
+        self._front()
+        self._titles()
+
+    # What the loader says, by way of the app
+
+    def opened(self, trace: Trace) -> None:
+        """The trace is open."""
+        self.apply(moves.opened(self.state, trace))
+
+    def progressed(self, part: float) -> None:
+        """A part of it has been read."""
+        self.apply(moves.progressed(self.state, part))
+
+    def outlined(self, turns: Turns, trace: Trace) -> None:
+        """All turns are known."""
+        self.apply(moves.outlined(self.state, turns, trace))
+
+    def detailed(self, detail: Detail) -> None:
+        """A frame's changes are there."""
+        self.apply(moves.detailed(self.state, detail))
+
+    def texted(self, text: ItemText) -> None:
+        """An item's text is there."""
+        self.apply(moves.texted(self.state, text))
+
+    # Painting
+
+    def apply(self, new: State) -> None:
+        """Show another state: repaint what differs, ask for what it lacks."""
+        old, self.state = self.state, new
+        if new is old or not self.is_attached:
+            return
+        turns = self.query_one("#turns", Rows)
+        if new.list is not old.list or turns.cursor != new.cursor or turns.count != new.list.count:
+            turns.show(new.list.count, new.cursor)
+        changes = self.query_one("#changes", Rows)
+        if new.table is not old.table or changes.cursor != new.change:
+            changes.show(new.table.count, new.change)
+        if new.pane != old.pane:
+            self._front()
+        if new.target != old.target or new.skipped != old.skipped:
+            self._ask_detail(old)
+        self._show_item(old)
+        self._titles()
+        self.query_one("#head", Banner).update()
+        self.query_one("#keys", Banner).update()
+        self.query_one("#budget", BudgetBar).show(None if new.detail is None else new.detail.step)
+
+    def _ask_detail(self, old: State) -> None:
+        new = self.state
+        if new.target is None:
+            return
+        has = new.shown is not None and (new.shown.with_skipped or not new.skipped)
+        if not has or new.target != old.target:
+            self.post_message(messages.WantDetail(new.target, new.skipped))
+
+    def _item_is_seen(self) -> bool:
+        return self.has_class("-three") or self.state.pane == "item"
+
+    def _show_item(self, old: State) -> None:
+        state = self.state
+        if not self._item_is_seen():
+            return
+        wanted = state.wanted
+        news = wanted is not None and (not wanted.same(old.wanted) or old.pane != state.pane)
+        if news and wanted is not None and state.shown_text is None:
+            self.post_message(messages.WantItem(wanted))
+        if wanted is None or state.shown_text is not None:
+            self.query_one("#item", TextView).show(self._document())
+        self.query_one("#item-head", Banner).update()
+
+    def _document(self) -> Document:
+        """What the item pane shows: the diff or the content, else why there is none."""
+        text = self.state.shown_text
+        if text is None:
+            return _EMPTY
+        if self.state.shown_tab == "diff" and text.diff is not None:
+            return text.diff
+        if self.state.shown_tab == "diff" and text.diff_note:
+            return Document.of_lines([("!", text.diff_note)])
+        return text.content or Document.of_lines([("!", text.note)])
+
+    def _item_head(self, width: int) -> Sequence[Parts]:
+        change = self.state.selected
+        if change is None:
+            return [lines.spread([Piece("choose an item", "muted")], [], width)]
+        return lines.item_head(change, self.state.shown_tab, width)
+
+    def _keys(self, width: int) -> Sequence[Parts]:
+        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(self.state.pane)]
+        found = self.state.trace.problems
+        right = [Piece(counted(found, "problem"), "warning", 101, "p")] if found else []
+        return [lines.spread(shown, right, width)]
+
+    def _titles(self) -> None:
+        titles = lines.pane_titles(self.state)
+        for pane, title in titles.items():
+            self.query_one(f"#pane-{pane}", Vertical).border_title = content(title)
+        step = None if self.state.detail is None else self.state.detail.step
+        error = None if self.state.shown is None else self.state.shown.error
+        subtitle = "" if step is None else f"{step.layer} · from {step.basis}"
+        self.query_one("#pane-changes", Vertical).border_subtitle = content(error or subtitle)
+
+    def _front(self) -> None:
+        """Mark and focus the pane in front."""
+        for pane in PANES:
+            self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front")
+        self.set_class(self.state.pane == "item", "-item")
+        self.query_one(f"#{self.state.pane}").focus(scroll_visible=False)
+
+    # Size and focus
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose how many panes stand side by side."""
+        self._arrange(event.size.width, event.size.height)
+
+    def _arrange(self, width: int, height: int) -> None:
+        self.set_class(width < TWO, "-one")
+        self.set_class(TWO <= width < THREE, "-two")
+        self.set_class(width >= THREE, "-three")
+        self.set_class(width >= 100, "-roomy")
+        self.set_class(height < 20, "-short")
+        self.set_class(height < 12, "-shortest")
+        self.call_after_refresh(self._show_item, self.state)
+        if width >= THREE and self.state.wanted is not None and self.state.shown_text is None:
+            self.post_message(messages.WantItem(self.state.wanted))
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A click may have focused another pane."""
+        pane = event.widget.id
+        if pane in PANES and pane != self.state.pane:
+            self.apply(moves.focused(self.state, _pane(pane)))
+
+    @on(Rows.Moved, "#turns")
+    def turn_moved(self, event: Rows.Moved) -> None:
+        """The cursor in the list of turns has moved."""
+        self.apply(moves.to_line(self.state, event.line))
+
+    @on(Rows.Moved, "#changes")
+    def change_moved(self, event: Rows.Moved) -> None:
+        """The cursor in the changes has moved."""
+        self.apply(moves.to_change(self.state, event.line))
+
+    @on(Rows.Chosen)
+    def chosen(self) -> None:
+        """A double click opens."""
+        self.action_enter()
+
+    # Actions
+
+    def action_turn(self, by: int) -> None:
+        """Go to another turn."""
+        self.apply(moves.next_turn(self.state, by))
+
+    def action_steps(self, unfold: bool) -> None:
+        """Right and left: unfold and fold turns, go in and out elsewhere."""
+        if self.state.pane == "turns":
+            self.apply(moves.toggle_steps(self.state, unfold))
+        elif unfold:
+            self.action_enter()
+        else:
+            self.action_go_back()
+
+    def action_fold(self) -> None:
+        """Fold or unfold what is under the cursor."""
+        toggle = moves.toggle_group if self.state.pane == "changes" else moves.toggle_steps
+        self.apply(toggle(self.state))
+
+    def action_enter(self) -> None:
+        """Go one level in."""
+        self.apply(moves.enter(self.state))
+
+    def action_go_back(self) -> None:
+        """Go one level out."""
+        self.apply(moves.back(self.state))
+
+    def action_pane(self, by: int) -> None:
+        """Focus another pane."""
+        self.apply(moves.cycle(self.state, by))
+
+    def action_diff(self) -> None:
+        """Show the diff instead of the content, or the other way round."""
+        self.apply(moves.toggle_tab(self.state))
+
+    def action_skipped(self) -> None:
+        """List skipped items, or only their number."""
+        self.apply(moves.toggle_skipped(self.state))
+
+    def action_assembled(self) -> None:
+        """Read the step's assembled text."""
+        target, entry, place = self.state.target, self.state.entry, self.state.place
+        if target is None or entry is None or place is None:
+            return
+        step = len(entry.ordinals) if place.step is None else place.step + 1
+        title = f"assembled text of step {entry.turn}.{step}"
+        self.app.push_screen(Reader(title))
+        self.post_message(messages.WantAssembled(target.ordinal, title))
+
+    def action_problems(self) -> None:
+        """Read what was wrong with the trace."""
+        if self.state.phase == "ready":
+            self.app.push_screen(Reader("problems"))
+            self.post_message(messages.WantProblems())
+
+
+def _indented(parts: Parts) -> Parts:
+    """Room for the cursor's mark."""
+    return [(" ", ""), *parts]
+
+
+def _pane(name: str) -> Pane:
+    return next(pane for pane in PANES if pane == name)

@@ -1,0 +1,179 @@
+"""What is measured: programs, on which file, with which caches, and how often."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench import generate
+from tests.bench.measure import Sample, first_screen, middle, run
+
+SMALL = Path("traces") / "coding-agent.jsonl"
+FIRST = b"Since Sunday"
+"""Part of the first prompt of the small trace."""
+FIRST_LARGE = b"s01"
+PRESSES = 120
+
+
+@dataclass
+class Case:
+    """One measurement: `go` does one run, `runs` says how many there are to be."""
+
+    name: str
+    go: Callable[[], Sample]
+    runs: int
+    samples: list[Sample] = field(default_factory=list)
+
+    def once(self) -> None:
+        """Do one run, unless an earlier one failed: then its row says so."""
+        if self.failed is None:
+            self.samples.append(self.go())
+
+    @property
+    def failed(self) -> str | None:
+        """Why there is nothing to report, or None."""
+        bad = next((s for s in self.samples if not s.good), None)
+        if bad is None:
+            return None
+        return bad.complaint[:160] or f"exit code {bad.status}"
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to report."""
+        return bool(self.samples) and self.failed is None
+
+    @property
+    def cpu(self) -> float:
+        """Median of user and system seconds."""
+        return middle([s.cpu for s in self.samples])
+
+    @property
+    def wall(self) -> float:
+        """Median of elapsed seconds."""
+        return middle([s.wall for s in self.samples])
+
+    @property
+    def rss(self) -> int:
+        """Highest peak memory in bytes."""
+        return max(s.rss for s in self.samples)
+
+    def printed(self, column: int = 0) -> float:
+        """Median of a number that the program printed."""
+        return middle([float(s.output.split()[column]) for s in self.samples])
+
+
+class Bench:
+    """Builds the cases and runs them in turns, so that a disturbance hits all of them."""
+
+    def __init__(self, runs: int, gigabyte: bool, only: str | None) -> None:
+        self.runs = runs
+        self.scratch = generate.directory() / "scratch"
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(parents=True)
+        self.cases: dict[str, Case] = {}
+        self.files: dict[str, Path] = {}
+        self._caches = 0
+        self._common()
+        self._large("100mb", generate.megabytes_100(), runs)
+        if gigabyte:
+            self._large("1gb", generate.gigabyte(), max(3, runs // 2))
+        self._ui()
+        if only:
+            self.cases = {name: case for name, case in self.cases.items() if only in name}
+
+    def rounds(self) -> Iterator[str]:
+        """Run everything; yields the name of each case before it runs."""
+        for number in range(max((case.runs for case in self.cases.values()), default=0)):
+            for case in self.cases.values():
+                if number < case.runs:
+                    yield case.name
+                    case.once()
+
+    def ready(self, *names: str) -> bool:
+        """Whether all these cases have results."""
+        return all(name in self.cases and self.cases[name].ready for name in names)
+
+    def _env(self, cache: Path) -> dict[str, str]:
+        kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+        env = {name: os.environ[name] for name in kept if name in os.environ}
+        return env | {
+            "CTXCTL_CACHE_DIR": str(cache.resolve()),
+            "NO_COLOR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def _add(
+        self, name: str, argv: list[str], *, runs: int | None = None, cache: str = "warm", keep: bool = False
+    ) -> None:
+        def go() -> Sample:
+            where = self.scratch / cache
+            if cache == "cold":
+                self._caches += 1
+                where = self.scratch / f"cold-{self._caches}"
+            where.mkdir(parents=True, exist_ok=True)
+            try:
+                return run(argv, self._env(where), self.scratch, keep=keep)
+            finally:
+                if cache == "cold":
+                    shutil.rmtree(where, ignore_errors=True)
+
+        self.cases[name] = Case(name, go, self.runs if runs is None else runs)
+
+    def _probe(self, name: str, *arguments: str, **more: object) -> None:
+        argv = [sys.executable, "-m", "tests.bench.probes", *arguments]
+        self._add(name, argv, **more)  # type: ignore[arg-type]
+
+    def _command(self, name: str, *arguments: str, **more: object) -> None:
+        self._add(name, [sys.executable, "-m", "ctxctl", *arguments], **more)  # type: ignore[arg-type]
+
+    def _prime(self, argv: list[str]) -> None:
+        """One run that is not measured, so that counts and index are in the warm cache."""
+        where = self.scratch / "warm"
+        where.mkdir(parents=True, exist_ok=True)
+        run(argv, self._env(where), self.scratch)
+
+    def _common(self) -> None:
+        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(SMALL)]
+        self._prime(replay)
+        often = 3 * self.runs
+        self._add("pass", [sys.executable, "-c", "pass"], runs=often)
+        self._command("--version", "--version", runs=often)
+        self._command("--help", "--help", runs=often)
+        self._add("small replay", replay, runs=often)
+        for share, name in (("0.002", "few edits"), ("0.1", "a tenth of the lines")):
+            self._probe(f"diff: {name}", "diff-ours", share, keep=True)
+            self._probe(f"difflib: {name}", "diff-difflib", share, runs=2, keep=True)
+
+    def _large(self, size: str, path: Path, runs: int) -> None:
+        self.files[size] = path
+        unique = path.with_suffix(".unique")
+        if not unique.exists():
+            run([sys.executable, "-m", "tests.bench.probes", "extract", str(path), str(unique)],
+                self._env(self.scratch / "warm"), self.scratch)  # fmt: skip
+        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(path)]
+        self._prime(replay)
+        self._add(f"wc -l {size}", ["wc", "-l", str(path)], runs=runs + 2)
+        self._probe(f"orjson {size}", "orjson", str(path), runs=runs)
+        self._probe(f"tiktoken {size}", "tiktoken", str(unique), runs=runs)
+        self._probe(f"index {size}", "index", str(path), runs=runs)
+        self._probe(f"reload {size}", "reload-index", str(path), runs=runs, keep=True)
+        self._add(f"cold replay {size}", replay, runs=runs, cache="cold")
+        self._add(f"warm replay {size}", replay, runs=runs)
+
+    def _ui(self) -> None:
+        path = generate.turns_10k()
+        self._probe("turns 10k", "turns", str(path), str(PRESSES), runs=2, keep=True)
+        for name, file, mark in [
+            ("first screen small", SMALL, FIRST),
+            *((f"first screen {size}", file, FIRST_LARGE) for size, file in self.files.items()),
+        ]:
+            self._screen(name, file, mark)
+
+    def _screen(self, name: str, path: Path, mark: bytes) -> None:
+        argv = [sys.executable, "-m", "ctxctl", "replay", str(path)]
+        env = self._env(self.scratch / "warm")
+        self.cases[name] = Case(name, lambda: first_screen(argv, env, mark, 60.0), self.runs)

@@ -1,0 +1,120 @@
+"""Runs programs and measures what they cost: CPU seconds and peak memory of the child itself."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run."""
+
+    cpu: float
+    """User and system seconds of the child and of what it waited for."""
+    wall: float
+    rss: int
+    """Peak resident memory in bytes."""
+    status: int
+    """Exit code, or minus a signal's number."""
+    output: str
+    """The first 64 KB of stdout if it was kept, else empty."""
+    complaint: str
+    """The last line of stderr."""
+
+    @property
+    def good(self) -> bool:
+        """Whether the run did what it should."""
+        return self.status == 0
+
+
+def run(argv: Sequence[str], env: Mapping[str, str], scratch: Path, *, keep: bool = False) -> Sample:
+    """Run a program to its end with stdout thrown away (or kept) and stderr in a file."""
+    out, err = scratch / "stdout", scratch / "stderr"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(out) if keep else os.devnull, flags, 0o600),
+        (os.POSIX_SPAWN_OPEN, 2, str(err), flags, 0o600),
+    ]
+    start = time.perf_counter()
+    pid = os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=actions)
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.perf_counter() - start
+    complaints = err.read_text(errors="replace").strip().splitlines()
+    return Sample(
+        usage.ru_utime + usage.ru_stime,
+        wall,
+        usage.ru_maxrss * _RSS_UNIT,
+        os.waitstatus_to_exitcode(status),
+        out.read_text(errors="replace")[:65536] if keep else "",
+        complaints[-1] if complaints else "",
+    )
+
+
+def first_screen(argv: Sequence[str], env: Mapping[str, str], mark: bytes, limit: float) -> Sample:
+    """Start a program on a terminal of its own and time it until `mark` is on the screen.
+
+    The program is then asked to quit with `q` and, if it does not, ended.  `cpu` is that of its whole life.
+    """
+    start = time.perf_counter()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(env, TERM="xterm-256color", COLUMNS="100", LINES="30")
+        os.execvp(argv[0], list(argv))
+    seen, shown = b"", 0.0
+    while not shown and time.perf_counter() - start < limit:
+        data = _read(terminal, 0.5)
+        if data is None:
+            break
+        seen = (seen + data)[-1_000_000:]
+        if mark in seen:
+            shown = time.perf_counter() - start
+    status, usage = _quit(pid, terminal)
+    os.close(terminal)
+    return Sample(
+        usage.ru_utime + usage.ru_stime,
+        shown,
+        usage.ru_maxrss * _RSS_UNIT,
+        0 if shown else status or 1,
+        "",
+        "" if shown else "the text waited for did not appear",
+    )
+
+
+def _read(terminal: int, seconds: float) -> bytes | None:
+    """What came, empty after waiting in vain, None at the end."""
+    if not select.select([terminal], [], [], seconds)[0]:
+        return b""
+    try:
+        return os.read(terminal, 65536) or None
+    except OSError:  # Linux says EIO when the other side is closed.
+        return None
+
+
+def _quit(pid: int, terminal: int) -> tuple[int, os.struct_rusage]:  # type: ignore[name-defined]
+    deadline = time.perf_counter() + 5.0
+    os.write(terminal, b"q")
+    while time.perf_counter() < deadline:
+        done, status, usage = os.wait4(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status), usage
+        _read(terminal, 0.02)
+    os.kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    return os.waitstatus_to_exitcode(status), usage
+
+
+def middle(values: Sequence[float]) -> float:
+    """The median."""
+    return float(median(values))

@@ -1,0 +1,181 @@
+# ruff: noqa: E501, RUF001 - the page is written with its own signs and line lengths
+"""Writes docs/benchmarks.md from the cases that ran."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench.cases import PRESSES, Bench
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One target: what is to be reached, what was, and whether that is enough (None: not measured)."""
+
+    what: str
+    target: str
+    reached: str
+    met: bool | None
+
+
+def _ratio(bench: Bench, label: str, case: str, floor: str, limit: float, unit: str) -> Row:
+    target = f"≤ {limit:g} × {unit}"
+    if not bench.ready(case, floor):
+        return _absent(bench, label, target, case, floor)
+    value = bench.cases[case].cpu / bench.cases[floor].cpu
+    return Row(label, target, f"{value:.1f} ×", value <= limit)
+
+
+def _absent(bench: Bench, label: str, target: str, *names: str) -> Row:
+    why = next((bench.cases[n].failed for n in names if n in bench.cases and bench.cases[n].failed), None)
+    return Row(label, target, f"not measured ({why})" if why else "not measured", None)
+
+
+def _measured(
+    bench: Bench, label: str, target: str, names: tuple[str, ...], value: Callable[[], tuple[str, bool]]
+) -> Row:
+    if not bench.ready(*names):
+        return _absent(bench, label, target, *names)
+    reached, met = value()
+    return Row(label, target, reached, met)
+
+
+def rows(bench: Bench) -> list[Row]:
+    """All targets, in the order of the design page."""
+    cases = bench.cases
+    start = [
+        _ratio(bench, "`ctxctl --version`", "--version", "pass", 6, "`python -c pass`"),
+        _ratio(bench, "`ctxctl --help`", "--help", "pass", 6, "`python -c pass`"),
+        _ratio(bench, "`ctxctl replay --json`, small trace, counts cached", "small replay", "pass", 15,
+               "`python -c pass`"),
+    ]  # fmt: skip
+    large = [row for size in bench.files for row in _large(bench, size)]
+    diffs = [
+        _measured(
+            bench, f"diff of a 1 MB item, {name}", "≤ 1/20 of difflib", (f"diff: {name}", f"difflib: {name}"),
+            lambda name=name: _diff(bench, name),  # type: ignore[misc]
+        )
+        for name in ("few edits", "a tenth of the lines")
+    ]  # fmt: skip
+    turns = _measured(
+        bench, "next or previous turn, 10 000 turns × 200 items, work on the event loop", "≤ 16 ms p95",
+        ("turns 10k",),
+        lambda: (f"{cases['turns 10k'].printed(1):.1f} ms p95, {cases['turns 10k'].printed(0):.1f} ms p50",
+                 cases["turns 10k"].printed(1) <= 16),
+    )  # fmt: skip
+    return [*start, *large, turns, *diffs]
+
+
+def _diff(bench: Bench, name: str) -> tuple[str, bool]:
+    ours, theirs = bench.cases[f"diff: {name}"].printed(), bench.cases[f"difflib: {name}"].printed()
+    return f"1/{theirs / ours:.0f} ({ours * 1000:.0f} ms of {theirs:.1f} s)", ours <= theirs / 20
+
+
+def _large(bench: Bench, size: str) -> list[Row]:
+    cases = bench.cases
+    label = {"100mb": "100 MB", "1gb": "1 GB"}[size]
+    wc, cold, warm = f"wc -l {size}", f"cold replay {size}", f"warm replay {size}"
+    orjson, tiktoken, index = f"orjson {size}", f"tiktoken {size}", f"index {size}"
+
+    def floor() -> tuple[str, bool]:
+        least = cases[orjson].cpu + cases[tiktoken].cpu - 2 * cases["pass"].cpu
+        value = cases[cold].cpu / least
+        return f"{value:.2f} ×", value <= 1.3
+
+    def memory() -> tuple[str, bool]:
+        most = max(cases[cold].rss, cases[warm].rss)
+        return f"{most / MB:.0f} MB", most <= 200 * MB
+
+    def reload() -> tuple[str, bool]:
+        spent = cases[f"reload {size}"].printed() * 1000
+        return f"{spent:.1f} ms", spent < 50
+
+    def screen() -> tuple[str, bool]:
+        more = cases[f"first screen {size}"].wall - cases["first screen small"].wall
+        return f"{more:+.2f} s", more <= 0.3
+
+    return [
+        _ratio(bench, f"{label}: step index, first time", index, wc, 10, "`wc -l`"),
+        _measured(bench, f"{label}: step index, loaded again", "milliseconds", (f"reload {size}",), reload),
+        _ratio(bench, f"{label}: full replay, nothing cached", cold, wc, 25, "`wc -l`"),
+        _measured(bench, f"{label}: the same against the work that cannot be avoided",
+                  "≤ 1.3 × (orjson + tiktoken)", (cold, orjson, tiktoken, "pass"), floor),
+        _ratio(bench, f"{label}: full replay, counts cached", warm, wc, 12, "`wc -l`"),
+        _measured(bench, f"{label}: peak memory of a full replay", "≤ 200 MB", (cold, warm), memory),
+        _measured(bench, f"{label}: first turns on the screen, above those of a small trace (elapsed)",
+                  "≤ 0.3 s", (f"first screen {size}", "first screen small"), screen),
+    ]  # fmt: skip
+
+
+def _machine() -> str:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GB of memory, {platform.system()}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def _packages() -> str:
+    names = ("tiktoken", "orjson", "msgspec", "xxhash", "rapidfuzz", "textual", "typer")
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
+_METHOD = """\
+# Benchmarks
+
+Written by `make bench`; do not edit. Every number is a ratio to a floor that was measured in the same run, because
+absolute times mean little on a shared machine. Where the table says so, a number is elapsed time or memory instead.
+
+**How.** Each program runs as a child process of its own, and what counts is its CPU time, user and system
+(`wait4`), interpreter start included. The programs take turns: one run of each, then again, {runs} rounds and more
+for the short ones; the table holds medians, and for memory the highest peak. The page cache is warm. Stdout goes to
+the null device. "Nothing cached" means an empty cache directory; "counts cached" means that the same command ran once
+before.
+
+**Floors.** `wc -l` of the file; one orjson pass over its lines; tiktoken over its unique contents, each once, with
+the vocabulary loaded from the package; `python -c pass`. For the sum of orjson and tiktoken one interpreter start is
+subtracted from each.
+
+**Input.** Made by `tests/bench/generate.py`, the same bytes every time: a log whose every request writes its whole
+context out again, about 93 items of which two are new, with compactions. Of its bytes two hundredths are contents that
+were not there before. A real log may repeat itself less; then counting tokens is most of the work. The small trace is
+`traces/coding-agent.jsonl`. The turns of the UI are a session of 10 000 turns over a window of 200 items; {presses} key
+presses in a headless terminal, counting the CPU time of the event loop's thread until nothing is under way any more.
+"""
+
+
+def page(bench: Bench, load: float) -> str:
+    """The whole page as Markdown."""
+    lines = [_METHOD.format(runs=bench.runs, presses=PRESSES)]
+    lines += [f"**Machine.** {_machine()}; {_packages()}. Load average when the run began: {load:.1f}.", ""]
+    lines += ["## Targets", "", "| what | target | reached | met |", "|---|---|---|---|"]
+    told = rows(bench)
+    for row in told:
+        met = {True: "yes", False: "**no**", None: "-"}[row.met]
+        lines.append(f"| {row.what} | {row.target} | {row.reached} | {met} |")
+    missed = [row for row in told if row.met is False]
+    lines += ["", f"{sum(row.met is True for row in told)} of {len(told)} targets met, {len(missed)} missed."]
+    lines += ["", "## What the ratios are made of", ""]
+    lines += ["| program | CPU s (median) | elapsed s | peak memory | runs |", "|---|---|---|---|---|"]
+    for case in bench.cases.values():
+        if case.ready:
+            lines.append(
+                f"| {case.name} | {case.cpu:.3f} | {case.wall:.3f} | {case.rss / MB:.0f} MB | "
+                f"{len(case.samples)} |"
+            )
+    sizes = ", ".join(f"{size}: {path.stat().st_size:,} bytes" for size, path in bench.files.items())
+    lines += ["", f"Files: {sizes.replace(',', ' ')}.", ""]
+    return "\n".join(lines)
+
+
+def write(bench: Bench, path: Path, load: float) -> None:
+    """Write the page."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(bench, load), encoding="utf-8")

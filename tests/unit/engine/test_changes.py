@@ -1,0 +1,83 @@
+"""Statuses, moves and token flows by themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxctl.engine.changes import Context, compare, longest_increasing, no_cause
+from ctxctl.engine.frames import FrameState, delta_of, flow_of
+from tests.unit.engine.making import placement
+
+CONTEXT = Context(no_cause)
+POOL = [placement(f"i{n // 2}", n, tokens=n + 1) for n in range(12)]
+FRAMES = st.lists(st.sampled_from(POOL), max_size=14)
+
+
+def brute_force(rows: list[int]) -> int:
+    best = 0
+    for mask in range(1 << len(rows)):
+        chosen = [row for at, row in enumerate(rows) if mask >> at & 1]
+        if all(a < b for a, b in zip(chosen, chosen[1:], strict=False)):
+            best = max(best, len(chosen))
+    return best
+
+
+@given(st.permutations(range(8)))
+def test_longest_increasing_is_longest_and_increasing(rows: list[int]) -> None:
+    stay = sorted(longest_increasing(rows))
+    chosen = [rows[at] for at in stay]
+    assert chosen == sorted(chosen)
+    assert len(chosen) == brute_force(rows)
+
+
+@given(FRAMES, FRAMES)
+def test_the_flow_is_the_multiset_difference(before: list, after: list) -> None:
+    new, old = Counter(after), Counter(before)
+    flow = flow_of(delta_of(before, after))
+    assert flow.new == sum(p.tokens * n for p, n in (new - old).items())
+    assert flow.freed == sum(p.tokens * n for p, n in (old - new).items())
+
+
+@given(FRAMES, FRAMES)
+def test_the_kept_sums_equal_those_taken_afresh(before: list, after: list) -> None:
+    moved, fresh = FrameState(), FrameState()
+    moved.move_to(before, delta_of([], before))
+    moved.move_to(after, delta_of(before, after))
+    fresh.move_to(after, delta_of([], after))
+    for name in ("used", "stale", "uncounted", "by_method", "segments", "current", "held", "head"):
+        left, right = getattr(moved, name), getattr(fresh, name)
+        if isinstance(left, dict):
+            left, right = ({k: v for k, v in d.items() if v} for d in (left, right))
+        assert left == right, name
+
+
+@given(FRAMES, FRAMES)
+def test_each_item_has_exactly_one_status(before: list, after: list) -> None:
+    result = compare(before, after, CONTEXT)
+    items = {p.item for p in before} | {p.item for p in after}
+    counts = result.counts
+    assert counts.added + counts.updated + counts.removed + counts.skipped == len(items)
+    listed = [c.item for c in result.changes]
+    assert len(listed) == len(set(listed))
+
+
+def test_one_item_moved_over_others_is_the_one_that_moved() -> None:
+    a, b, c, d = POOL[0], POOL[2], POOL[4], POOL[6]
+    assert compare([a, b, c, d], [b, c, d, a], CONTEXT).moved == {a.item}
+    assert compare([a, b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
+    assert compare([b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
+
+
+def test_another_rendering_of_the_same_version_is_an_update() -> None:
+    before, after = placement("x", 1), placement("x", 2)
+    assert [c.status for c in compare([before], [after], CONTEXT).changes] == ["updated"]
+
+
+def test_a_stale_copy_is_no_current_one() -> None:
+    now, then = placement("x", 1), placement("x", 1, stale=True)
+    change = compare([now], [then], CONTEXT).changes[0]
+    assert (change.status, change.new, change.freed, change.in_window) == ("removed", 0, 0, 1)
+    assert "stale" in change.flags

@@ -1,0 +1,72 @@
+"""Any step can be reached, in any order, and is the one that a replay from the start gives."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctxctl.model.results import Step, Turn
+from tests.unit.engine.making import add, assembly, event, inject, inspect, remove
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[dict]:
+    events: list[dict] = []
+    append = draw(st.booleans())
+    point = "user_message_appendix" if append else "message_history"
+    for turn in range(draw(st.integers(1, 30))):
+        for step in range(draw(st.integers(1, 3))):
+            ids = {
+                "turn": f"t{turn}", "step": f"s{turn}.{step}", "thread": draw(st.sampled_from(["main", "sub"]))
+            }  # fmt: skip
+            for _ in range(draw(st.integers(0, 3))):
+                name = f"i{draw(st.integers(0, 5))}"
+                if draw(st.integers(0, 4)) == 0:
+                    events.append(remove(name, **ids))
+                else:
+                    events.append(add(name, f"text {draw(st.integers(0, 3))}", **ids))
+            if draw(st.integers(0, 9)) == 0:
+                data = {"source_item_refs": ["i0", "i1"], "summary_ref": f"sum{turn}"}
+                events.append(event("compaction.completed", data, **ids))
+            if draw(st.integers(0, 3)) == 0:
+                events.append(assembly(f"a{turn}.{step}", "i0", "i2", "i4", **ids))
+            events.append(inject(f"a{turn}.{step}", point, **ids))
+    return events
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces(), st.randoms(use_true_random=False))
+def test_random_access_equals_replay(events: list[dict], random) -> None:  # noqa: ANN001
+    inspector = inspect(events)
+    results = list(inspector.replay())
+    expected = [r for r in results if isinstance(r, Step)]
+    turns = {(r.thread, r.turn): r for r in results if isinstance(r, Turn)}
+    assert len(inspector.outline().rows) == len(expected)
+    order = list(range(len(expected)))
+    random.shuffle(order)
+    for ordinal in order:
+        assert inspector.step(ordinal) == expected[ordinal]
+        assert sum(p.tokens for p in inspector.frame(ordinal).placements) == expected[ordinal].window.used
+    for ordinal in order[:5]:
+        row = inspector.outline().rows[ordinal]
+        assert inspector.turn(ordinal) == turns[row.thread, row.turn]
+
+
+@settings(max_examples=30, deadline=None)
+@given(traces())
+def test_ledgers_chain_and_turns_sum_up(events: list[dict]) -> None:
+    last: dict[str, int] = {}
+    sums: dict[str, tuple[int, int]] = {}
+    for result in inspect(events).replay():
+        ledger = result.ledger
+        assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+        if isinstance(result, Turn):
+            assert (ledger.new, ledger.freed) == sums.pop(result.thread)
+            assert ledger.window_after == last[result.thread]
+        else:
+            assert ledger.window_before == last.get(result.thread, 0)
+            assert result.window.used == ledger.window_after == sum(result.segments.values())
+            assert sum(result.window.by_method.values()) == result.window.used
+            new, freed = sums.get(result.thread, (0, 0))
+            sums[result.thread] = new + ledger.new, freed + ledger.freed
+            last[result.thread] = ledger.window_after
