@@ -34,10 +34,10 @@ demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report)
 	@$(BIN)/ctxctl replay $(DEMO) $(ARGS)
 
 test: $(DEV) ## run the test suite; ARGS='-k name' to choose
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
-	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m corpus --timeout=1800 $(ARGS)
+	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
 
 check: lint test ## everything a change must pass: lint, then test
 
@@ -56,8 +56,8 @@ bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 goldens: $(DEV) ## accept the present outputs as the expected ones, and show what changed
-	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/golden $(ARGS)
-	@git --no-pager diff --stat -- tests/golden
+	@CTXCTL_UPDATE_GOLDENS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/golden tests/tui $(ARGS)
+	@git --no-pager diff --stat -- tests
 
 lock: $(BIN)/python ## resolve the dependencies anew into the two hashed requirements files
 	@$(PIP) install --quiet 'uv>=0.9'
@@ -71,7 +71,7 @@ clean: ## remove the environment, caches and outputs
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
-	@echo 'Setting up $(VENV) (once, about a minute)…' >&2
+	@echo 'Setting up $(VENV) (once, a minute or two)…' >&2
 	@$(PYTHON) -m venv $(VENV) >&2 || { rm -rf $(VENV); \
 		echo 'Python could not make a virtual environment (on Debian and Ubuntu: install python3-venv).' >&2; exit 1; }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,7 +123,7 @@ def _target(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] | st
     if mode and not force:
         raise UsageError("output-exists", f"{output} is there already", hint="give --force to replace it")
     folder, name = os.path.split(output)
-    partial = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
+    partial = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
     try:
         yield partial
         os.replace(partial, output)

@@ -36,7 +36,7 @@ def log(
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.report import jsonout
-    from ctxctl.report.header import header_lines
+    from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, spans, to_json
 
     how = manner(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from ctxctl.cli import options as opt
-from ctxctl.cli.output import dumb, is_terminal
 
 if TYPE_CHECKING:
     from ctxctl.cli.only import Only
@@ -35,6 +34,7 @@ def replay(
     import sys
 
     from ctxctl.cli.only import only
+    from ctxctl.cli.output import dumb, is_terminal
     from ctxctl.cli.session import manner, opened
 
     how = manner(
@@ -95,7 +95,7 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> 
     from ctxctl.cli.skipped import stream
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
-    from ctxctl.report.replay import Totals
+    from ctxctl.report.totals import Totals
 
     out = how.out
     totals = Totals()

@@ -102,7 +102,7 @@ def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, t
     from ctxctl.cli.skipped import listed
     from ctxctl.report.compare import patch_lines
     from ctxctl.report.frame import frame_lines, stage_lines
-    from ctxctl.report.header import header_lines
+    from ctxctl.report.heading import header_lines
     from ctxctl.text import visible
 
     out = how.out

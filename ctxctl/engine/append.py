@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 
 
-def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
-    """The previous frame plus what this step sends.
+def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement], int]:
+    """The previous frame plus what this step sends, and how much of its head is surely the same.
 
     Older copies of what is sent become stale, as do the copies of removed items; only a compaction takes
     copies out.
@@ -26,8 +26,10 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     if index is None:
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
     compacted = reading.compacted()
+    same = len(frame)
     if compacted:
         frame, index = _cut(thread, frame, compacted)
+        same = 0
     basis, sent = _sent(thread, facts, reading)
     stale = thread.placer.stale
     taken_back = thread.sent.removed if thread.sent is not None else ()
@@ -35,6 +37,7 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         at = index.pop(item, None)
         if at is not None:
             frame[at] = stale(frame[at])
+            same = min(same, at)
     for placement in _carried_in(thread, reading, index):
         index[placement.item] = len(frame)
         frame.append(placement)
@@ -42,11 +45,12 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         at = index.get(placement.item)
         if at is not None:
             frame[at] = stale(frame[at])
+            same = min(same, at)
         index[placement.item] = len(frame)
         frame.append(placement)
     thread.index = index
     thread.book.settle()
-    return basis, frame
+    return basis, frame, same
 
 
 def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:

@@ -41,9 +41,9 @@ class Flow(NamedTuple):
     freed_by_item: dict[str, int]
 
 
-def common_prefix(a: list[Placement], b: list[Placement], limit: int) -> int:
-    """Length of the run of identical objects at the head of two lists, at most `limit`."""
-    at = 0
+def common_prefix(a: list[Placement], b: list[Placement], limit: int, at: int = 0) -> int:
+    """Length of the run of identical objects at the head of two lists, at most `limit`, at least `at`."""
+    at = min(at, limit)
     while at + _CHUNK <= limit and a[at : at + _CHUNK] == b[at : at + _CHUNK]:
         at += _CHUNK
     while at < limit and a[at] is b[at]:
@@ -51,9 +51,9 @@ def common_prefix(a: list[Placement], b: list[Placement], limit: int) -> int:
     return at
 
 
-def common_suffix(a: list[Placement], b: list[Placement], limit: int) -> int:
-    """Length of the run of identical objects at the tail of two lists, at most `limit`."""
-    na, nb, at = len(a), len(b), 0
+def common_suffix(a: list[Placement], b: list[Placement], limit: int, at: int = 0) -> int:
+    """Length of the run of identical objects at the tail of two lists, at most `limit`, at least `at`."""
+    na, nb, at = len(a), len(b), min(at, limit)
     while at + _CHUNK <= limit and a[na - at - _CHUNK : na - at] == b[nb - at - _CHUNK : nb - at]:
         at += _CHUNK
     while at < limit and a[na - at - 1] is b[nb - at - 1]:
@@ -61,11 +61,15 @@ def common_suffix(a: list[Placement], b: list[Placement], limit: int) -> int:
     return at
 
 
-def delta_of(before: list[Placement], after: list[Placement]) -> Delta:
-    """Compare two frames by the identity of their placements."""
+def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tail: int = 0) -> Delta:
+    """Compare two frames by the identity of their placements.
+
+    `head` and `tail` are numbers of placements known to be the same at either end; with them the work is
+    proportional to the difference.
+    """
     limit = min(len(before), len(after))
-    prefix = common_prefix(before, after, limit)
-    suffix = common_suffix(before, after, limit - prefix)
+    prefix = common_prefix(before, after, limit, head)
+    suffix = common_suffix(before, after, limit - prefix, tail)
     old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
     if not old or not new:
         return Delta(prefix, suffix, old, new, False, old, new)

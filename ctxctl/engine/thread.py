@@ -194,8 +194,7 @@ class ThreadState:
         facts = self.facts
         reading = Reading(facts, self.book, self.placer, self.assembled)
         before = FrameTotals(self.frame.used, self.frame.placements, self.frame.head)
-        basis, after = self._next_frame(facts, reading)
-        delta = delta_of(before.placements, after)
+        basis, after, delta = self._next_frame(before.placements, facts, reading)
         named = reading.named()
         was = standing(self.frame, delta, named)
         self.frame.move_to(after, delta)
@@ -222,11 +221,15 @@ class ThreadState:
             self.later = Facts()
         return self.sealed
 
-    def _next_frame(self, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+    def _next_frame(
+        self, before: list[Placement], facts: Facts, reading: Reading
+    ) -> tuple[Basis, list[Placement], Delta]:
         assert self.mode is not None
         if self.mode.mode == "window":
-            return self.windows.frame(self, facts, reading)
-        return grown(self, facts, reading)
+            basis, after = self.windows.frame(self, facts, reading)
+            return basis, after, self.windows.delta(before, after) or delta_of(before, after)
+        basis, after, same = grown(self, facts, reading)
+        return basis, after, delta_of(before, after, same)
 
     def _rescored(self, reading: Reading) -> frozenset[str]:
         scores = reading.scores()

@@ -6,7 +6,7 @@ ids.  It holds no content, so the index uses it too.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
@@ -63,6 +63,24 @@ class Cursor:
             value = getattr(self, name)
             setattr(twin, name, value.copy() if isinstance(value, dict | set) else value)
         return twin
+
+    def state(self) -> list[Any]:
+        """The cursor as JSON values; `restored` makes it again."""
+        return [
+            self.key.session, self.key.thread, self.turn, self.turn_id, self.step, self.step_id,
+            self.turns, self.named_steps, self.assembled, self.injected, self.pending,
+            sorted(self.asm_ids), sorted(self.inj_ids),
+        ]  # fmt: skip
+
+    @classmethod
+    def restored(cls, state: list[Any]) -> Cursor:
+        """The cursor that `state` described."""
+        cursor = cls(ThreadKey(state[0], state[1]))
+        cursor.turn, cursor.turn_id, cursor.step, cursor.step_id = state[2:6]
+        cursor.turns, cursor.named_steps = state[6:8]
+        cursor.assembled, cursor.injected, cursor.pending = state[8:11]
+        cursor.asm_ids, cursor.inj_ids = set(state[11]), set(state[12])
+        return cursor
 
     def open_turn(self, turn_id: str | None) -> None:
         """Go on to the next turn."""
@@ -124,6 +142,25 @@ class Tracker:
         twin._session_of = dict(self._session_of)
         twin._last_session = self._last_session
         return twin
+
+    def state(self) -> dict[str, Any]:
+        """Everything the tracker knows, as JSON values: an index keeps it to go on where it ended."""
+        return {
+            "cursors": [cursor.state() for cursor in self.cursors.values()],
+            "sessions": self._session_of,
+            "last": self._last_session,
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Tracker:
+        """The tracker that `state` described."""
+        tracker = cls()
+        for row in state["cursors"]:
+            cursor = Cursor.restored(row)
+            tracker.cursors[cursor.key] = cursor
+        tracker._session_of = state["sessions"]
+        tracker._last_session = state["last"]
+        return tracker
 
     def place(self, event: Event) -> Place:
         """Assign one event; to be called once for each event, in line order."""

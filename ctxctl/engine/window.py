@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.frames import delta_of
+from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
 from ctxctl.model.records import Assembly, Block
 from ctxctl.model.results import Placement
@@ -30,6 +30,23 @@ class _Resolved:
         self.record: Assembly | None = None
 
 
+class _Hint(NamedTuple):
+    """Two lists of which one was spliced from the other, and what they share at either end."""
+
+    base: list[Placement]
+    made: list[Placement]
+    head: int
+    tail: int
+
+
+class Change(NamedTuple):
+    """Two frames and their difference."""
+
+    before: list[Placement]
+    after: list[Placement]
+    delta: Delta
+
+
 class Windows:
     """Resolves assemblies to placements and builds window-mode frames."""
 
@@ -43,6 +60,10 @@ class Windows:
         """Items with more than one copy in `_raw`."""
         self._live: list[Placement] = []
         self._live_taken = False
+        self._hint: _Hint | None = None
+        """What the last splicing left alone."""
+        self.change: Change | None = None
+        """The last frame's difference from the one before, where it is known already."""
         self.unknown_base: str | None = None
         """Base of the last assembly, if it is not known; the replay reports it."""
 
@@ -111,10 +132,20 @@ class Windows:
             if old_spans is not None and new_spans is not None:
                 spans += old_spans[at : splice.at] + new_spans[taken:stop]
             at, taken = end, stop
-        placements += base.placements[_offset(old_spans, at) :]
+        tail = base.placements[_offset(old_spans, at) :]
+        placements += tail
+        head = _offset(old_spans, assembly.splices[0].at) if assembly.splices else len(placements)
+        self._hint = _Hint(base.placements, placements, head, len(tail))
         if old_spans is not None:
             spans += old_spans[at:]
         return _Resolved(placements, None if plain else spans)
+
+    def delta(self, before: list[Placement], after: list[Placement]) -> Delta | None:
+        """The difference of two frames if the last frame's making gave it."""
+        change = self.change
+        if change is not None and change.before is before and change.after is after:
+            return change.delta
+        return None
 
     def frame(self, thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
         """The window by the strongest thing recorded, with older versions of an item marked stale."""
@@ -135,7 +166,9 @@ class Windows:
         if book.disturbed or not self._live_taken:
             self._live = [plain(v) for v in book.live.values() if v.visible]
         elif book.appeared:
-            self._live = self._live + [plain(v) for v in book.appeared if v.visible]
+            live = self._live + [plain(v) for v in book.appeared if v.visible]
+            self._hint = _Hint(self._live, live, len(self._live), 0)
+            self._live = live
         self._live_taken = True
         book.settle()
         if dropped:
@@ -144,7 +177,10 @@ class Windows:
 
     def _current(self, thread: ThreadState, raw: list[Placement]) -> list[Placement]:
         """Mark as stale each copy that is not of its item's newest version in the frame."""
-        change = delta_of(self._raw, raw)
+        hint = self._hint
+        known = hint is not None and hint.base is self._raw and hint.made is raw
+        change = delta_of(self._raw, raw, *(hint[2:] if hint is not None and known else (0, 0)))
+        self.change = Change(self._raw, raw, change)
         copies, multi = self._copies, self._multi
         for placement in change.removed:
             copies[placement.item] -= 1

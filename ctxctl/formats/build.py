@@ -139,15 +139,18 @@ class Maker:
             self._native = None
         return self._time
 
-    def event(self, event_type: str, data: Json, place: Place, line: int = 0, **ctxctl: Any) -> Json:
+    def event(
+        self, event_type: str, data: Json, place: Place, line: int = 0, *, time: str | None = None
+    ) -> Json:
         """A complete event; `line` is the foreign file's, 0 where there is none."""
         self.count += 1
+        time = time or self.time
         made: Json = {
             "schema_version": vocab.SCHEMA_VERSION,
             "event_id": f"{self._prefix}{self.count}",
             "event_type": event_type,
             "source": self.source,
-            "time": (time := self.time),
+            "time": time,
         }
         if place.session is not None:
             made["session_id"] = place.session
@@ -158,6 +161,7 @@ class Maker:
         if place.step is not None:
             made["step_id"] = place.step
         made["data"] = data
+        ctxctl: Json = {}
         if line:
             ctxctl["source_line"] = line
         if self.file is not None:

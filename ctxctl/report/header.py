@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
-
-from ctxctl.report.tables import labelled
-from ctxctl.text import visible
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -30,24 +25,3 @@ class Header(msgspec.Struct, frozen=True):
     """Only this thread was asked for."""
     turn: str | None = None
     """Only this turn was asked for, as typed."""
-
-
-def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iterator[str]:
-    """The parameters as labelled lines."""
-    facts = [
-        ("trace", visible(header.trace)),
-        ("format", visible(header.format)),
-        ("policy", visible(header.policy)),
-        ("model", visible(header.model) if header.model else "as recorded"),
-        ("encoding", visible(header.encoding)),
-        ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
-        ("target", visible(header.target)),
-    ]
-    if mode is not None:
-        facts.append(("mode", mode))
-    if header.thread is not None:
-        facts.append(("thread", f"only {visible(header.thread)}"))
-    if header.turn is not None:
-        facts.append(("turn", f"only {visible(header.turn)}"))
-    for label, text in facts:
-        yield from labelled(label, text, width)

@@ -4,94 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from ctxctl.model.results import Counts, Step, Summary, Turn
+from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.changes import counts_line, counts_short
-from ctxctl.report.header import Header, header_lines
+from ctxctl.report.header import Header
+from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods, step_lines
 from ctxctl.report.tables import labelled, plural
+from ctxctl.report.totals import Thread, Totals
 from ctxctl.text import cells, clip, preview, visible
-
-Thread = tuple[str | None, str]
-
-
-class Totals:
-    """Sums over the steps that were shown; `before` and `after` are over the threads that they belong to."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self.turns: set[tuple[Thread, int]] = set()
-        self.new = 0
-        self.freed = 0
-        self.differs = 0
-        """Steps with a stage that a recomputing policy found to differ from the record."""
-        self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
-        self._before: dict[Thread, int] = {}
-        self._last: dict[Thread, Step] = {}
-
-    def add(self, step: Step) -> None:
-        """Count one step."""
-        thread = (step.session, step.thread)
-        self.steps += 1
-        self.turns.add((thread, step.turn))
-        self.new += step.ledger.new
-        self.freed += step.ledger.freed
-        self.differs += any(stage.verdict == "differs" for stage in step.stages.values())
-        for name in self._counts:
-            self._counts[name] += getattr(step.counts, name)
-        self._before.setdefault(thread, step.ledger.window_before)
-        self._last[thread] = step
-
-    @property
-    def before(self) -> int:
-        """Tokens in the windows before the first step shown of each thread."""
-        return sum(self._before.values())
-
-    @property
-    def after(self) -> int:
-        """Tokens in the windows after the last step shown of each thread."""
-        return sum(step.ledger.window_after for step in self._last.values())
-
-    @property
-    def threads(self) -> int:
-        """Threads that have a step here."""
-        return len(self._last)
-
-    @property
-    def sessions(self) -> int:
-        """Sessions that have a step here."""
-        return len({session for session, _ in self._last})
-
-    @property
-    def counts(self) -> Counts:
-        """Changes by status."""
-        return Counts(**self._counts)
-
-    @property
-    def by_method(self) -> dict[str, int]:
-        """Tokens in the last window of each thread, by counting method; they add up to `after`."""
-        found: dict[str, int] = {}
-        for step in self._last.values():
-            for method, tokens in step.window.by_method.items():
-                found[method] = found.get(method, 0) + tokens
-        return found
-
-    def narrow(self, summary: Summary) -> Summary:
-        """The summary with its sums over what was shown; events, problems and contents stay the trace's."""
-        return msgspec.structs.replace(
-            summary,
-            sessions=self.sessions,
-            threads=self.threads,
-            turns=len(self.turns),
-            steps=self.steps,
-            new=self.new,
-            freed=self.freed,
-            counts=self.counts,
-            by_method=self.by_method,
-        )
 
 
 class ReplayReport:
@@ -173,9 +95,10 @@ class ReplayReport:
                 plural(summary.steps, "step"),
             )
         )
+        where = "window" if summary.threads == 1 else f"windows of {plural(summary.threads, 'thread')}"
         tokens = (
             f"{totals.before:,} before + {summary.new:,} new - {summary.freed:,} freed"
-            f" = {totals.after:,} in the last {'window' if summary.threads == 1 else 'windows'}"
+            f" = {totals.after:,} in the last {where}"
         )
         contents = plural(summary.unique_contents, "distinct content")
         facts = [

@@ -56,8 +56,9 @@ def default_path() -> Path | None:
 class CountCache:
     """Counts by key; every method is thread-safe, none raises, and several processes may share the file.
 
-    The file is opened by the first `get`.  New counts are buffered and written some hundreds at a time, by `flush`
-    and by `close`; what a write cannot bring in because the file is busy stays buffered for the next one.
+    The file is opened by the first `get`.  New counts are buffered and written some hundreds at a time, by
+    `flush` and by `close`; what a write cannot bring in because the file is busy stays buffered for the
+    next one.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -187,7 +188,7 @@ class CountCache:
 
     @contextlib.contextmanager
     def _guard(self, *, exclusive: bool) -> Iterator[None]:
-        """Nobody opens the file while somebody removes it: a new file must not meet an old write-ahead log."""
+        """Nobody opens the file while somebody removes it: a new one must not meet an old write-ahead log."""
         import fcntl
 
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

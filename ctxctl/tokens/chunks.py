@@ -1,17 +1,18 @@
 """Counting a long text piece by piece, with the same result as counting it whole, or saying so.
 
-tiktoken first splits a text by a pattern into pre-tokens, then merges byte pairs inside each.  Two things go
-wrong with long texts: a run of a million blanks makes its pattern engine panic (not an Exception, and it writes
-to stderr), and a pre-token of millions of letters takes n log n time and hundreds of megabytes.  So nothing longer
-than `LIMIT` is ever handed to it, and less than that wherever a cut can be shown to change nothing:
+tiktoken first splits a text by a pattern into pre-tokens, then merges byte pairs inside each.  Two things
+go wrong with long texts: a run of a million blanks makes its pattern engine panic (not an Exception, and it
+writes to stderr), and a pre-token of millions of letters takes n log n time and hundreds of megabytes.  So
+nothing longer than `LIMIT` is ever handed to it, and less than that wherever a cut can be shown to change
+nothing:
 
 - *Hard* cuts (`cuts.Cuts.hard`) lie where a pre-token always ends: both sides count as before.
-- *Soft* cuts (`cuts.Cuts.soft`) lie inside a pre-token, where the halves are one pre-token each.  Merging takes
-  the lowest rank first, leftmost among equals, so on either side of a place that no merge crosses it proceeds as
-  if the other side were not there.  Hence the tokens up to a boundary between two are those of the text up to
-  there; and the tokens of the whole are those of the left and then those of the right, if the last on the left
-  and the first on the right stay apart when merged on their own: the first merge across the cut would join a tail
-  of the one with a head of the other, after the very same merges inside the two.
+- *Soft* cuts (`cuts.Cuts.soft`) lie inside a pre-token, where the halves are one pre-token each.  Merging
+  takes the lowest rank first, leftmost among equals, so on either side of a place that no merge crosses it
+  proceeds as if the other side were not there.  Hence the tokens up to a boundary between two are those of
+  the text up to there.  And the tokens of the whole are those of the left and then those of the right, if
+  the last on the left and the first on the right stay apart when merged on their own: the first merge across
+  the cut would join a tail of the one with a head of the other, after the very same merges inside the two.
 - Any other cut makes the count an estimate, off by a token or so for each of them.
 
 After a hard or soft cut the rest of the text is a problem of its own, in which what was before plays no part.
@@ -130,7 +131,7 @@ class _Long:
 
 
 def merge(piece: bytes, ranks: dict[bytes, int]) -> list[bytes]:
-    """Byte pair encoding by its definition, for a few hundred bytes: lowest rank first, leftmost among equals."""
+    """Byte pair encoding by its definition: lowest rank first, leftmost among equals; quadratic."""
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
         best: tuple[int, int] | None = None

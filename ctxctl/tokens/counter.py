@@ -15,8 +15,8 @@ class Counter:
     """Counts tokens under one encoding, asking `cache` first; thread-safe.
 
     The encoding is loaded by the first text that the cache does not know, so a run whose contents have all
-    been counted before never loads it.  Special tokens are not special: their text is counted as ordinary
-    text. Raises UsageError("unknown-encoding") for a name that is not in `encodings.NAMES`.
+    been counted before never loads it.  The text of special tokens is counted as ordinary text.
+    Raises UsageError("unknown-encoding") for a name that is not in `encodings.NAMES`.
     """
 
     def __init__(self, encoding: str, cache: CountCache | None = None) -> None:
@@ -28,9 +28,9 @@ class Counter:
     def count(self, text: str) -> tuple[int, bool]:
         """(tokens, exact): what `encode_ordinary` gives for the text, exactly if `exact`.
 
-        Lone surrogates count as U+FFFD and surrogate pairs as what they stand for.  Never raises; time and
-        memory are bounded by the text's length (`chunks.DIRECT` says up to where a text is not even taken
-        apart).
+        Lone surrogates count as U+FFFD, surrogate pairs as what they stand for.  Time is linear in the
+        length, memory beside the text bounded (`chunks.LIMIT`).  Raises nothing, whatever the text; only an
+        installation that lacks the ranks raises UnavailableError("no-ranks").
         """
         if not text:
             return 0, True

@@ -1,9 +1,10 @@
 """Where a long text may be cut without changing its tokens: facts about the two embedded patterns.
 
-The patterns look ahead only behind white space and look behind nowhere, so a place where a pre-token is sure to
-end separates two independent texts, unless white space other than a line end is before it.  Every rule says in a
-comment why it holds; `tests/unit/test_tokens_cuts.py` holds each of them against tiktoken.  They hold for ordinary
-text (no special tokens) and these two patterns only, and use characters whose Unicode class was settled long ago.
+The patterns look ahead only behind white space and look behind nowhere, so a place where a pre-token is
+sure to end separates two independent texts, unless white space other than a line end is before it.  Every
+rule says in a comment why it holds; `tests/unit/test_tokens_cuts.py` holds each of them against tiktoken.
+They hold for ordinary text (no special tokens) and these two patterns only, and use characters whose
+Unicode class was settled long ago.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SYMBOLS: Final = (
     + _FULL_WIDTH
     + "\u200d\u2190-\u22ff\u2500-\u26ff\ufffd\U0001f300-\U0001f64f\U0001f680-\U0001f6c5"
 )
-"""No white space, letter, number or mark among them; no slash either: it may follow line ends in a pre-token."""
+"""No white space, letters, numbers or marks; no slash, which may follow line ends in a pre-token."""
 
 _HARD: Final = (
     # White space other than line ends only ever begins a pre-token, or is in one of nothing but white space.
@@ -69,7 +70,7 @@ class Cuts:
 
     def __init__(self, base: str, text: str) -> None:
         self.text = text
-        self._capitals_end_words = base == "o200k_base"
+        self._o200k = base == "o200k_base"
         self._hard = _HARD_IN[base]
         self._soft = _SOFT_IN[base]
         self._none_before = 0
@@ -105,7 +106,7 @@ class Cuts:
             return None
         _, end, last = self._white_run(limit)
         start = at + len(self.text[at:limit].rstrip(_WHITE))
-        if last >= limit or (end == len(self.text) and not self._capitals_end_words):
+        if last >= limit or (end == len(self.text) and not self._o200k):
             return None
         cut = max(self.text.rfind("\n", start, limit), self.text.rfind("\r", start, limit)) + 1
         return cut if cut > at else None
@@ -118,7 +119,7 @@ class Cuts:
             return self.text[cut] in _WHITE and self._soft_in_white(at, cut)
         if self.text[cut - 1] == "/":
             return self._soft_in_slashes(at, cut)
-        return self._capitals_end_words and (self._soft_in_capitals(at, cut) or self._soft_without_case(cut))
+        return self._o200k and (self._soft_in_capitals(at, cut) or self._soft_without_case(cut))
 
     def _soft_in_slashes(self, at: int, cut: int) -> bool:
         # Slashes after line ends are one with them and with the symbols before; other slashes are symbols.
@@ -153,17 +154,18 @@ class Cuts:
             # Blanks up to the last one before a word, or with all that follows up to the run's last line end.
             return cut <= end - 2 or at_end
         if text[cut - 1] not in "\r\n":
-            # Blanks after the last line end; the left half would have both in one under cl100k_base.
-            return self._capitals_end_words and last < cut and (cut <= end - 2 or at_end)
+            # Blanks after the last line end stand alone.  cl100k_base takes all white space at the end of a
+            # text: there all is one, but anywhere else the left half would have become so.
+            return at_end if not self._o200k else last < cut and (cut <= end - 2 or at_end)
         if last < cut:
             return False
         if start == at or text[start - 1] in _ALNUM or _BLANK.search(text, start, cut):
             # No symbol before the run can have taken these line ends, so all is one up to the last of them.
             return True
-        return not _BLANK.search(text, cut, end) and (at_end or text[end] != "/")
+        return not _BLANK.search(text, cut, end) and (at_end or text[end] != "/" or not self._o200k)
 
     def _white_run(self, index: int) -> tuple[int, int, int]:
-        """(where looked from, end, last line end or -1) of the run of white space that `index` is in."""
+        """(where looked from, end, last line end or -1) of the run of white space around `index`."""
         start, end, _ = self._white
         if not start <= index < end:
             match = _RUN.match(self.text, index)

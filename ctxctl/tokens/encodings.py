@@ -1,8 +1,9 @@
 """The encodings ctxctl carries: OpenAI's published ranks, embedded, so that no count ever needs a network.
 
-`data/*.lb.z` holds the ranks of o200k_base and cl100k_base byte for byte (`scripts/build_vocab.py` packs them,
-`data/NOTICE` names their source and licence); o200k_harmony is o200k_base with more special tokens.  tiktoken
-is imported by `get`, not by this module: importing it and building an encoding costs some 150 ms and 80 MB.
+`data/*.lb.z` holds the ranks of o200k_base and cl100k_base byte for byte (`scripts/build_vocab.py` packs
+them, `data/NOTICE` names their source and licence); o200k_harmony is o200k_base with more special tokens.
+tiktoken is imported by `get`, not by this module: importing it and building an encoding costs some 150 ms
+and 80 MB.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def unpack_ranks(packed: bytes) -> dict[bytes, int]:
 
 
 def published_text(ranks: dict[bytes, int]) -> bytes:
-    """The ``.tiktoken`` file that the ranks came from: on each line base64 of the token, a space, the rank."""
+    """The ``.tiktoken`` file that the ranks came from: a line for each, base64 of the token and the rank."""
     from base64 import b64encode
 
     return b"".join(b"%s %d\n" % (b64encode(token), rank) for token, rank in ranks.items())

@@ -55,7 +55,7 @@ class Resolution(NamedTuple):
     known: bool
     """Whether the model is known to use that encoding: only then may a count be called exact."""
     assumed: str
-    """One sentence saying what was assumed; empty if `known`.  Holds the model's name as it came: untrusted."""
+    """One sentence saying what was assumed; empty if `known`.  Holds the model's name: untrusted text."""
 
 
 def resolve(model: str | None) -> Resolution:

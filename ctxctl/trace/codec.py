@@ -25,6 +25,7 @@ from ctxctl.trace.build import BUILDERS, assembly
 from ctxctl.trace.coerce import Fields, loads, show
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.items import ItemBuilder, Memos
+from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
 from ctxctl.trace.wire import (
     IDS,
     AssemblyWire,
@@ -47,6 +48,10 @@ PARSE_BYTES = 16 << 20
 PARSE_VALUES = 4_000_000
 
 
+ACCEPTED = 100
+"""Spellings of the version remembered as readable, each reported once at most."""
+
+
 class Decoder:
     """Decodes the lines of one pass over a trace; not for several threads at once.
 
@@ -63,7 +68,7 @@ class Decoder:
         self._line = b""
         self._lineno = 0
         self._offset = 0
-        self._said: set[str] = set()
+        self._accepted: set[str | None] = {migrate.CURRENT}
 
     def scan(self, buffer: bytes, base: int, line: int) -> tuple[list[Event], int]:
         """Decode every line of `buffer` that ends in a newline.
@@ -77,6 +82,7 @@ class Decoder:
         view = memoryview(buffer)
         digest = xxhash.xxh3_128_digest
         known = self._memos.items.young.get
+        accepted = self._accepted
         begin = 0
         while (end := find(b"\n", begin)) >= 0:
             line += 1
@@ -92,8 +98,8 @@ class Decoder:
                         head = None
                     if (
                         head is not None
-                        and head.schema_version == migrate.CURRENT
                         and head.event_type in ITEM_EVENTS
+                        and head.schema_version in accepted
                         and prefix.isascii()
                     ):
                         push(
@@ -134,15 +140,19 @@ class Decoder:
             line = line[:-1]
         self._line, self._lineno, self._offset = line, lineno, offset
         try:
-            if not line.isascii():
-                line.decode()
             head = decode_head(line)
+            if not line.isascii():
+                check_around(line, head.data)
+            item = None
+            if head.event_type in ITEM_EVENTS and head.schema_version in self._accepted:
+                item = self._memos.items.young.get(xxhash.xxh3_128_digest(head.data, SEED))
+            event = self._event(head, line, offset, len(line), item)
         except msgspec.ValidationError:
+            if not _is_utf8(line):
+                return self._repaired(line, last)
             event = self._loose(line, offset, len(line))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self._repaired(line, last) if line.strip() else []
-        else:
-            event = self._event(head, line, offset, len(line))
         return [event] if event is not None else []
 
     def _repaired(self, line: bytes, last: bool) -> list[Event]:
@@ -188,15 +198,20 @@ class Decoder:
         head.schema_version = fields.text("schema_version")
         return head
 
-    def _event(self, head: Head, text: bytes, offset: int, length: int) -> Event | None:
-        if not head.event_type:
-            self._no_event(text)
-            return None
-        if head.schema_version != migrate.CURRENT:
-            upgraded = self._migrated(head, text)
-            if upgraded is None:
+    def _event(
+        self, head: Head, text: bytes, offset: int, length: int, record: Record | None = None
+    ) -> Event | None:
+        """The event of a decoded envelope; `record` where it is known already."""
+        if record is None:
+            if not head.event_type:
+                self._no_event(text)
                 return None
-            head, text = upgraded
+            if head.schema_version not in self._accepted:
+                upgraded = self._migrated(head, text)
+                if upgraded is None:
+                    return None
+                head, text = upgraded
+            record = self._record(head, text)
         return Event(
             head.event_type,
             head.event_id,
@@ -207,7 +222,7 @@ class Decoder:
             head.thread_id,
             head.turn_id,
             head.step_id,
-            self._record(head, text),
+            record,
             self._lineno,
             offset,
             length,
@@ -222,12 +237,13 @@ class Decoder:
             )
             self._fault("newer-version", "schema_version", message)
             return None
-        if verdict == "unknown" and "version" not in self._said:
-            self._said.add("version")
+        if verdict == "unknown":
             what = "no schema_version" if version is None else f"schema_version {show(version)}"
-            message = f"{what}; read as {migrate.CURRENT} (said once)"
+            message = f"{what}; read as {migrate.CURRENT} (said once for this version)"
             self._fault("no-schema-version", "" if version is None else "schema_version", message)
         if verdict != "older":
+            if len(self._accepted) < ACCEPTED:
+                self._accepted.add(version)
             return head, text
         text = orjson.dumps(migrate.upgrade(loads(text)))
         return decode_head(text), text
@@ -235,6 +251,7 @@ class Decoder:
     def _record(self, head: Head, text: bytes) -> Record | None:
         kind, data = head.event_type, head.data
         if kind not in _KNOWN:
+            check_utf8(data)
             return None
         if kind in ITEM_EVENTS:
             return self._item(data, text)
@@ -245,6 +262,7 @@ class Decoder:
             return None
         if kind == vocab.ASSEMBLY_CREATED:
             return self._assembly(raw)
+        check_utf8(raw)
         if kind == vocab.SUMMARY_CREATED:
             return self._items.summary(raw, self._line, self._offset)
         data_fields = self._parsed(raw)
@@ -260,6 +278,7 @@ class Decoder:
         key = xxhash.xxh3_128_digest(raw, SEED)
         item = self._items.known(key, self._offset)
         if item is None:
+            check_utf8(raw)
             item = self._items.build(key, raw, self._line, self._offset)
         if item is not None and text is self._line and self._items.memos.items.young.get(key) is item:
             at = text.find(_DATA)
@@ -273,12 +292,14 @@ class Decoder:
         try:
             wire = decode_assembly(raw)
         except (msgspec.DecodeError, RecursionError):
+            check_utf8(raw)
             data = self._parsed(raw)
             if data is None:
                 return None
             fields = Fields(data, self._fault)
             rows = [orjson.dumps(row) for row in fields.rows("ordered_blocks")]
         else:
+            check_around_blocks(raw, wire.ordered_blocks)
             fields = Fields({name: getattr(wire, name) for name in _ASSEMBLY_FIELDS}, self._fault)
             rows = wire.ordered_blocks  # type: ignore[assignment]
         return assembly(fields, self._items.blocks(rows, self._line, self._offset))
@@ -329,6 +350,14 @@ def _well_formed(body: bytes) -> bool:
     except msgspec.ValidationError:
         return True
     except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        check_utf8(data)
+    except UnicodeDecodeError:
         return False
     return True
 

@@ -19,6 +19,7 @@ import xxhash
 from ctxctl.model.content import Content, Form
 from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than
 from ctxctl.trace.source import Source
+from ctxctl.trace.utf8 import place
 
 Fault = Callable[[str, str], None]
 """Takes a problem's slug and message."""
@@ -96,7 +97,7 @@ class Contents:
         text, form = _read(raw, fault)
         data = _utf8(text)
         digest = hashlib.sha256(data).hexdigest()
-        at = line.find(raw)
+        at = place(line, raw)
         with self._lock:
             content = self._by_digest.get(digest)
             if content is None or not isinstance(content.origin, _Shown):

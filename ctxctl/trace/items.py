@@ -15,6 +15,7 @@ from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 from ctxctl.trace.memo import Memo
+from ctxctl.trace.utf8 import check_utf8
 from ctxctl.trace.wire import Raw, decode_body, decode_item
 
 _SHA256 = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
@@ -170,6 +171,7 @@ class ItemBuilder:
         self._report(slug, "content", message)
 
     def _block(self, key: bytes, raw: bytes, line: bytes, offset: int) -> Block | None:
+        check_utf8(raw)
         try:
             data = loads(raw)
         except (ValueError, RecursionError) as error:

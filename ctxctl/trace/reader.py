@@ -164,7 +164,7 @@ class _Pass:
         with trace._lock:
             if self.start <= trace._covered:
                 if fresh:
-                    new = [problem for problem in fresh if problem.byte >= trace._covered]
+                    new = [problem for problem in dict.fromkeys(fresh) if problem.byte >= trace._covered]
                     trace._count += len(new)
                     trace._problems += new[: max(0, PROBLEM_LIMIT - len(trace._problems))]
                 trace._covered = max(trace._covered, end)

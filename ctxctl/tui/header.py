@@ -125,7 +125,7 @@ def legend(step: Step | None, width: int) -> Parts:
         entries.append((f"free {show(step.window.free)}", "muted", f"{FREE} "))
     if step.window.reserved:
         entries.append((f"reserve {show(step.window.reserved)}", "muted", f"{RESERVE} "))
-    parts: Parts = [(" ", "")]
+    parts: Parts = [(" " * min(width, 1), "")]
     room = width - 1
     for text, style, mark in entries:
         size = cells(text) + len(mark) + 2

@@ -189,10 +189,12 @@ class _Widths(NamedTuple):
 
 
 def _widths(width: int) -> _Widths:
-    if width >= 92:
+    if width >= 110:
         return _Widths(kind=18, amount=10, cause=26, brief=False)
-    if width >= 68:
-        return _Widths(kind=16, amount=8, cause=14, brief=True)
+    if width >= 84:
+        return _Widths(kind=16, amount=9, cause=16, brief=False)
+    if width >= 64:
+        return _Widths(kind=0, amount=8, cause=16, brief=True)
     if width >= 46:
         return _Widths(kind=0, amount=7, cause=11, brief=True)
     return _Widths(kind=0, amount=7 if width >= 34 else 6, cause=0, brief=True)

@@ -17,6 +17,12 @@ FIRST = b"Since Sunday"
 """Part of the first prompt of the small trace."""
 FIRST_LARGE = b"s01"
 PRESSES = 120
+DIFFS = (
+    ("code, a dozen edits", "code", "0.0005"),
+    ("code, a tenth of the lines", "code", "0.1"),
+    ("log, a dozen edits", "log", "0.0005"),
+)
+"""Name, sort of text, share of changed lines."""
 
 
 @dataclass
@@ -144,9 +150,9 @@ class Bench:
         self._command("--version", "--version", runs=often)
         self._command("--help", "--help", runs=often)
         self._add("small replay", replay, runs=often)
-        for share, name in (("0.002", "few edits"), ("0.1", "a tenth of the lines")):
-            self._probe(f"diff: {name}", "diff-ours", share, keep=True)
-            self._probe(f"difflib: {name}", "diff-difflib", share, runs=2, keep=True)
+        for name, sort, share in DIFFS:
+            self._probe(f"diff: {name}", "diff-ours", sort, share, keep=True)
+            self._probe(f"difflib: {name}", "diff-difflib", sort, share, runs=2, keep=True)
 
     def _large(self, size: str, path: Path, runs: int) -> None:
         self.files[size] = path

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench.cases import PRESSES, Bench
+from tests.bench.cases import DIFFS, PRESSES, Bench
 
 MB = 1_000_000
 
@@ -62,7 +62,7 @@ def rows(bench: Bench) -> list[Row]:
             bench, f"diff of a 1 MB item, {name}", "≤ 1/20 of difflib", (f"diff: {name}", f"difflib: {name}"),
             lambda name=name: _diff(bench, name),  # type: ignore[misc]
         )
-        for name in ("few edits", "a tenth of the lines")
+        for name, _, _ in DIFFS
     ]  # fmt: skip
     turns = _measured(
         bench, "next or previous turn, 10 000 turns × 200 items, work on the event loop", "≤ 16 ms p95",
@@ -74,8 +74,13 @@ def rows(bench: Bench) -> list[Row]:
 
 
 def _diff(bench: Bench, name: str) -> tuple[str, bool]:
-    ours, theirs = bench.cases[f"diff: {name}"].printed(), bench.cases[f"difflib: {name}"].printed()
-    return f"1/{theirs / ours:.0f} ({ours * 1000:.0f} ms of {theirs:.1f} s)", ours <= theirs / 20
+    case = bench.cases[f"diff: {name}"]
+    ours, theirs = case.printed(), bench.cases[f"difflib: {name}"].printed()
+    minimal = "" if not case.printed(2) else "; said to be not minimal"
+    return (
+        f"1/{theirs / ours:.0f} ({ours * 1000:.0f} of {theirs * 1000:.0f} ms{minimal})",
+        ours <= theirs / 20,
+    )
 
 
 def _large(bench: Bench, size: str) -> list[Row]:
@@ -147,7 +152,9 @@ subtracted from each.
 context out again, about 93 items of which two are new, with compactions. Of its bytes two hundredths are contents that
 were not there before. A real log may repeat itself less; then counting tokens is most of the work. The small trace is
 `traces/coding-agent.jsonl`. The turns of the UI are a session of 10 000 turns over a window of 200 items; {presses} key
-presses in a headless terminal, counting the CPU time of the event loop's thread until nothing is under way any more.
+presses in a headless terminal, counting the CPU time of the event loop's thread until nothing is under way any more. The items of
+1 MB are source code of Python's standard library, and a log of 24 000 lines of which 300 are different; lines are
+changed at random.
 """
 
 

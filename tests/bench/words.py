@@ -62,15 +62,11 @@ def text(rng: random.Random, size: int) -> str:
     return "".join(parts)
 
 
+def phrase(rng: random.Random, number: int) -> str:
+    """Some words."""
+    return " ".join(rng.choices(_WORDS, k=number))
+
+
 def size(rng: random.Random) -> int:
     """Length of a content that is not a prompt: log-normal, 200 to 20 000 characters, 5 900 in the mean."""
     return int(min(20_000.0, max(200.0, rng.lognormvariate(8.42, 0.85))))
-
-
-def code(rng: random.Random, length: int) -> str:
-    """About `length` characters of code."""
-    parts = []
-    while length > 0:
-        parts.append(_code(rng))
-        length -= len(parts[-1])
-    return "".join(parts)

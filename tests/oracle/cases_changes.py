@@ -51,12 +51,7 @@ CASES = [
                 },
                 "cache": {
                     "possible_prefix": 0,
-                    "broken_by": {
-                        "item": "A",
-                        "version": "52cf9f06f83e0a0a",
-                        "position": 0,
-                        "status": "updated",
-                    },
+                    "broken_by": {"item": "A", "position": 0, "status": "updated"},
                 },
             },
         },
@@ -85,7 +80,7 @@ CASES = [
                     "B": skipped(flags=[]),
                     "C": skipped(flags=[]),
                 },
-                "cache": {"possible_prefix": 0},
+                "cache": {"possible_prefix": 0, "broken_by": {"item": "D", "position": 0, "status": "moved"}},
             },
         },
     ),
@@ -98,7 +93,8 @@ CASES = [
             "1.1": {},
             "1.2": {
                 "changes": {"X": added(flags=[]), "A": skipped(flags=[]), "B": skipped(flags=[])},
-                "cache": {"possible_prefix": 0, "broken_by": {"item": "A", "position": 0}},
+                # "the first placement that breaks it, and the change that did": A is as it was, X came.
+                "cache": {"possible_prefix": 0, "broken_by": {"item": "X", "position": 0, "status": "added"}},
             },
             "1.3": {
                 "changes": {"B": skipped(flags=[]), "X": removed(), "A": removed()},

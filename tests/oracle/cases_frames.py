@@ -190,7 +190,16 @@ CASES = [
     ),
     Case(
         "still-over-budget",
-        at("t1", "s1", item("A", ABC), budget(6, 2), assembly("m1", ["A"]), inject("m1")),
+        # "what was truncated, dropped or compacted, and *still over budget* as its own state"
+        at(
+            "t1",
+            "s1",
+            item("A", ABC),
+            item("B", CAT),
+            select(["A", "B"]),
+            budget(6, 2, dropped={"B": "budget_limit"}),
+            inject(),
+        ),
         {
             "1.1": {
                 "window": {"limit": 6, "reserved": 2, "cap": 4, "used": 5, "over": 1},
@@ -332,7 +341,7 @@ CASES = [
                     "C": skipped(flags=[]),
                     "D": skipped(flags=[]),
                     "A": removed(cause="unrecorded", freed=5),
-                    "B": removed(cause="unrecorded", freed=8, version="2"),
+                    "B": removed(cause="unrecorded", freed=8, tokens=8),
                 },
                 "cache": {
                     "possible_prefix": 0,

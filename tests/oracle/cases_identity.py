@@ -112,7 +112,7 @@ CASES = [
                 "changes": {"A": updated(version="2", previous_version="1", new=5, freed=5)},
                 "cache": {
                     "possible_prefix": 0,
-                    "broken_by": {"item": "A", "version": "1", "status": "updated"},
+                    "broken_by": {"item": "A", "status": "updated"},
                 },
             },
         },

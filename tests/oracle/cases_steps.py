@@ -250,7 +250,6 @@ CASES = [
                     "possible_prefix": 5,
                     "broken_by": {
                         "item": "A",
-                        "version": "6899ee404683a14e",
                         "position": 1,
                         "status": "updated",
                     },

@@ -1,7 +1,7 @@
 """Wrong engines: each is the reference with one rule of DESIGN replaced by a wrong one.
 
-The first eleven are those that weak test suites let pass in practice; the rest are further ways to misread the
-same sentences.  `test_mutants` shows that every one of them fails at least one case of the oracle.
+The first eleven are those that weak test suites let pass in practice; the rest are further ways to misread
+the same sentences.  `test_mutants` shows that every one of them fails at least one case of the oracle.
 """
 
 from __future__ import annotations

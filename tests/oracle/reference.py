@@ -837,7 +837,7 @@ def _step(
     injected = bool(_places(events, "context.injection.applied", thread.target))
     flags = [] if injected else ["injection_not_recorded"]
     window = _window(thread, frame, events, ledger, method)
-    flags += ["still_over_budget"] if window["over"] else []
+    flags += ["still_over_budget"] if window["over"] and found.dropped else []
     return {
         "type": "step",
         "session": g.session,
@@ -943,16 +943,21 @@ def _cache(
     tokens, broken = prefix(before, frame, thread.rules)
     out["possible_prefix"] = tokens
     if broken is not None:
-        lost = in_provider_order(before, thread.rules)[broken]
-        change = next((c for c in listed if c["item"] == lost.item), {})
-        out["broken_by"] = {
-            "item": lost.item,
-            "version": lost.version,
-            "position": broken,
-            "status": change.get("status"),
-            "cause": change.get("cause"),
-        }
+        out["broken_by"] = _broken_by(thread, before, frame, listed, broken)
     return out
+
+
+def _broken_by(
+    thread: Thread, before: list[Placed], frame: list[Placed], listed: list[dict[str, Any]], at: int
+) -> dict[str, Any]:
+    """What changed there: the placement that was lost, or the one that came in front of it unchanged."""
+    old, new = in_provider_order(before, thread.rules), in_provider_order(frame, thread.rules)
+    by_item = {change["item"]: change for change in listed}
+    breaker, change = old[at], by_item.get(old[at].item, {})
+    if change.get("status") == "skipped" and at < len(new):
+        breaker, change = new[at], by_item.get(new[at].item, {})
+    status = "moved" if "moved" in change.get("flags", []) else change.get("status")
+    return {"item": breaker.item, "position": at, "status": status, "cause": change.get("cause")}
 
 
 def _usage(usage: dict[str, Any] | None, counted: int) -> dict[str, Any] | None:

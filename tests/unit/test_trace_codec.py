@@ -388,3 +388,27 @@ def test_parse_line() -> None:
     }
     assert parse_line(b"oops") is None
     assert parse_line(b"[1]") is None
+
+
+def test_invalid_utf8_is_found_wherever_it_hides() -> None:
+    item = {"event_type": vocab.ITEM_ADDED, "data": {"item_id": "é", "content": "é" * 99}}
+    blocks = [{"item_refs": ["é"], "content": "é" * 99}, {"item_refs": ["b"], "odd": "?"}]
+    assembly = {
+        "event_type": vocab.ASSEMBLY_CREATED,
+        "data": {"ordered_blocks": blocks, "metadata": {"odd": "?"}, "odd": "?"},
+    }
+    other = {"event_type": vocab.BUDGET_APPLIED, "data": {"max_tokens": 5, "odd": "?"}}
+    foreign = {"event_type": "acme.x", "data": {"odd": "?"}, "title": "é"}
+    for event in (item, {**item, "odd": "?"}, assembly, other, foreign):
+        sound = json.dumps({**HEAD, **event}, ensure_ascii=False).encode()
+        places = [at for at in range(len(sound)) if sound[at : at + 1] == b"?"] or [sound.index(b"\xc3")]
+        for at in places:
+            for bad in (b"\xff", b"\xe2\x82"):
+                problems: list[Problem] = []
+                line = sound[:at] + bad + sound[at + 1 :]
+                decoder = Decoder(Contents(Source.from_bytes("memory", line)), problems.append)
+                events, _ = decoder.scan(sound + b"\n" + line + b"\n" + sound + b"\n", 0, 0)
+                assert len(events) == 3
+                assert {(problem.slug, problem.byte) for problem in problems} == {
+                    ("bad-utf8", len(sound) + 1 + at)
+                }

@@ -8,7 +8,7 @@ from ctxctl.formats import build
 from ctxctl.formats.claude_code import prompts
 from ctxctl.formats.lines import Json
 
-_ARGUMENTS: Final = ("file_path", "path", "command", "pattern", "url", "query", "description", "skill")
+_ARGUMENTS: Final = ("file_path", "command", "pattern", "url", "query", "skill", "description", "path")
 _TITLE = 80
 
 
@@ -25,6 +25,7 @@ class Entry:
         "record",
         "retracted",
         "role",
+        "time",
         "title",
         "tool",
         "version",
@@ -44,6 +45,8 @@ class Entry:
         """Uuid of the line it came from."""
         self.tool: str | None = None
         """Tool use id of a tool result."""
+        self.time: str | None = None
+        """Of its line."""
         self.retracted = False
         self.home: object = None
         """The thread that it was recorded in."""

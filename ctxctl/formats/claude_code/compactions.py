@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Compaction, Node, Unit
 from ctxctl.formats.claude_code.graph import Graph
@@ -14,8 +15,9 @@ from ctxctl.formats.lines import Json
 class Compactions:
     """Puts compactions into the chain."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, make: Maker) -> None:
         self._graph = graph
+        self._make = make
 
     def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
         """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
@@ -41,7 +43,7 @@ class Compactions:
         if entries:
             compaction.summary = entries[0]
         assert node.unit is not None
-        thread.add(node.unit, entries, tail=True)
+        thread.add(node.unit, entries, self._make.time, tail=True)
         self._graph.add({"uuid": uuid}, thread, node)
         self._keep(compaction, node)
 

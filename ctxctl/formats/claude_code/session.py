@@ -35,7 +35,7 @@ class Session:
         self._steps = Steps(self._make, self._out)
         self._graph = Graph(self._report)
         self._routing = Routing(self._graph)
-        self._compactions = Compactions(self._graph)
+        self._compactions = Compactions(self._graph, self._make)
         self._agents = Agents(self._report)
         self._line = Line(0, 0, b"")
         self._handlers: dict[str, Callable[[Json, str], None]] = {
@@ -98,6 +98,11 @@ class Session:
         routing.file = (make.file, origin)
         with source:
             yield from self._file(source)
+        for thread in routing.threads.values():
+            if thread.origin is origin:
+                self._steps.finish(thread)
+        yield from self._out
+        self._out.clear()
         make.file, time, routing.file, self._line = outer
         make.at(time)
         self._graph.line = self._line
@@ -160,7 +165,7 @@ class Session:
             self._results(value, thread, node, results, others)
         elif others:
             node.unit = self._beside(value, thread, node) or Unit(fresh)
-            thread.add(node.unit, others, tail=True)
+            thread.add(node.unit, others, self._make.time, tail=True)
             if _sets_off(value, others):
                 node.turn = fresh
         self._graph.add(value, thread, node)
@@ -197,12 +202,12 @@ class Session:
                 unit = own = own or Unit(node.uuid)
                 if entry.tool is not None:
                     self._graph.holds(thread, entry.tool, unit)
-            thread.add(unit, [entry], tail=True)
+            thread.add(unit, [entry], self._make.time, tail=True)
             node.unit = node.unit or unit
             if entry.tool is not None:
                 self._finished(value, thread, entry.tool)
         if node.unit is not None:
-            thread.add(node.unit, others, tail=True)
+            thread.add(node.unit, others, self._make.time, tail=True)
         node.results = True
 
     def _finished(self, value: Json, thread: Thread, tool: str) -> None:
@@ -253,7 +258,7 @@ class Session:
         self._graph.retract(value.get("supersedesUuids"))
         parent = self._graph.parent(value, thread, wants=True)
         unit = self._message(value, message, thread, fresh, parent)
-        for entry in thread.add(unit, entries, tail=False):
+        for entry in thread.add(unit, entries, self._make.time, tail=False):
             if entry.kind == "tool_call":
                 self._graph.holds(thread, entry.item, unit)
                 thread.titles[entry.item] = entry.title
@@ -288,7 +293,7 @@ class Session:
             return
         node = Node(fresh, self._graph.parent(value, thread))
         node.unit = self._beside(value, thread, node) or Unit(fresh)
-        thread.add(node.unit, [entry], tail=True)
+        thread.add(node.unit, [entry], self._make.time, tail=True)
         self._graph.add(value, thread, node)
 
     def _system(self, value: Json, uuid: str) -> None:

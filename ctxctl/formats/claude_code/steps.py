@@ -34,11 +34,11 @@ class Steps:
         for entry in advance.fresh:
             if entry.home is not thread and entry not in thread.foreign:
                 thread.foreign.add(entry)
-                self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line)
+                self._emit(vocab.ITEM_ADDED, entry.again(), place, entry.line, entry.time)
         for entry in advance.blanked:
             self._emit(vocab.ITEM_UPDATED, blocks.blanked(entry), place, entry.line)
         cause = self._cause(advance, retracted, place)
-        call = Call(unit, place, line)
+        call = Call(unit, place, line, self._make.time)
         call.merge(message)
         self._assemble(thread, advance, call, cause, native)
         thread.call = call
@@ -47,7 +47,7 @@ class Steps:
         """The items that were recorded since the step before."""
         for entry in thread.pending:
             if entry.record is not None:
-                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line)
+                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line, entry.time)
                 entry.record = None
         thread.pending.clear()
         for entry in thread.retracted:
@@ -55,8 +55,8 @@ class Steps:
             self._emit(vocab.ITEM_REMOVED, gone, place, entry.line)
         thread.retracted.clear()
 
-    def _emit(self, event_type: str, data: Json, place: Place, line: int) -> None:
-        self._out.append(self._make.event(event_type, data, place, line))
+    def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
+        self._out.append(self._make.event(event_type, data, place, line, time=time))
 
     def _cause(self, advance: Advance, retracted: set[str], place: Place) -> str | None:
         """Why the window shrank: tells of a new compaction, or gives the assembly's cause."""
@@ -116,7 +116,7 @@ class Steps:
         thread.call = None
         record = call.usage()
         if record is not None:
-            self._emit(vocab.USAGE_REPORTED, record, call.place, call.line)
+            self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
 
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""

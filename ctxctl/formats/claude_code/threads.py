@@ -38,12 +38,13 @@ class Origin(NamedTuple):
 class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
-    __slots__ = ("line", "model", "output", "place", "prompt", "tier", "unit")
+    __slots__ = ("line", "model", "output", "place", "prompt", "tier", "time", "unit")
 
-    def __init__(self, unit: Unit, place: Place, line: int) -> None:
+    def __init__(self, unit: Unit, place: Place, line: int, time: str) -> None:
         self.unit = unit
         self.place = place
         self.line = line
+        self.time = time
         self.model: str | None = None
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
@@ -147,7 +148,7 @@ class Thread:
         again = self._turns[turn] = self._turns.get(turn, 0) + 1
         self._turn = turn if again == 1 else f"{turn}~{again}"
 
-    def add(self, unit: Unit, entries: list[Entry], *, tail: bool) -> list[Entry]:
+    def add(self, unit: Unit, entries: list[Entry], time: str, *, tail: bool) -> list[Entry]:
         """Add items to a unit and to what the next step announces; repeats of its own items are left out."""
         target = unit.tail if tail else unit.head
         added = []
@@ -155,6 +156,7 @@ class Thread:
             if any(_repeats(entry, known) for known in target):
                 continue
             entry.home = self
+            entry.time = time
             target.append(entry)
             self.pending.append(entry)
             added.append(entry)

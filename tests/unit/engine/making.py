@@ -28,9 +28,12 @@ def event(kind: str, data: Json | None = None, **ids: Any) -> Json:
 def add(item: str, content: Any = None, *, update: bool = False, **fields: Any) -> Json:
     ids = {k: fields.pop(k) for k in ("turn", "step", "thread", "session") if k in fields}
     data: Json = {
-        "item_id": item, "context_kind": fields.pop("kind", "retrieval_result"),
-        "content_mode": "inline", "visibility": fields.pop("visibility", ["model"]), **fields,
-    }  # fmt: skip
+        "item_id": item,
+        "context_kind": fields.pop("kind", "retrieval_result"),
+        "content_mode": "inline",
+        "visibility": fields.pop("visibility", ["model"]),
+        **fields,
+    }
     if content is not None:
         data["content"] = content
     return event("item.updated" if update else "item.added", data, **ids)
@@ -68,7 +71,9 @@ def usage(tokens: int, **ids: Any) -> Json:
 def inspect(events: Iterable[Json], *, target: str = "model", policy: str | None = None) -> Inspector:
     """An inspector over events, numbered in order."""
     lines = (orjson.dumps({"event_id": f"e{n}", **e}) for n, e in enumerate(events))
-    opened = Opened(Trace(Source.from_bytes("test.jsonl", b"\n".join(lines) + b"\n")), "native", "recorded", ())
+    opened = Opened(
+        Trace(Source.from_bytes("test.jsonl", b"\n".join(lines) + b"\n")), "native", "recorded", ()
+    )
     params, strategy = resolve_params(opened, target, None, None, policy)
     return Inspector(opened, params, strategy)
 
@@ -85,8 +90,21 @@ def statuses(step: Step | Turn) -> dict[str, str]:
     return {change.item: change.status for change in step.changes}
 
 
-def placement(item: str, key: int, *, tokens: int = 1, segment: str = "context", stale: bool = False) -> Placement:
+def placement(
+    item: str, key: int, *, tokens: int = 1, segment: str = "context", stale: bool = False
+) -> Placement:
     return Placement(
-        item=item, version=str(key), kind="custom", title=None, source=None, segment=segment, tokens=tokens,
-        method="counted", content=None, digest=None, key=key, line=1, stale=stale,
-    )  # fmt: skip
+        item=item,
+        version=str(key),
+        kind="custom",
+        title=None,
+        source=None,
+        segment=segment,
+        tokens=tokens,
+        method="counted",
+        content=None,
+        digest=None,
+        key=key,
+        line=1,
+        stale=stale,
+    )

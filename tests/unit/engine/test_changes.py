@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ def brute_force(rows: list[int]) -> int:
     best = 0
     for mask in range(1 << len(rows)):
         chosen = [row for at, row in enumerate(rows) if mask >> at & 1]
-        if all(a < b for a, b in zip(chosen, chosen[1:], strict=False)):
+        if all(a < b for a, b in pairwise(chosen)):
             best = max(best, len(chosen))
     return best
 

@@ -17,8 +17,10 @@ def traces(draw: st.DrawFn) -> list[dict]:
     for turn in range(draw(st.integers(1, 30))):
         for step in range(draw(st.integers(1, 3))):
             ids = {
-                "turn": f"t{turn}", "step": f"s{turn}.{step}", "thread": draw(st.sampled_from(["main", "sub"]))
-            }  # fmt: skip
+                "turn": f"t{turn}",
+                "step": f"s{turn}.{step}",
+                "thread": draw(st.sampled_from(["main", "sub"])),
+            }
             for _ in range(draw(st.integers(0, 3))):
                 name = f"i{draw(st.integers(0, 5))}"
                 if draw(st.integers(0, 4)) == 0:
@@ -36,7 +38,7 @@ def traces(draw: st.DrawFn) -> list[dict]:
 
 @settings(max_examples=60, deadline=None)
 @given(traces(), st.randoms(use_true_random=False))
-def test_random_access_equals_replay(events: list[dict], random) -> None:  # noqa: ANN001
+def test_random_access_equals_replay(events: list[dict], random) -> None:
     inspector = inspect(events)
     results = list(inspector.replay())
     expected = [r for r in results if isinstance(r, Step)]

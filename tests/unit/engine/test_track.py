@@ -15,12 +15,16 @@ def test_what_comes_before_the_first_ids_belongs_to_the_first_turn_and_step() ->
 
 
 def test_events_without_ids_take_the_current_ones() -> None:
-    found = numbers([add("a", "x", turn="t1", step="s1"), add("b", "y"), add("c", "z", turn="t2"), add("d", "w")])
+    found = numbers(
+        [add("a", "x", turn="t1", step="s1"), add("b", "y"), add("c", "z", turn="t2"), add("d", "w")]
+    )
     assert found == [(1, 1, "t1", "s1"), (2, 1, "t2", None)]
 
 
 def test_a_second_model_assembly_without_step_id_opens_a_step() -> None:
-    found = numbers([add("a", "x"), assembly("1", "a"), assembly("2", "a"), assembly("t", "a", target="tool")])
+    found = numbers(
+        [add("a", "x"), assembly("1", "a"), assembly("2", "a"), assembly("t", "a", target="tool")]
+    )
     assert found == [(1, 1, None, None), (1, 2, None, None)]
 
 
@@ -40,10 +44,12 @@ def test_step_ids_are_counted_within_their_turn() -> None:
 
 def test_an_event_for_a_finished_step_counts_for_the_next_frame_and_is_reported() -> None:
     events = [
-        add("a", "x", turn="t1", step="s1"), inject(turn="t1", step="s1"),
-        add("b", "y", turn="t1", step="s2"), add("late", "z", turn="t1", step="s1"),
+        add("a", "x", turn="t1", step="s1"),
+        inject(turn="t1", step="s1"),
+        add("b", "y", turn="t1", step="s2"),
+        add("late", "z", turn="t1", step="s1"),
         inject("2", turn="t1", step="s2"),
-    ]  # fmt: skip
+    ]
     inspector = inspect(events)
     first, second = (r for r in inspector.replay() if hasattr(r, "step_id"))
     assert [c.item for c in first.changes] == ["a"]
@@ -53,9 +59,12 @@ def test_an_event_for_a_finished_step_counts_for_the_next_frame_and_is_reported(
 
 def test_usage_belongs_to_the_step_that_was_sealed() -> None:
     events = [
-        add("a", "x", turn="t1", step="s1"), inject("1", turn="t1", step="s1"), usage(50, turn="t1", step="s1"),
-        add("b", "y", turn="t2", step="s2"), inject("2", turn="t2", step="s2"),
-    ]  # fmt: skip
+        add("a", "x", turn="t1", step="s1"),
+        inject("1", turn="t1", step="s1"),
+        usage(50, turn="t1", step="s1"),
+        add("b", "y", turn="t2", step="s2"),
+        inject("2", turn="t2", step="s2"),
+    ]
     first, second = steps(events)
     assert first.usage is not None
     assert (first.usage.reported_input, first.usage.difference) == (50, first.window.used - 50)
@@ -64,9 +73,11 @@ def test_usage_belongs_to_the_step_that_was_sealed() -> None:
 
 def test_late_usage_is_reported_and_billed_to_no_other_step() -> None:
     events = [
-        add("a", "x", turn="t1", step="s1"), inject("1", turn="t1", step="s1"),
-        add("b", "y", turn="t1", step="s2"), usage(50, turn="t1", step="s1"),
-    ]  # fmt: skip
+        add("a", "x", turn="t1", step="s1"),
+        inject("1", turn="t1", step="s1"),
+        add("b", "y", turn="t1", step="s2"),
+        usage(50, turn="t1", step="s1"),
+    ]
     inspector = inspect(events)
     assert all(getattr(r, "usage", None) is None for r in inspector.replay())
     assert [p.slug for p in inspector.problems] == ["late-usage"]
@@ -74,9 +85,10 @@ def test_late_usage_is_reported_and_billed_to_no_other_step() -> None:
 
 def test_threads_and_sessions_are_apart() -> None:
     events = [
-        add("a", "x", session="s", turn="t1"), add("a", "y", session="s", thread="sub", turn="t1"),
+        add("a", "x", session="s", turn="t1"),
+        add("a", "y", session="s", thread="sub", turn="t1"),
         add("b", "z", session="u", turn="t1"),
-    ]  # fmt: skip
+    ]
     found = [(s.session, s.thread, s.counts.added, s.ledger.window_before) for s in steps(events)]
     assert sorted(found) == [("s", "main", 1, 0), ("s", "sub", 1, 0), ("u", "main", 1, 0)]
 

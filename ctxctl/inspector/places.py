@@ -1,0 +1,121 @@
+"""Which steps a trace has and where they are, from the index: no content is looked at.
+
+The index is taken from the user's cache if it is this file's, extended if the file has grown, and built
+otherwise.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import NamedTuple
+
+import xxhash
+
+from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.model.event import Event
+from ctxctl.trace.index import Span, StepIndex
+from ctxctl.trace.reader import Trace
+
+
+class Places(NamedTuple):
+    """The steps of a trace in the order in which a replay finishes them."""
+
+    spans: tuple[Span, ...]
+    by_thread: dict[ThreadKey, list[int]]
+    """Ordinals of each thread's steps, ascending."""
+
+    def previous(self, ordinal: int) -> int | None:
+        """The ordinal of the step before in the same thread."""
+        span = self.spans[ordinal]
+        mine = self.by_thread[ThreadKey(span.session, span.thread)]
+        at = bisect_left(mine, ordinal)
+        return mine[at - 1] if at else None
+
+
+def places(index: StepIndex) -> Places:
+    """Order an index's steps as a replay finishes them: each when its thread's next one begins."""
+    rows = list(index)
+    following: dict[ThreadKey, int] = {}
+    finished = [len(rows)] * len(rows)
+    first: dict[ThreadKey, int] = {}
+    for at, span in enumerate(rows):
+        key = ThreadKey(span.session, span.thread)
+        first.setdefault(key, at)
+        if key in following:
+            finished[following[key]] = at
+        following[key] = at
+    # Steps still open at the end are closed in the order in which their threads began.
+    order = sorted(
+        range(len(rows)), key=lambda at: (finished[at], first[ThreadKey(rows[at].session, rows[at].thread)])
+    )
+    spans = tuple(rows[at] for at in order)
+    by_thread: dict[ThreadKey, list[int]] = {}
+    for ordinal, span in enumerate(spans):
+        by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
+    return Places(spans, by_thread)
+
+
+def step_index(trace: Trace, progress: Callable[[float], None] | None = None) -> StepIndex:
+    """The trace's index: loaded, extended or built, and kept for next time."""
+    source = trace.source
+    index = StepIndex.load(source)
+    if index is None:
+        index = StepIndex()
+    if index.covered < source.size:
+        _extend(index, trace, progress)
+        index.save(source)
+    return index
+
+
+def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | None) -> None:
+    """Go on from where the index ends."""
+    state = index.state
+    tracker = Tracker.restored(state["tracker"]) if state else Tracker()
+    rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
+    settled: set[int] = set(state["settled"]) if state else set()
+    ends: dict[ThreadKey, int] = {}
+    size = max(1, trace.source.size)
+    line, end, last = index.lines, index.covered, 0
+    for count, event in enumerate(trace.headers(index.covered, index.lines + 1)):
+        if event.record is not None and _repeated(event, settled):
+            continue
+        place = tracker.place(event)
+        key = place.cursor.key
+        if place.opened:
+            if key in ends:
+                index.extend_row(rows[key], ends[key])
+            cursor = place.cursor
+            rows[key] = index.append(
+                key.session, key.thread, cursor.turn, cursor.step, event.offset, event.offset, event.line
+            )
+        last = event.length
+        end = ends[key] = event.offset + last + 1
+        line = event.line
+        if progress is not None and not count & 4095:
+            progress(event.offset / size)
+    for key, at in ends.items():
+        index.extend_row(rows[key], at)
+    if end > trace.source.size:
+        # The last line has no end yet and may go on growing: the next run reads it again.
+        end, line = end - last - 1, line - 1
+    index.covered, index.lines = end, line
+    index.state = {
+        "tracker": tracker.state(),
+        "rows": [[*key, row] for key, row in rows.items()],
+        "settled": sorted(settled),
+    }
+
+
+def _repeated(event: Event, settled: set[int]) -> bool:
+    """Whether an assembly or injection is a second one of its id, which a replay leaves out.
+
+    Any other repeated event names a step that exists already, or none.
+    """
+    if event.event_id is None:
+        return False
+    key = xxhash.xxh3_64_intdigest(f"{event.session_id}\0{event.source}\0{event.event_id}".encode())
+    if key in settled:
+        return True
+    settled.add(key)
+    return False

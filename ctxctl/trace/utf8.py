@@ -1,0 +1,49 @@
+"""Checks that a line is UTF-8 without looking twice at what was checked before.
+
+msgspec does not validate the strings it skips, and decoding a large line only to validate it costs as much as
+parsing it.  Records and blocks that were seen before are valid; the rest of a line is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ctxctl.trace.wire import Raw
+
+_NEEDLE = 48
+
+
+def check_utf8(data: bytes | Raw) -> None:
+    """Raise UnicodeDecodeError if `data` is not UTF-8."""
+    data = bytes(data)
+    if not data.isascii():
+        data.decode()
+
+
+def check_around(line: bytes, data: Raw) -> None:
+    """The same for a line without its `data`, which its decoder checks."""
+    raw = bytes(data)
+    at = place(line, raw) if raw else -1
+    check_utf8(line if at < 0 else line[:at] + line[at + len(raw) :])
+
+
+def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
+    """The same for an assembly without its blocks."""
+    if raw.isascii():
+        return
+    if not blocks:
+        raw.decode()
+        return
+    first, last = bytes(blocks[0]), bytes(blocks[-1])
+    tail = last[-_NEEDLE:]
+    start, end = place(raw, first), raw.rfind(tail) + len(tail)
+    check_utf8(raw if start < 0 or end < start else raw[:start] + raw[end:])
+
+
+def place(line: bytes, raw: bytes) -> int:
+    """A place where `raw` stands in `line`, or -1.  Quick for long ones: only their beginning is searched for."""
+    at = len(line) - 1 - len(raw)
+    if at > 0 and line.startswith(raw, at):
+        return at
+    at = line.find(raw[:_NEEDLE])
+    return at if at < 0 or line.startswith(raw, at) else line.find(raw)

@@ -1,0 +1,80 @@
+"""Takes the screenshots of the docs from the real UI: ``python scripts/screenshots.py [DIRECTORY]``.
+
+Runs the application without a terminal, presses keys, and writes what is on the screen as SVG.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from ctxctl.inspector import Inspector
+from ctxctl.tui.app import CtxApp
+
+ROOT = Path(__file__).resolve().parent.parent
+_ID = re.compile(r"terminal-\d+")
+_FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One screenshot: the trace to open, the keys to press, the size of the terminal in cells."""
+
+    name: str
+    trace: str
+    keys: tuple[str, ...]
+    width: int = 124
+    height: int = 36
+
+
+SHOTS = (
+    Shot("turns", "coding-agent.jsonl", ("j",) * 8),
+    Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "enter", "d")),
+    Shot("over-budget", "retrieval-agent.jsonl", ("j",) * 5),
+)
+
+
+async def take(shot: Shot, directory: Path) -> Path:
+    """Open the UI, press the keys, and save the screen."""
+    path = ROOT / "traces" / shot.trace
+    app = CtxApp(lambda: Inspector.open(path), f"traces/{shot.trace}")
+    async with app.run_test(size=(shot.width, shot.height)) as pilot:
+        await settle(app, pilot)
+        for key in shot.keys:
+            await pilot.press(key)
+            await settle(app, pilot)
+        svg = app.export_screenshot(title=f"ctxctl replay traces/{shot.trace}")
+    target = directory / f"{shot.name}.svg"
+    target.write_text(plain(svg, shot.name), encoding="utf-8")
+    return target
+
+
+def plain(svg: str, name: str) -> str:
+    """The picture without fonts from elsewhere, and with ids that are the same every time."""
+    return _ID.sub(f"terminal-{name}", _FONT.sub("", svg))
+
+
+async def settle(app: CtxApp, pilot: Pilot[None]) -> None:
+    """Wait until the loader has nothing to do and all it said has been painted."""
+    calm = 0
+    while calm < 3:
+        await pilot.pause()
+        await asyncio.sleep(0.02)
+        calm = calm + 1 if app.loader.idle.is_set() else 0
+
+
+def main() -> None:
+    """Take all of them."""
+    directory = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "screenshots"
+    directory.mkdir(parents=True, exist_ok=True)
+    for shot in SHOTS:
+        print(asyncio.run(take(shot, directory)).name)
+
+
+if __name__ == "__main__":
+    main()

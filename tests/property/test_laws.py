@@ -1,0 +1,125 @@
+"""The laws of DESIGN section 3 over random traces, and the engine held against the plain reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.oracle import real, reference
+from tests.oracle.build import Event
+from tests.oracle.case import Replayed, address
+from tests.oracle.counting import count
+from tests.oracle.random_traces import traces
+
+LEDGER = ("window_before", "new", "freed", "window_after", "saved", "stale", "uncounted")
+CHANGE = ("status", "cause", "reason", "into", "new", "freed", "in_window", "previous_version")
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("laws") / "trace.jsonl"
+
+
+def by_thread(said: Replayed) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
+    threads: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+    for step in said.steps:
+        threads.setdefault((step["session"], step["thread"]), []).append(step)
+    return threads
+
+
+def hold(said: Replayed) -> None:
+    """Every law that needs no second engine."""
+    for steps in by_thread(said).values():
+        last = 0
+        for step in steps:
+            ledger = step["ledger"]
+            assert ledger["window_before"] == last
+            assert ledger["window_after"] == ledger["window_before"] + ledger["new"] - ledger["freed"]
+            assert (
+                ledger["window_after"] == step["window"]["used"] == sum(step["window"]["by_method"].values())
+            )
+            assert ledger["new"] >= 0
+            assert ledger["freed"] >= 0
+            assert 0 <= ledger["stale"] <= ledger["window_after"]
+            assert ledger["uncounted"] == step["window"]["uncounted"]
+            assert (ledger["saved"] is None) == (step["mode"] == "window")
+            last = ledger["window_after"]
+            items = [change["item"] for change in step["changes"]]
+            assert len(items) == len(set(items))
+            statuses = Counter(change["status"] for change in step["changes"])
+            assert statuses == Counter({k: v for k, v in step["counts"].items() if v})
+            # What is freed of copies that were stale before belongs to no change.
+            assert sum(change["new"] for change in step["changes"]) == ledger["new"]
+            assert sum(change["freed"] for change in step["changes"]) <= ledger["freed"]
+            assert sum(change["in_window"] for change in step["changes"]) <= ledger["window_after"]
+        assert steps[0]["cache"]["possible_prefix"] is None
+    for turn in said.turns:
+        own = [s for s in said.steps if all(s[k] == turn[k] for k in ("session", "thread", "turn"))]
+        assert turn["steps"] == len(own)
+        assert turn["ledger"]["new"] == sum(step["ledger"]["new"] for step in own)
+        assert turn["ledger"]["freed"] == sum(step["ledger"]["freed"] for step in own)
+        assert turn["ledger"]["window_before"] == own[0]["ledger"]["window_before"]
+        assert turn["ledger"]["window_after"] == own[-1]["ledger"]["window_after"]
+
+
+def essence(said: Replayed) -> dict[str, Any]:
+    """What both engines must agree on, by address."""
+    found: dict[str, Any] = {}
+    for step in said.steps:
+        found[address(step)] = {
+            **{
+                name: step[name]
+                for name in ("turn_id", "step_id", "mode", "mode_declared", "counts", "usage")
+            },
+            "ledger": {name: step["ledger"][name] for name in LEDGER},
+            "by_method": {name: tokens for name, tokens in step["window"]["by_method"].items() if tokens},
+            "limits": {name: step["window"][name] for name in ("limit", "cap", "over")},
+            "prefix": step["cache"]["possible_prefix"],
+            "broken": step["cache"]["broken_by"] is not None,
+            "injected": "injection_not_recorded" not in step["flags"],
+            "cut": "unrecorded_cut" in step["flags"],
+            "order": [c["item"] for c in step["changes"] if c["status"] in ("added", "updated", "skipped")],
+            "changes": {c["item"]: {name: c[name] for name in CHANGE} for c in step["changes"]},
+        }
+        for change in found[address(step)]["changes"].values():
+            if change["status"] != "updated":
+                del change["previous_version"]
+    for turn in said.turns:
+        found[f"turn {address(turn)}"] = {
+            "changes": {c["item"]: c["status"] for c in turn["changes"] if c["status"] != "omitted"}
+        }
+    return found
+
+
+@given(events=traces())
+def test_the_reference_keeps_the_laws(events: list[Event]) -> None:
+    hold(reference.replay(events, count))
+
+
+@given(events=traces())
+def test_the_engine_keeps_the_laws(trace: Path, events: list[Event]) -> None:
+    hold(real.replay(trace, events))
+
+
+@given(events=traces())
+def test_the_engine_says_what_the_reference_says(trace: Path, events: list[Event]) -> None:
+    assert essence(real.replay(trace, events)) == essence(reference.replay(events, count))
+
+
+@given(events=traces())
+def test_another_target_has_frames_of_its_own(trace: Path, events: list[Event]) -> None:
+    said = real.replay(trace, events, target="tool")
+    hold(said)
+    assert essence(said) == essence(reference.replay(events, count, target="tool"))
+
+
+@given(events=traces())
+def test_frame_by_frame_is_the_stream(trace: Path, events: list[Event]) -> None:
+    """Seeking to a step gives what the stream gave when it passed by."""
+    seeking, streaming = real.replay(trace, events), real.replay(trace, events, everything=False)
+    for jumped, passed in zip(seeking.steps + seeking.turns, streaming.steps + streaming.turns, strict=True):
+        assert {**jumped, "changes": [c for c in jumped["changes"] if c["status"] != "skipped"]} == passed

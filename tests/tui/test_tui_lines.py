@@ -1,0 +1,191 @@
+"""What the lines of the views say.  No event loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from fake import FakeInspector, Request, Thing, notes_agent
+
+from ctxctl.text import cells
+from ctxctl.tui import figures, gather, header, lines
+from ctxctl.tui import state as moves
+from ctxctl.tui.lines import Column, Parts, Piece
+from ctxctl.tui.outline import Turns
+from ctxctl.tui.state import State, Trace
+
+WIDTHS = [0, 1, 2, 5, 10, 24, 33, 34, 44, 47, 60, 68, 80, 92, 140, 200]
+
+
+def said(parts: Parts) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
+    turns = Turns.of(inspector.outline().rows)
+    state = moves.outlined(State(Trace(inspector.name)), turns, gather.trace(inspector))
+    state = replace(moves.to_line(state, line), skipped=skipped)
+    assert state.target is not None
+    return moves.detailed(state, gather.detail(inspector, state.target, skipped))
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(0, "0"), (812, "812"), (1000, "1.0k"), (41_204, "41.2k"), (999_999, "999k"), (1_300_000, "1.3M")],
+)
+def test_short_numbers(n: int, text: str) -> None:
+    assert figures.short(n) == text
+    assert len(figures.short(-n)) <= 6
+
+
+def test_numbers_have_their_signs() -> None:
+    assert figures.number(41_204) == "41,204"
+    assert figures.signed(946) == "+946"
+    assert figures.signed(-377) == "\u2212377"
+    assert figures.signed(0) == "0"
+    assert figures.percent(1, 3) == "33 %"
+    assert figures.percent(1, 0) == "0 %"
+
+
+def test_the_gauge_is_empty_full_or_between() -> None:
+    assert figures.level(0, 100) == " "
+    assert figures.level(1, 100) == "▁"
+    assert figures.level(100, 100) == "█"
+    assert figures.level(5000, 100) == "█"
+    assert figures.level(5, 0) == "█"
+
+
+def test_counting_methods_of_a_sum() -> None:
+    assert figures.methods({}) == ""
+    assert figures.methods({"declared": 1, "exact:o200k_base": 9}) == "exact:o200k_base + declared"
+    assert figures.methods({"a": 1, "b": 2, "c": 3}) == "c + 2 more"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_line_has_exactly_the_width(width: int) -> None:
+    state = loaded(FakeInspector(notes_agent()), 2, skipped=True)
+    state = moves.toggle_steps(moves.to_line(state, 0), True)
+    made = [lines.turn_line(state, n, width) for n in range(state.list.count)]
+    made += [lines.change_line(state.table, n, width) for n in range(state.table.count)]
+    made += [lines.change_heading(width), lines.turn_heading(width)]
+    for parts in made:
+        assert cells(said(parts)) == width
+    if width >= 2:
+        step = None if state.detail is None else state.detail.step
+        for parts in [*header.head(state, width), header.bar(step, width), header.legend(step, width)]:
+            assert cells(said(parts)) == width
+
+
+def test_a_turn_line_has_number_title_and_tokens() -> None:
+    line = said(lines.turn_line(loaded(FakeInspector(notes_agent())), 0, 60))
+    assert line.startswith("▸ ")
+    assert " 1 " in line
+    assert "Rewrite this note" in line
+    assert "+102" in line
+
+
+def test_steps_are_below_their_turn() -> None:
+    state = moves.toggle_steps(loaded(FakeInspector(notes_agent())))
+    assert "├1.1" in said(lines.turn_line(state, 1, 40))
+    assert "└1.2" in said(lines.turn_line(state, 2, 40))
+
+
+def test_other_threads_are_marked() -> None:
+    ask = Thing("a", "text")
+    state = loaded(FakeInspector([Request(1, (ask,)), Request(1, (ask,), thread="explorer", title="look")]))
+    assert "↳explorer look" in said(lines.turn_line(state, 1, 60))
+
+
+def test_changes_have_sign_title_tokens_and_cause() -> None:
+    state = loaded(FakeInspector(notes_agent()), 2)
+    text = "\n".join(said(lines.change_line(state.table, n, 120)) for n in range(state.table.count))
+    assert "· injection not recorded" in text
+    assert "+ added 1" in text
+    assert "\u2212 removed 1" in text
+    assert "omitted: budget_limit" in text
+    assert "∅ omitted 1" in text
+    assert "= skipped 6" in text
+
+
+def test_items_without_a_title_show_their_first_words() -> None:
+    state = loaded(FakeInspector(notes_agent()), 1)
+    text = "\n".join(said(lines.change_line(state.table, n, 120)) for n in range(state.table.count))
+    assert "“Here it is, rewritten.”" in text
+    narrow = "\n".join(said(lines.change_line(state.table, n, 60)) for n in range(state.table.count))
+    assert "assistant “Here" in narrow
+
+
+def test_spread_drops_the_least_important_first() -> None:
+    left, right = [Piece("left", "", 9), Piece("unimportant", "", 1)], [Piece("right", "", 8)]
+    assert said(lines.spread(left, right, 40)).split() == ["left", "unimportant", "right"]
+    assert said(lines.spread(left, right, 18)).split() == ["left", "right"]
+    assert said(lines.spread(left, right, 8)).split() == ["left"]
+    assert said(lines.spread(left, right, 40)).endswith("right ")
+
+
+def test_columns_share_the_rest() -> None:
+    parts = lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
+    assert said(parts) == "abc…  12"
+
+
+def test_the_head_says_where_we_are() -> None:
+    state = loaded(FakeInspector(notes_agent()), 1)
+    first, second = (said(parts) for parts in header.head(state, 120))
+    assert first.split("  ")[0].strip() == "made-up.jsonl"
+    for words in ("s1", "main", "gpt-4o", "turn 2/3", "step 1/1", "window (inferred)"):
+        assert words in first
+    for words in ("of 400 used", "billed 140", "counted", "exact:o200k_base"):
+        assert words in second
+
+
+def test_the_head_says_what_is_unknown() -> None:
+    inspector = FakeInspector([Request(1, (Thing("a", "text"), Thing("b", None)))], cap=None)
+    second = said(header.head(loaded(inspector), 120)[1])
+    assert "limit unknown" in second
+    assert "1 uncounted" in second
+    assert "usage not reported" in second
+
+
+def test_the_head_says_when_the_window_is_over_its_limit() -> None:
+    inspector = FakeInspector([Request(1, (Thing("a", "word " * 400),))], cap=100)
+    assert "over by 400" in said(header.head(loaded(inspector), 120)[1])
+
+
+def step_with(segments: dict[str, int]) -> Any:
+    state = loaded(FakeInspector(notes_agent()))
+    assert state.detail is not None
+    assert state.detail.step is not None
+    window = msgspec.structs.replace(state.detail.step.window, used=sum(segments.values()), free=100, cap=400)
+    return msgspec.structs.replace(state.detail.step, segments=segments, window=window)
+
+
+def test_the_bar_names_segments_in_the_providers_order() -> None:
+    bar = said(
+        header.bar(step_with({"user": 60, "history": 200, "system": 60, "tools": 80, "mine": 50}), 120)
+    )
+    order = [bar.index(name) for name in ("tools", "system", "history", "user", "mine", "free", "reserve")]
+    assert order == sorted(order)
+
+
+def test_the_smallest_segment_still_has_a_cell() -> None:
+    bar = said(header.bar(step_with({"tools": 1, "history": 100_000}), 60))
+    assert bar[1] == "T"
+
+
+@pytest.mark.parametrize("width", range(0, 40))
+def test_the_bar_fits_any_width(width: int) -> None:
+    step = step_with({"tools": 1, "system": 5, "history": 900, "context": 3, "user": 2, "x": 1})
+    assert cells(said(header.bar(step, width))) == width
+    assert cells(said(header.legend(step, width))) == width
+
+
+def test_versions_are_told_by_their_beginning() -> None:
+    state = loaded(FakeInspector(notes_agent()), 1)
+    line = state.table.find("editor-state")
+    assert line is not None
+    change = state.table.change_at(line)
+    assert change is not None
+    assert lines.versions(change).count("…") == 2
+    assert "→" in lines.versions(change)
