@@ -20,6 +20,8 @@ RESERVED = 512
 HIDDEN = 268
 """What the request holds beside the recorded items: the schemas of the app's two tools."""
 PER_MESSAGE = 4
+APPENDIX, HISTORY = "user_message_appendix", "message_history"
+OPEN, CLOSE = "<system_reminder>\n", "\n</system_reminder>"
 CACHE_FROM = 1024
 CACHE_UNIT = 128
 ROLES = {
@@ -47,6 +49,8 @@ class App:
     waiting: list[tuple[str, str]] = field(default_factory=list)
     """Kind and text of what came back: the next request carries it for the first time."""
     messages: int = 0
+    reminders: int = 0
+    """Requests that put a reminder behind the user's message; its tags are on no item."""
     last_input: int = 0
     surface: str | None = None
 
@@ -130,31 +134,18 @@ class App:
                     p.block(len(self.history) - len(blocks) + n) for n, p in enumerate(blocks)
                 ],
                 "separator_policy": "\n\n", "visibility": ["model"], "budget_ref": budget,
+                **({"wrapping_policy": {"reminder": f"{OPEN}...{CLOSE}"}} if point == APPENDIX else {}),
                 "metadata": {"ctxctl": {"mode": "append", "model": MODEL}},
             },
         )  # fmt: skip
         scribe.inject(assembly, point)
         scribe.wait(1.9 + output / 90)
-        billed = used + HIDDEN + PER_MESSAGE * len(self.history)
+        billed = used + HIDDEN + PER_MESSAGE * len(self.history) + count(OPEN + CLOSE) * self.reminders
         cached = self.last_input // CACHE_UNIT * CACHE_UNIT if self.last_input >= CACHE_FROM else 0
         scribe.usage(
             model=MODEL, provider="openai", input_tokens=billed, cached_tokens=cached, output_tokens=output
         )
         self.last_input = billed
-
-
-def remind(pieces: list[Piece]) -> list[Piece]:
-    """Put the context pieces of a turn into one reminder behind the user's message."""
-    if not pieces:
-        return []
-    wrapped = list(pieces)
-    first, last = wrapped[0], wrapped[-1]
-    if first is last:
-        before, after = "<system_reminder>\n" + first.before, "\n</system_reminder>"
-        return [Piece(first.ref, first.text, before, after, role="user")]
-    wrapped[0] = Piece(first.ref, first.text, "<system_reminder>\n" + first.before, role="user")
-    wrapped[-1] = Piece(last.ref, last.text, last.before, "\n</system_reminder>", role="user")
-    return wrapped
 
 
 def turn(app: App, script: texts.Turn) -> None:
@@ -190,14 +181,15 @@ def turn(app: App, script: texts.Turn) -> None:
             unchanged.append(name)
         else:
             context.append(piece)
-    context += [app.detach(name) for name in list(app.versions) if name not in script.attached]
     app.select(context, unchanged)
-    blocks += remind(context)
-    point = "user_message_appendix"
+    context += [app.detach(name) for name in list(app.versions) if name not in script.attached]
+    blocks += context
+    app.reminders += bool(context)
+    point = APPENDIX if context else HISTORY
     for number, reply in enumerate(script.replies):
         if number:
             scribe.step = scribe.number("request")
-            blocks, point = app.received(), "message_history"
+            blocks, point = app.received(), HISTORY
         app.send(blocks, point, count(reply.text))
         app.waiting.append((reply.kind, reply.text))
         if reply.result is not None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctxctl.errors import UsageError
+
+_SHIELD = "\0"
+"""In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
+_TAKE_FRAMES = ("show", "diff")
 
 
 class Place(NamedTuple):
@@ -15,12 +20,20 @@ class Place(NamedTuple):
     address: str | None
 
 
+def shielded(arguments: Sequence[str]) -> list[str]:
+    """The arguments of a command line with frames of standard input made recognisable as arguments."""
+    if not arguments or arguments[0] not in _TAKE_FRAMES:
+        return list(arguments)
+    return [_SHIELD + argument if argument.startswith("-@") else argument for argument in arguments]
+
+
 def split(argument: str, *, same: str | None = None) -> Place:
     """The trace and the address in one argument.
 
     A file of that very name wins; else the longest beginning before an `@` that is a file (or `-`); else the
     last `@` divides.  A bare ``@…`` means the trace `same`.
     """
+    argument = argument.removeprefix(_SHIELD)
     if same is not None and argument.startswith("@") and not os.path.exists(argument):
         return Place(same, _address(argument, argument[1:]))
     if "@" not in argument or os.path.exists(argument):

@@ -12,7 +12,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.inspector import Inspector
-    from ctxctl.model.results import Placement
+    from ctxctl.model.results import Change, Placement
     from ctxctl.report.compare import Comparison, Text
 
 A = Annotated[
@@ -104,20 +104,49 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 
 def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
     """Two frames by their ordinals, with what is between them."""
-    from ctxctl.cli.session import base_name
+    from ctxctl.cli.session import base_name, header
     from ctxctl.report.compare import Comparison, Side
+    from ctxctl.report.heading import one_line
 
     left, right = one.frame(a), two.frame(b)
     result = two.compare(left, right)
+    under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
     return Comparison(
+        under="; ".join(under),
         a=Side(base_name(one.name), left, reader(one), _several(one)),
         b=Side(base_name(two.name), right, reader(two), _several(two)),
-        changes=tuple(result.changes),
+        changes=_explained(tuple(result.changes), _removals(one, a, b) if one is two else {}),
         new=result.new,
         freed=result.freed,
         before=result.before,
         after=result.after,
     )
+
+
+def _removals(inspector: Inspector, a: int, b: int) -> dict[str, Change]:
+    """How each item left the window between two frames of one thread, by the steps in between."""
+    rows = inspector.outline().rows
+    found: dict[str, Change] = {}
+    if (rows[a].session, rows[a].thread) != (rows[b].session, rows[b].thread):
+        return found
+    for ordinal in range(a + 1, b + 1):
+        if (rows[ordinal].session, rows[ordinal].thread) == (rows[a].session, rows[a].thread):
+            found.update({c.item: c for c in inspector.step(ordinal).changes if c.status == "removed"})
+    return found
+
+
+def _explained(changes: tuple[Change, ...], removals: dict[str, Change]) -> tuple[Change, ...]:
+    """The changes with the causes that the steps in between recorded; frames by themselves tell none."""
+    import msgspec
+
+    explained = []
+    for change in changes:
+        if change.status == "removed":
+            known = removals.get(change.item)
+            cause = (known.cause, known.reason, known.into) if known is not None else (None, None, None)
+            change = msgspec.structs.replace(change, cause=cause[0], reason=cause[1], into=cause[2])
+        explained.append(change)
+    return tuple(explained)
 
 
 def _several(inspector: Inspector) -> bool:
@@ -149,8 +178,8 @@ def _tell(
         out.json(jsonout.trace(header(one)))
         if two is not one:
             out.json(jsonout.trace(header(two)))
-        patches = None if stat and not patch else list(compare.patches(found, whole=patch))
-        out.json(compare.to_json(found, patches, skipped=how.everything))
+        told = None if stat and not patch else list(compare.patches(found, whole=patch))
+        out.json(compare.to_json(found, told, skipped=how.everything))
         tell_problems(one, how)
         if two is not one:
             tell_problems(two, how)
@@ -158,4 +187,7 @@ def _tell(
     if stat or not patch:
         out.lines(compare.stat_lines(found, out.width, out.paint, skipped=how.everything))
     if patch or not stat:
-        out.lines(compare.patch_lines(compare.patches(found, whole=patch), out.paint))
+        patches = list(compare.patches(found, whole=patch))
+        if patches and (stat or not patch):
+            out.lines([""])
+        out.lines(compare.patch_lines(patches, out.paint))

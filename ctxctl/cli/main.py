@@ -62,10 +62,13 @@ app.command("formats")(formats.formats)
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; never raises, whatever the input was."""
+    from ctxctl.cli.address import shielded
     from ctxctl.cli.output import complain
 
     try:
-        code = app(args=list(arguments), prog_name="ctxctl", standalone_mode=False)
+        code = app(args=shielded(arguments), prog_name="ctxctl", standalone_mode=False)
+        if code == Exit.INTERRUPTED:  # the parser has turned KeyboardInterrupt into this
+            return _interrupted()
         return code if isinstance(code, int) else Exit.OK
     except CtxctlError as error:
         complain(error.message, error.hint)

@@ -108,8 +108,9 @@ def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, t
     out = how.out
     if text:
         out.text(visible(inspector.assembled(ordinal), newline=True))
-        if stage != "assembly":
-            out.lines(patch_lines(_updated(inspector, ordinal), out.paint))
+        updated = [] if stage == "assembly" else _updated(inspector, ordinal)
+        if updated:
+            out.lines(["", *patch_lines(updated, out.paint)])
         return
     frame = inspector.frame(ordinal)
     if stage is not None:

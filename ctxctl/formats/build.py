@@ -129,7 +129,8 @@ class Maker:
 
     def at(self, value: Any) -> None:
         """Take over a line's native timestamp if it is one."""
-        self._native = value
+        if isinstance(value, str) and value[:1].isdigit():
+            self._native = value
 
     @property
     def time(self) -> str:

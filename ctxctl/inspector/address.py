@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ctxctl.errors import UsageError
-from ctxctl.model.outline import Row
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.index import Span
 
 _ADDRESS = re.compile(
     r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d+)(?:\.(?P<step>-?\d+))?", re.DOTALL
@@ -15,7 +15,7 @@ _ADDRESS = re.compile(
 _HINT = "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2"
 
 
-def resolve(address: str, rows: Sequence[Row]) -> int:
+def resolve(address: str, spans: Sequence[Span]) -> int:
     """The ordinal of the step that an address names.
 
     Turns and steps count from 1, negative ones from the end; without a step it is the turn's last.  Raises
@@ -24,19 +24,20 @@ def resolve(address: str, rows: Sequence[Row]) -> int:
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise UsageError("bad-address", f"{address!r} is not an address of a frame", hint=_HINT)
-    found = _thread(address, match["session"], match["thread"], rows)
-    turns = list(dict.fromkeys(row.turn for row in found))
+    found = _thread(address, match["session"], match["thread"], spans)
+    turns = list(dict.fromkeys(span.turn for _, span in found))
     turn = _counted(int(match["turn"]), turns, address, "turn")
-    steps = [row for row in found if row.turn == turn]
+    steps = {span.step: ordinal for ordinal, span in found if span.turn == turn}
     if match["step"] is None:
-        return steps[-1].ordinal
-    number = _counted(int(match["step"]), [row.step for row in steps], address, f"step in turn {turn}")
-    return next(row.ordinal for row in steps if row.step == number)
+        return max(steps.values())
+    return steps[_counted(int(match["step"]), list(steps), address, f"step in turn {turn}")]
 
 
-def _thread(address: str, session: str | None, thread: str | None, rows: Sequence[Row]) -> list[Row]:
-    """The rows of the one thread that an address speaks of."""
-    sessions = list(dict.fromkeys(row.session for row in rows))
+def _thread(
+    address: str, session: str | None, thread: str | None, spans: Sequence[Span]
+) -> list[tuple[int, Span]]:
+    """The steps, with their ordinals, of the one thread that an address speaks of."""
+    sessions = list(dict.fromkeys(span.session for span in spans))
     if session is None and len(sessions) > 1:
         names = ", ".join(str(name) for name in sessions[:8])
         raise UsageError(
@@ -44,15 +45,15 @@ def _thread(address: str, session: str | None, thread: str | None, rows: Sequenc
             hint=f"write SESSION/{address}; there are: {names}",
         )  # fmt: skip
     wanted = session if session is not None else sessions[0] if sessions else None
-    mine = [row for row in rows if row.session == wanted]
+    mine = [(ordinal, span) for ordinal, span in enumerate(spans) if span.session == wanted]
     if not mine:
         names = ", ".join(str(name) for name in sessions[:8])
         raise UsageError("no-such-frame", f"no session is called {session!r}", hint=f"there are: {names}")
-    threads = list(dict.fromkeys(row.thread for row in mine))
+    threads = list(dict.fromkeys(span.thread for _, span in mine))
     name = thread
     if name is None:
         name = MAIN_THREAD if MAIN_THREAD in threads else threads[0]
-    found = [row for row in mine if row.thread == name]
+    found = [(ordinal, span) for ordinal, span in mine if span.thread == name]
     if not found:
         names = ", ".join(threads[:8])
         raise UsageError("no-such-frame", f"no thread is called {name!r}", hint=f"there are: {names}")

@@ -13,10 +13,12 @@ from ctxctl.engine.changes import Context, compare, no_cause
 from ctxctl.engine.cursor import At, Cursor, Snapshots
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
+from ctxctl.inspector.address import resolve
 from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, resolve_params
+from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
@@ -62,8 +64,9 @@ class Inspector:
         self._engine_count = 0
         self._summary: Summary | None = None
         self._outline: Outline | None = None
+        self._snapshots: Snapshots | None = None
         self._cursor: Cursor | None = None
-        self._turn_ends: dict[tuple[str | None, str, int], int] = {}
+        self._places: Places | None = None
         self._ahead: Lookahead | None = None
 
     @classmethod
@@ -129,6 +132,13 @@ class Inspector:
             problems=self.problem_count, unique_contents=len(self.trace.contents)
         )
 
+    def places(self, progress: Progress | None = None) -> Places:
+        """Which steps there are, from the index; nothing is replayed."""
+        with self._lock:
+            if self._places is None:
+                self._places = places(step_index(self.trace, progress))
+            return self._places
+
     def outline(self, progress: Progress | None = None) -> Outline:
         """One row for each step; the first call replays the trace, later ones return the same value."""
         with self._lock:
@@ -140,36 +150,20 @@ class Inspector:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""
         self._engine_problems, self._engine_count = [], 0
         engine = self._engine(self._report)
-        snapshots = Snapshots(engine)
+        self._snapshots = snapshots = Snapshots(engine)
+        self._cursor = None
         rows: list[Row] = []
         size = max(1, self.trace.source.size)
         for event in self.trace.events():
             if done := engine.feed(event):
-                self._note(rows, done)
-                end = event.offset + event.length + 1
-                snapshots.offer(engine, len(rows), end, event.line + 1)
+                note(rows, done)
+                snapshots.offer(engine, len(rows), event.offset + event.length + 1, event.line + 1)
                 if progress is not None:
                     progress(event.offset / size)
-        self._note(rows, list(engine.end()))
+        note(rows, list(engine.end()))
         self._finish(engine)
-        self._cursor = Cursor(snapshots, self._events_from)
         assert self._summary is not None
         return Outline(tuple(rows), self._summary)
-
-    def _note(self, rows: list[Row], done: list[Step | Turn]) -> None:
-        for result in done:
-            if isinstance(result, Turn):
-                end = len(rows) - 1
-                self._turn_ends[result.session, result.thread, result.turn] = end
-                if result.title is not None:
-                    first = end - result.steps + 1
-                    at = first if rows[first].thread == result.thread else end
-                    rows[at] = msgspec.structs.replace(rows[at], title=result.title)
-            else:
-                rows.append(row_of(len(rows), result))
-
-    def _events_from(self, offset: int, line: int) -> Iterator[Any]:
-        return self.trace.events(offset, line)
 
     def _report(self, problem: Problem) -> None:
         self._engine_count += 1
@@ -207,12 +201,18 @@ class Inspector:
             return self._ahead.of(key)
 
     def at(self, ordinal: int) -> At:
-        """A step with its placements, by its ordinal in the outline; raises UsageError("no-such-frame")."""
+        """A step with its placements, by its ordinal; raises UsageError("no-such-frame").
+
+        Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
+        """
         with self._lock:
-            rows = self.outline().rows
-            if not 0 <= ordinal < len(rows):
-                raise UsageError("no-such-frame", f"there is no step {ordinal}; the trace has {len(rows)}")
-            assert self._cursor is not None
+            spans = self.places().spans
+            if not 0 <= ordinal < len(spans):
+                raise UsageError("no-such-frame", f"there is no step {ordinal}; the trace has {len(spans)}")
+            if self._cursor is None:
+                if self._snapshots is None:
+                    self._snapshots = Snapshots(self._engine(self._report))
+                self._cursor = Cursor(self._snapshots, self.trace.events)
             return self._cursor.at(ordinal)
 
     def step(self, ordinal: int) -> Step:
@@ -226,26 +226,17 @@ class Inspector:
 
     def turn(self, ordinal: int) -> Turn:
         """The turn that holds a step, by the step's ordinal."""
-        row = self.outline().rows[ordinal]
-        end = self._turn_ends[row.session, row.thread, row.turn]
-        turn = self.at(end).turn
+        turn = self.at(self.places().turn_end(ordinal)).turn
         assert turn is not None
         return turn
 
     def previous(self, ordinal: int) -> int | None:
         """Ordinal of the frame before: the preceding step of the same session and thread."""
-        rows = self.outline().rows
-        row = rows[ordinal]
-        for at in range(ordinal - 1, -1, -1):
-            if rows[at].thread == row.thread and rows[at].session == row.session:
-                return at
-        return None
+        return self.places().previous(ordinal)
 
     def resolve(self, address: str) -> int:
         """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` names; raises UsageError("no-such-frame")."""
-        from ctxctl.inspector.address import resolve
-
-        return resolve(address, self.outline().rows)
+        return resolve(address, self.places().spans)
 
     def text(self, content: Content) -> str:
         """The text of a content."""
@@ -264,8 +255,7 @@ class Inspector:
 
     def native(self, line: int) -> dict[str, Any]:
         """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""
-        rows = self.outline().rows
-        return native_line(self.trace, rows, line)
+        return native_line(self.trace, self.places().spans, line)
 
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
         """What happened to an item at each step that knew it, in line order."""
@@ -291,6 +281,24 @@ class Inspector:
 
 def _absent(placement: Placement) -> str:
     return f"[{placement.item}: text not recorded]"
+
+
+def note(rows: list[Row], done: list[Step | Turn]) -> None:
+    """Add rows for finished steps; a turn's title goes to the first of its steps."""
+    for result in done:
+        if isinstance(result, Step):
+            rows.append(row_of(len(rows), result))
+        elif result.title is not None:
+            for at in range(len(rows) - 1, -1, -1):
+                row = rows[at]
+                if (row.session, row.thread, row.turn, row.step) == (
+                    result.session,
+                    result.thread,
+                    result.turn,
+                    1,
+                ):
+                    rows[at] = msgspec.structs.replace(row, title=result.title)
+                    break
 
 
 def row_of(ordinal: int, step: Step) -> Row:

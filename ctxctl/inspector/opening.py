@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.formats.registry import Format
-    from ctxctl.model.outline import Row
+    from ctxctl.trace.index import Span
 
 NATIVE = "native"
 _SPOOL = 32 << 20
@@ -55,27 +55,28 @@ def convert(source: Source, importer: Format, problems: list[Problem]) -> Source
     from ctxctl.trace.writer import TraceWriter
 
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
-    writer = TraceWriter(cast("BinaryIO", file), source=importer.name)
+    writer = TraceWriter(cast("BinaryIO", file), source=importer.name, report=problems.append)
     for event in importer.events(source, problems.append):
         writer.write(event)
     if not file.tell():
         return Source.from_bytes(source.name, b"")
     file.rollover()
-    return Source.from_file(source.name, cast("BinaryIO", file), path=source.path)
+    opened = cast("BinaryIO", file)
+    return Source.from_file(source.name, opened, path=source.path, problems=tuple(source.problems))
 
 
-def native_line(trace: Trace, rows: Sequence[Row], line: int) -> dict[str, Any]:
+def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:
     """The fields of a line of the trace; raises UsageError("no-such-line")."""
-    import json
     from bisect import bisect_right
 
-    starts = sorted((row.first_line, row.offset) for row in rows)
+    from ctxctl.trace.codec import parse_line
+
+    starts = sorted((span.line, span.start) for span in spans)
     at = bisect_right(starts, (line, trace.source.size)) - 1
     first, offset = starts[at] if at >= 0 else (1, 0)
     for event in trace.events(offset, first):
         if event.line == line:
-            value = json.loads(trace.line(event.offset, event.length).decode("utf-8", "replace"))
-            return value if isinstance(value, dict) else {}
+            return parse_line(trace.line(event.offset, event.length)) or {}
         if event.line > line:
             break
     raise UsageError("no-such-line", f"line {line} of the trace is not an event")

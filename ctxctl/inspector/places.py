@@ -32,6 +32,15 @@ class Places(NamedTuple):
         at = bisect_left(mine, ordinal)
         return mine[at - 1] if at else None
 
+    def turn_end(self, ordinal: int) -> int:
+        """The ordinal of the last step of the turn that holds a step."""
+        span = self.spans[ordinal]
+        mine = self.by_thread[ThreadKey(span.session, span.thread)]
+        at = bisect_left(mine, ordinal)
+        while at + 1 < len(mine) and self.spans[mine[at + 1]].turn == span.turn:
+            at += 1
+        return mine[at]
+
 
 def places(index: StepIndex) -> Places:
     """Order an index's steps as a replay finishes them: each when its thread's next one begins."""
@@ -73,13 +82,15 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     state = index.state
     tracker = Tracker.restored(state["tracker"]) if state else Tracker()
     rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
-    settled: set[int] = set(state["settled"]) if state else set()
+    seen = index.seen
     ends: dict[ThreadKey, int] = {}
     size = max(1, trace.source.size)
     line, end, last = index.lines, index.covered, 0
     for count, event in enumerate(trace.headers(index.covered, index.lines + 1)):
-        if event.record is not None and _repeated(event, settled):
-            continue
+        if event.event_id is not None:
+            if (key_of := _key(event)) in seen:
+                continue
+            seen.add(key_of)
         place = tracker.place(event)
         key = place.cursor.key
         if place.opened:
@@ -97,25 +108,15 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     for key, at in ends.items():
         index.extend_row(rows[key], at)
     if end > trace.source.size:
-        # The last line has no end yet and may go on growing: the next run reads it again.
+        # The last line has no end yet and may go on growing: the next run reads it again, as a repeat.
         end, line = end - last - 1, line - 1
     index.covered, index.lines = end, line
     index.state = {
         "tracker": tracker.state(),
         "rows": [[*key, row] for key, row in rows.items()],
-        "settled": sorted(settled),
     }
 
 
-def _repeated(event: Event, settled: set[int]) -> bool:
-    """Whether an assembly or injection is a second one of its id, which a replay leaves out.
-
-    Any other repeated event names a step that exists already, or none.
-    """
-    if event.event_id is None:
-        return False
-    key = xxhash.xxh3_64_intdigest(f"{event.session_id}\0{event.source}\0{event.event_id}".encode())
-    if key in settled:
-        return True
-    settled.add(key)
-    return False
+def _key(event: Event) -> int:
+    """What a replay knows a repeated event by."""
+    return xxhash.xxh3_64_intdigest(f"{event.session_id}\0{event.source}\0{event.event_id}".encode())

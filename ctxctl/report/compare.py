@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -12,7 +12,7 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import labelled, plural, signed
+from ctxctl.report.tables import labelled, signed
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class Side(msgspec.Struct, frozen=True, eq=False):
 class Comparison(msgspec.Struct, frozen=True, eq=False):
     """Two sides and what is between them; `after = before + new - freed`."""
 
+    under: str
+    """The resolved parameters in one line."""
     a: Side
     b: Side
     changes: tuple[Change, ...]
@@ -84,24 +86,42 @@ def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
     from ctxctl.engine.textdiff import unified
 
-    wanted = ("added", "updated", "removed") if whole else ("updated",)
     for change in rows(comparison.changes):
-        if change.status not in wanted:
-            continue
-        old = comparison.a.current(change.item) if change.status != "added" else None
-        new = comparison.b.current(change.item) if change.status != "removed" else None
-        before = "" if change.status == "added" else comparison.a.text(old) if old else None
-        after = "" if change.status == "removed" else comparison.b.text(new) if new else None
-        if before is None or after is None:
-            yield Patch(change, None)
-        else:
-            yield Patch(change, unified(before, after))
+        if change.status == "updated":
+            before = _text(comparison.a, change.item)
+            after = _text(comparison.b, change.item)
+            both = before is not None and after is not None
+            yield Patch(change, unified(before or "", after or "") if both else None)
+        elif whole and change.status == "added":
+            yield Patch(change, _whole("+", _text(comparison.b, change.item)))
+        elif whole and change.status == "removed":
+            yield Patch(change, _whole("-", _text(comparison.a, change.item)))
+
+
+def _text(side: Side, item: str) -> str | None:
+    placement = side.current(item)
+    return side.text(placement) if placement is not None else None
+
+
+def _whole(sign: Literal["+", "-"], text: str | None) -> TextDiff | None:
+    """A text that is all new or all gone."""
+    from ctxctl.engine.textdiff import DiffLine, TextDiff
+
+    if text is None:
+        return None
+    found = text.split("\n")
+    size = len(found)
+    span = "1" if size == 1 else f"1,{size}"
+    head = DiffLine("@", f"-0,0 +{span}" if sign == "+" else f"-{span} +0,0")
+    lines = (head, *(DiffLine(sign, line) for line in found))
+    return TextDiff(lines, False, size if sign == "+" else 0, size if sign == "-" else 0)
 
 
 def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     """Which frames, and the arithmetic between them."""
     yield from labelled("from", comparison.a.label(), width)
     yield from labelled("to", comparison.b.label(), width)
+    yield from labelled("under", comparison.under, width)
     sums = (
         f"{comparison.before:,} before + {comparison.new:,} new - {comparison.freed:,} freed"
         f" = {comparison.after:,} tokens ({signed(comparison.after - comparison.before)})"
@@ -121,12 +141,13 @@ def stat_lines(comparison: Comparison, width: int, paint: Paint, *, skipped: boo
 
 def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Iterator[str]:
     """Unified diffs, each under the two names of its item; lines are shown text, never clipped."""
-    for patch in found:
+    for n, patch in enumerate(found):
         change = patch.change
         item = visible(change.item)
         old = "/dev/null" if change.status == "added" else f"a/{item}@{short(change.previous_version)}"
         new = "/dev/null" if change.status == "removed" else f"b/{item}@{short(change.version)}"
-        yield ""
+        if n:
+            yield ""
         if patch.diff is None:
             yield f"{old} and {new}: a text is not in the trace"
             continue
@@ -178,12 +199,6 @@ def patches_json(found: Sequence[Patch]) -> list[dict[str, Any]]:
         }
         for patch in found
     ]
-
-
-def unavailable(found: Sequence[Patch]) -> str | None:
-    """One sentence on the texts that could not be compared, if any."""
-    missing = sum(p.diff is None for p in found)
-    return f"{plural(missing, 'text')} not in the trace" if missing else None
 
 
 def _side(side: Side) -> dict[str, Any]:

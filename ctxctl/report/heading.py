@@ -28,3 +28,14 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("turn", f"only {visible(header.turn)}"))
     for label, text in facts:
         yield from labelled(label, text, width)
+
+
+def one_line(header: Header) -> str:
+    """The parameters of a replay in one line, without the trace's name."""
+    encoding = f"encoding {visible(header.encoding)}"
+    if not header.encoding_known:
+        encoding += " (assumed)"
+    model = [f"model {visible(header.model)}"] if header.model else []
+    return ", ".join(
+        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}"]
+    )

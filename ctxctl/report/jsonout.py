@@ -9,6 +9,7 @@ import msgspec
 
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
+from ctxctl.model.vocab import SEGMENTS
 from ctxctl.report.header import Header
 from ctxctl.text import json_safe
 
@@ -63,6 +64,12 @@ def stage(view: StageView) -> dict[str, Any]:
     return {"verdict": view.verdict, **view.facts}
 
 
+def segments(values: Mapping[str, int]) -> dict[str, int]:
+    """Tokens by window segment in the provider's order, unknown segments last by name."""
+    names = [s for s in SEGMENTS if s in values] + sorted(set(values).difference(SEGMENTS))
+    return {name: values[name] for name in names}
+
+
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
     """One step."""
     window = msgspec.structs.asdict(value.window)
@@ -89,7 +96,7 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "cache": value.cache,
         "usage": value.usage,
         "flags": value.flags,
-        "segments": dict(sorted(value.segments.items())),
+        "segments": segments(value.segments),
         "mode_declared": value.mode_declared,
     }
 

@@ -73,7 +73,7 @@ def window_text(step: Step) -> str:
     notes = []
     if ledger.stale:
         notes.append(f"{ledger.stale:,} stale")
-    if ledger.saved is not None:
+    if ledger.saved:
         notes.append(f"{ledger.saved:,} saved by skipping")
     if ledger.uncounted:
         notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")

@@ -78,7 +78,7 @@ class Cuts:
         self._no_case = (0, 0)
 
     def hard(self, at: int, limit: int) -> int | None:
-        """A hard cut not far below `limit` (which is inside the text), if there is one; always beyond `at`."""
+        """A hard cut beyond `at` and not far below `limit` (which is inside the text), if there is one."""
         found = None
         for match in self._hard.finditer(self.text, max(at + 1, limit - _NEAR), limit):
             found = match.start()
@@ -98,7 +98,7 @@ class Cuts:
         if start > at and not self.text[start - 1].isascii():
             return None
         cut = limit - (limit - start) % 3
-        return cut if cut > at else None
+        return cut if cut > start else None
 
     def _before_blanks(self, at: int, limit: int) -> int | None:
         # After a run's last line end, though at the end of a text cl100k_base takes the run whole.
@@ -151,7 +151,7 @@ class Cuts:
         at_end = end == len(text)
         line_end_before = text.find("\n", start, cut) >= 0 or text.find("\r", start, cut) >= 0
         if not line_end_before:
-            # Blanks up to the last one before a word, or with all that follows up to the run's last line end.
+            # Blanks up to the last one before a word, or with all up to the run's last line end.
             return cut <= end - 2 or at_end
         if text[cut - 1] not in "\r\n":
             # Blanks after the last line end stand alone.  cl100k_base takes all white space at the end of a
@@ -165,7 +165,7 @@ class Cuts:
         return not _BLANK.search(text, cut, end) and (at_end or text[end] != "/" or not self._o200k)
 
     def _white_run(self, index: int) -> tuple[int, int, int]:
-        """(where looked from, end, last line end or -1) of the run of white space around `index`."""
+        """(where looked from, end, last line end or -1) of the white space around `index`."""
         start, end, _ = self._white
         if not start <= index < end:
             match = _RUN.match(self.text, index)

@@ -13,15 +13,14 @@ DEFAULT_ENCODING: Final = "o200k_base"
 
 _FAMILIES: Final = (
     (r"gpt-oss", "o200k_harmony"),
-    (r"(?:chatgpt-|gpt-?)4o|gpt-4\.[15]|gpt-5(?!\d)|o[134]|codex", "o200k_base"),
-    (r"gpt-4(?!\d)|gpt-3\.?5(?:-turbo)?|text-embedding-(?:3-(?:small|large)|ada-002)", "cl100k_base"),
+    (r"(?:chatgpt-|gpt-?)4o|gpt-4\.[15]|gpt-5|o[134]|codex", "o200k_base"),
+    (r"gpt-4|gpt-3\.?5(?:-turbo)?|text-embedding-(?:3-(?:small|large)|ada-002)", "cl100k_base"),
     (r"davinci-002|babbage-002", "cl100k_base"),
     (r"gpt-?2|(?:text|code)-(?:davinci|cushman|curie|babbage|ada|search|similarity)\b", "an older encoding"),
     (r"(?:cushman|davinci|curie|babbage|ada)(?:-codex)?(?=$)", "an older encoding"),
 )
 _FAMILY: Final = re.compile(
-    "|".join(f"(?P<f{number}>{pattern})" for number, (pattern, _) in enumerate(_FAMILIES))
-    + r"(?=$|[-.:_@\[])"
+    "(?:" + "|".join(f"(?P<f{i}>{pattern})" for i, (pattern, _) in enumerate(_FAMILIES)) + r")(?=$|[-.:_@\[])"
 )
 
 _PUBLISHERS: Final = (

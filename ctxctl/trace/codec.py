@@ -20,7 +20,7 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Item, Record
-from ctxctl.trace import migrate, salvage
+from ctxctl.trace import migrate
 from ctxctl.trace.build import BUILDERS, assembly
 from ctxctl.trace.coerce import Fields, loads, show
 from ctxctl.trace.contents import SEED, Contents
@@ -54,6 +54,9 @@ ACCEPTED = 100
 
 class Decoder:
     """Decodes the lines of one pass over a trace; not for several threads at once.
+
+    What nests so deep that the stack does not suffice ends as RecursionError in `decode_all`, wherever it
+    was met, and is flattened there: the outcome does not depend on how deep the caller stands.
 
     `report` gets every problem; `memos` may be shared between the decoders of one trace.
     """
@@ -148,14 +151,18 @@ class Decoder:
                 item = self._memos.items.young.get(xxhash.xxh3_128_digest(head.data, SEED))
             event = self._event(head, line, offset, len(line), item)
         except msgspec.ValidationError:
-            if not _is_utf8(line):
+            try:
+                check_utf8(line)
+                event = self._loose(line, offset, len(line))
+            except (UnicodeError, RecursionError):
                 return self._repaired(line, last)
-            event = self._loose(line, offset, len(line))
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return self._repaired(line, last) if line.strip() else []
         return [event] if event is not None else []
 
     def _repaired(self, line: bytes, last: bool) -> list[Event]:
+        from ctxctl.trace import salvage
+
         body, start, faults = salvage.repair(line)
         pieces = [salvage.Piece(body, 0, len(line))]
         if not _well_formed(body):
@@ -176,14 +183,14 @@ class Decoder:
         """An envelope with fields of the wrong type, or a line that is no object at all."""
         try:
             return self._event(decode_head(text), text, offset, length)
-        except (msgspec.DecodeError, RecursionError):
+        except msgspec.DecodeError:
             pass
         try:
             loose = decode_loose(text)
         except msgspec.ValidationError:
             self._fault("not-an-object", "", f"the line is {_kind(text)}, not an event")
             return None
-        except (msgspec.DecodeError, RecursionError) as error:
+        except msgspec.DecodeError as error:
             self._fault("bad-json", "", f"not valid JSON: {error}")
             return None
         return self._event(self._strict(loose), text, offset, length)
@@ -246,7 +253,10 @@ class Decoder:
                 self._accepted.add(version)
             return head, text
         text = orjson.dumps(migrate.upgrade(loads(text)))
-        return decode_head(text), text
+        try:
+            return decode_head(text), text
+        except msgspec.ValidationError:
+            return self._strict(decode_loose(text)), text
 
     def _record(self, head: Head, text: bytes) -> Record | None:
         kind, data = head.event_type, head.data
@@ -291,7 +301,7 @@ class Decoder:
     def _assembly(self, raw: bytes) -> Record | None:
         try:
             wire = decode_assembly(raw)
-        except (msgspec.DecodeError, RecursionError):
+        except msgspec.DecodeError:
             check_utf8(raw)
             data = self._parsed(raw)
             if data is None:
@@ -312,7 +322,7 @@ class Decoder:
             return None
         try:
             data = loads(raw)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             self._fault("bad-json", "data", f"the record cannot be read: {error}")
             return None
         return data if isinstance(data, dict) else None
@@ -333,6 +343,8 @@ class Decoder:
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
     """One line of a trace as a plain object in the current format, damage repaired; None if hopeless."""
+    from ctxctl.trace import salvage
+
     body, start, _ = salvage.repair(line)
     if not _well_formed(body):
         pieces, _ = salvage.split(body, start, last=False)
@@ -350,14 +362,6 @@ def _well_formed(body: bytes) -> bool:
     except msgspec.ValidationError:
         return True
     except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        check_utf8(data)
-    except UnicodeDecodeError:
         return False
     return True
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import RLock
@@ -205,6 +204,8 @@ class Contents:
 
     def _spilled(self, data: bytes) -> int:
         if self._spill is None:
+            import tempfile
+
             self._spill = tempfile.TemporaryFile(prefix="ctxctl-", buffering=0)  # noqa: SIM115 - lives on
         at = self._spill_size
         view = memoryview(data)

@@ -20,9 +20,18 @@ _STUB = b'"data":0}'
 _WITH_RECORD = frozenset({vocab.ASSEMBLY_CREATED, vocab.INJECTION_APPLIED})
 
 
+class _OursHead(msgspec.Struct, gc=False):
+    mode: str | None = None
+
+
+class _MetadataHead(msgspec.Struct, gc=False):
+    ctxctl: _OursHead | None = None
+
+
 class _AssemblyHead(msgspec.Struct, gc=False):
     assembly_id: str | None = None
     target: str = vocab.MODEL
+    metadata: _MetadataHead | None = None
 
 
 class _InjectionHead(msgspec.Struct, gc=False):
@@ -64,8 +73,10 @@ class HeaderDecoder:
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 events.extend(self._damaged(buffer[begin:end], line, base + begin))
             else:
-                if head.event_type and head.schema_version == migrate.CURRENT:
-                    record = _record(head) if head.event_type in _WITH_RECORD else None
+                wanted = head.event_type in _WITH_RECORD
+                record = _record(head) if wanted else None
+                sound = record is not None or not wanted
+                if sound and head.event_type and head.schema_version == migrate.CURRENT:
                     length = end - begin - (buffer[end - 1] == 13)
                     events.append(_event(head, record, line, base + begin, length))
                 else:
@@ -94,7 +105,9 @@ def _record(head: Head) -> Record | None:
     try:
         if head.event_type == vocab.ASSEMBLY_CREATED:
             assembly = _decode_assembly(head.data)
-            return Assembly(assembly.assembly_id, assembly.target)
+            ours = assembly.metadata.ctxctl if assembly.metadata is not None else None
+            mode = ours.mode if ours is not None else None
+            return Assembly(assembly.assembly_id, assembly.target, mode=mode)
         injection = _decode_injection(head.data)
         return Injection(
             injection.injection_id, injection.assembly_id, injection.target, injection.injection_point

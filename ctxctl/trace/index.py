@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _MAGIC: Final = b"ctxctl step index\n"
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
@@ -55,6 +55,10 @@ class StepIndex:
         """Bytes of the trace that the index speaks of; set by whoever builds it, at a line's end."""
         self.lines = 0
         """Lines within `covered`."""
+        self.seen: set[int] = set()
+        """64-bit keys of the events within `covered`, to know a repeated one by."""
+        self.state: dict[str, Any] | None = None
+        """JSON values that the builder needs to go on from `covered` when the file has grown."""
 
     def append(
         self, session: str | None, thread: str, turn: int, step: int, start: int, end: int, line: int
@@ -114,8 +118,11 @@ class StepIndex:
                 "file": _fingerprint(source, self.covered),
                 "sessions": self._sessions.names,
                 "threads": self._threads.names,
+                "state": self.state,
+                "seen": len(self.seen),
             }
-        body = b"".join(columns[name][:count].tobytes() for name in _COLUMNS)
+            seen = array("Q", self.seen)
+        body = b"".join(columns[name][:count].tobytes() for name in _COLUMNS) + seen.tobytes()
         head = json.dumps(header).encode()
         check = hashlib.sha256(head + body).digest()
         return _replace(path, _MAGIC + len(head).to_bytes(8, "little") + head + body + check)
@@ -149,11 +156,15 @@ class StepIndex:
         index._sessions = _Names(header["sessions"])
         index._threads = _Names(header["threads"])
         width = header["rows"] * index._lines.itemsize
-        if len(body) != width * len(_COLUMNS):
+        if len(body) != width * len(_COLUMNS) + 8 * header["seen"]:
             return None
+        seen = array("Q")
+        seen.frombytes(body[width * len(_COLUMNS) :])
+        index.seen = set(seen)
         for number, name in enumerate(_COLUMNS):
             index._columns[name].frombytes(body[number * width : (number + 1) * width])
         index.covered, index.lines = header["covered"], header["lines"]
+        index.state = header["state"]
         return index
 
 

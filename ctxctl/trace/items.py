@@ -59,7 +59,7 @@ class ItemBuilder:
         """Decode the item `raw` of a line at `offset` and remember it under `key`."""
         try:
             wire = decode_item(raw)
-        except (msgspec.DecodeError, RecursionError):
+        except msgspec.DecodeError:
             item, by_ref = self._coerced(raw, line, offset)
             reported = True
         else:
@@ -119,7 +119,7 @@ class ItemBuilder:
         try:
             data = loads(raw)
             body = decode_body(raw)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             self._report("bad-json", "data", f"the record cannot be read: {error}")
             return None, False
         fields = Fields(data, self._report)
@@ -174,7 +174,7 @@ class ItemBuilder:
         check_utf8(raw)
         try:
             data = loads(raw)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             self._report("bad-json", "ordered_blocks", f"a block cannot be read: {error}")
             return None
         if isinstance(data, str):

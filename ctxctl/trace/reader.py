@@ -10,8 +10,6 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.trace.codec import Decoder
 from ctxctl.trace.contents import Contents
-from ctxctl.trace.guess import looks_like
-from ctxctl.trace.headers import HeaderDecoder
 from ctxctl.trace.items import Memos
 from ctxctl.trace.lines import blocks
 from ctxctl.trace.source import Source
@@ -37,6 +35,8 @@ class Trace:
         self._problems: list[Problem] = list(source.problems)
         self._count = len(self._problems)
         self._covered = 0
+        self._repeats: set[int] = set()
+        """Offsets of events that a pass from the start left out; passes from elsewhere do as well."""
 
     @property
     def problems(self) -> list[Problem]:
@@ -74,6 +74,8 @@ class Trace:
         For building the index: no content is interned, nothing is reported, damaged lines are passed over
         unless they can be repaired, and duplicates are not looked for.
         """
+        from ctxctl.trace.headers import HeaderDecoder
+
         decoder = HeaderDecoder(self.source)
         line = first_line - 1
         for block in blocks(self.source, start, stop):
@@ -127,6 +129,8 @@ class _Pass:
                 events = self.decoder.decode_all(data, line + 1, base, last=True)
             if seen is not None:
                 events = self._once(events, seen)
+            elif self.trace._repeats:
+                events = [event for event in events if event.offset not in self.trace._repeats]
             self._absorb(end)
             if events:
                 self.found = True
@@ -149,6 +153,7 @@ class _Pass:
             if event.event_id is not None and key in seen:
                 message = f"event {event.event_id} was seen before in this session and source; ignored"
                 self.fresh.append(Problem(event.line, event.offset, "duplicate-event", message))
+                self.trace._repeats.add(event.offset)
             else:
                 if event.event_id is not None:
                     seen.add(key)
@@ -173,6 +178,8 @@ class _Pass:
 
 def no_events(source: Source) -> UnreadableError:
     """The error for a file that holds no readable event; says what the file looks like instead."""
+    from ctxctl.trace.guess import looks_like
+
     what, hint = looks_like(source.read(0, 4096))
     name = "stdin" if source.name == "-" else source.name
     return UnreadableError("no-events", f"{name} holds no readable context event{what}", hint=hint)

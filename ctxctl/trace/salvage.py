@@ -100,10 +100,13 @@ def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fau
         end, reason = _value_end(decoder, text, at)
         if end is not None:
             raw = text[at:end].encode()
+            if deeper_than(DEPTH_LIMIT, raw):
+                raw = flatten(raw)
             if pieces or faults:
                 faults.append(Fault(here, "glued-lines", "a second record begins on the same line"))
-            pieces.append(Piece(raw, here, len(raw)))
-            at, here = end, here + len(raw)
+            length = len(text[at:end].encode())
+            pieces.append(Piece(raw, here, length))
+            at, here = end, here + length
             continue
         faults.append(_unreadable(here, reason, cut=last and _unclosed(text[at:])))
         found = _next_record(decoder, text, at + 1)

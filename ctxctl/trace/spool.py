@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO
@@ -60,6 +59,8 @@ def spool(
         UnreadableError: `decompression-bomb`, `no-space`, `bad-compression` (nothing could be decoded).
         UnavailableError: `needs-zstd`.
     """
+    import tempfile
+
     result = Spooled(tempfile.TemporaryFile(prefix="ctxctl-"))  # noqa: SIM115 - closed by the caller's with
     try:
         limit = SIZE_LIMIT
@@ -106,7 +107,7 @@ def _inflate(name: str, chunks: Iterable[bytes], scheme: str, result: Spooled) -
             ) from None
         result.problems.append(
             Problem(
-                0, produced, f"damaged-{scheme}", f"the {scheme} data end early: {error}; the rest is lost"
+                0, produced, "damaged-compression", f"the {scheme} data end early: {error}; the rest is lost"
             )
         )
 

@@ -41,7 +41,7 @@ def check_around_blocks(raw: bytes, blocks: Sequence[Raw]) -> None:
 
 
 def place(line: bytes, raw: bytes) -> int:
-    """A place where `raw` stands in `line`, or -1.  Quick for long ones: only their beginning is searched for."""
+    """A place where `raw` stands in `line`, or -1.  Quick for long ones: their beginning is searched for."""
     at = len(line) - 1 - len(raw)
     if at > 0 and line.startswith(raw, at):
         return at

@@ -31,22 +31,22 @@ class Action:
 
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    Action("list.down", ("j", "down"), "move(1)", "next line", "list", "move", ("turns", "changes")),
-    Action("list.up", ("k", "up"), "move(-1)", "previous line", "list"),
+    Action("list.down", ("j", "down"), "move(1)", "a line down", "list", "move", ("turns", "changes")),
+    Action("list.up", ("k", "up"), "move(-1)", "a line up", "list"),
     Action("list.half_down", ("ctrl+d",), "page(1)", "half a page down", "list"),
     Action("list.half_up", ("ctrl+u",), "page(-1)", "half a page up", "list"),
     Action("list.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "list"),
     Action("list.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "list"),
-    Action("list.first", ("g", "home"), "edge(False)", "first line", "list"),
-    Action("list.last", ("G", "end"), "edge(True)", "last line", "list"),
-    Action("text.down", ("j", "down"), "move(1)", "scroll down", "text", "scroll", ("item",)),
-    Action("text.up", ("k", "up"), "move(-1)", "scroll up", "text"),
+    Action("list.first", ("g", "home"), "edge(False)", "the beginning", "list"),
+    Action("list.last", ("G", "end"), "edge(True)", "the end", "list"),
+    Action("text.down", ("j", "down"), "move(1)", "a line down", "text", "scroll", ("item",)),
+    Action("text.up", ("k", "up"), "move(-1)", "a line up", "text"),
     Action("text.half_down", ("ctrl+d",), "page(1)", "half a page down", "text"),
     Action("text.half_up", ("ctrl+u",), "page(-1)", "half a page up", "text"),
     Action("text.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "text"),
     Action("text.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "text"),
-    Action("text.first", ("g", "home"), "edge(False)", "beginning", "text"),
-    Action("text.last", ("G", "end"), "edge(True)", "end", "text"),
+    Action("text.first", ("g", "home"), "edge(False)", "the beginning", "text"),
+    Action("text.last", ("G", "end"), "edge(True)", "the end", "text"),
     Action("turn.previous", ("left_square_bracket",), "turn(-1)", "previous turn, from any pane", "turns"),
     Action("turn.next", ("right_square_bracket",), "turn(1)", "next turn, from any pane", "turns", "turn"),
     Action(
@@ -113,11 +113,11 @@ _FIRST: Final = ("open", "back", "item.diff", "turn.next")
 """Hints that stay longest where there is little room."""
 
 _HEADINGS: Final[tuple[tuple[str, tuple[Scope, ...]], ...]] = (
-    ("Moving in lists", ("list",)),
-    ("Reading text", ("text", "reader")),
     ("Turns, changes, items", ("turns",)),
-    ("Anywhere", ("app",)),
+    ("Anywhere", ("app", "reader")),
+    ("Moving in lists and texts", ("list",)),
 )
+"""Texts have the keys of lists; the help names them once."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
@@ -163,7 +163,7 @@ def help_lines() -> list[tuple[str, str]]:
     """The help as (kind, text) lines of a document."""
     lines: list[tuple[str, str]] = []
     for heading, scopes in _HEADINGS:
-        lines += [("@", heading), (" ", "")]
+        lines.append(("@", heading))
         for action in ACTIONS:
             if action.scope in scopes:
                 keys = "  ".join(name(key) for key in action.keys)

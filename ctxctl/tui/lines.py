@@ -196,7 +196,7 @@ def _widths(width: int) -> _Widths:
     if width >= 64:
         return _Widths(kind=0, amount=8, cause=16, brief=True)
     if width >= 46:
-        return _Widths(kind=0, amount=7, cause=11, brief=True)
+        return _Widths(kind=0, amount=7, cause=13 if width >= 54 else 11, brief=True)
     return _Widths(kind=0, amount=7 if width >= 34 else 6, cause=0, brief=True)
 
 

@@ -19,7 +19,7 @@ NAMES = ("A", "B", "C", "D", "E", "F")
 KINDS = {"A": "system_prompt", "B": "tool_definition", "C": "user_message"}
 CAUSES = (None, "detached", "expired", "cleared")
 REASONS = ("low_relevance", "stale", "too_large")
-MODES = ("assemblies", "mixed", "append", "appendix")
+MODES = ("assemblies", "unselected", "mixed", "append", "appendix")
 BRANCHED = ("r1", "r1", "r1", "r2")
 
 
@@ -41,6 +41,8 @@ class Writer:
     live: set[str] = field(default_factory=set)
     blocks: list[dict[str, Any]] | None = None
     """The last assembly, versions named, in order."""
+    last: int = 0
+    """The step of the last assembly."""
 
     def chance(self, of: int) -> bool:
         return bool(self.draw(st.integers(1, of)) == 1)
@@ -127,7 +129,7 @@ class Writer:
 
     def _resend(self, compacted: bool) -> None:
         basis = self.draw(st.sampled_from(("assembly", "splices", "items", "selection")))
-        if basis == "selection" and compacted:
+        if basis == "selection" and (compacted or self.style == "unselected"):
             basis = "items"
         if self.style == "assemblies" or basis == "assembly":
             self._assemble(splice=basis == "splices" and self.blocks is not None)
@@ -145,12 +147,12 @@ class Writer:
         return build.block(ref, wrapper=wrapper)
 
     def _assemble(self, *, splice: bool) -> None:
-        """A whole assembly, its blocks shuffled and numbered, or the splices that lead there from the last."""
+        """A whole assembly, its blocks shuffled and numbered, or splices of the last one."""
         name = f"m{self.thread}{self.step}"
         ctxctl: dict[str, Any] = {"root": self.draw(st.sampled_from(BRANCHED))} if self.chance(2) else {}
-        base = f"m{self.thread}{getattr(self, 'last', 0)}"
+        base = f"m{self.thread}{self.last}"
         if not splice or self.blocks is None:
-            names = [n for n in self.some([*self.known, *sorted(self.live)]) or ["ghost"]]
+            names = self.some([*self.known, *sorted(self.live)]) or ["ghost"]
             blocks = [self._block(n) for n in dict.fromkeys(names)]
             numbered = [{**b, "position": i} for i, b in enumerate(blocks)]
             shuffled = self.draw(st.permutations(numbered))
@@ -175,7 +177,7 @@ class Writer:
         candidates = self.some(list(self.known), 3) if self.chance(3) else None
         self.put(build.select(chosen, {**left, **omitted}, candidates))
         if names is None and self.chance(2):
-            drops = {n: "budget_limit" for n in self.some(chosen, 2)}
+            drops = dict.fromkeys(self.some(chosen, 2), "budget_limit")
             self.put(build.budget(self.draw(st.integers(5, 30)), 2, dropped=drops))
 
     def _grow(self, touched: list[str], *, first: bool) -> None:
@@ -185,7 +187,7 @@ class Writer:
         if self.style == "append" and (first or basis == "assembly"):
             self.put(build.append(f"m{self.thread}{self.step}", [f"{n}@{self.known[n]}" for n in shown]))
         elif basis == "selection" and shown:
-            same = {n: "duplicate" for n in self.some(self.live - set(shown), 2)}
+            same = dict.fromkeys(self.some((self.live & self.visible) - set(shown), 2), "duplicate")
             if self.chance(5):
                 same[f"old{self.step}"] = "duplicate"
             self.put(build.select(shown, same))

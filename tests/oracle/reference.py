@@ -154,22 +154,33 @@ def group(events: list[tuple[int, Event]], rules: Rules, problems: list[dict[str
         session = "s" if rules.sessions_mixed else event.get("session_id", "s")
         thread = event.get("thread_id") or "main"
         mine = [g for g in groups if (g.session, g.thread) == (session, thread)]
-        if event["event_type"] == "ctxctl.usage.reported":
-            billed = [g for g in mine if event.get("step_id") in (None, g.step_id)]
-            if billed and not rules.usage_to_next:
-                billed[-1].usage = event["data"]
-            elif billed and mine.index(billed[-1]) + 1 < len(mine):
-                mine[mine.index(billed[-1]) + 1].usage = event["data"]
+        if event["event_type"] == "ctxctl.usage.reported" and _billed(event, mine, rules):
             continue
         at = _step_of(event, mine, line, problems, rules)
         if at is None:
             at = _new(event, mine, session, thread)
             groups.append(at)
+        if event["event_type"] == "ctxctl.usage.reported":
+            at.usage = event["data"]
+            continue
         at.events.append((line, event))
         if event["data"].get("target") == "model":
             at.has_assembly |= event["event_type"] == "context.assembly.created"
             at.sealed |= event["event_type"] == "context.injection.applied"
     return groups
+
+
+def _billed(event: Event, mine: list[Group], rules: Rules) -> bool:
+    """Attach usage to the step it names, else to the last one; False if there is no such step yet."""
+    billed = [g for g in mine if event.get("step_id") in (None, g.step_id)]
+    if not billed:
+        return False
+    following = mine.index(billed[-1]) + 1
+    if not rules.usage_to_next:
+        billed[-1].usage = event["data"]
+    elif following < len(mine):
+        mine[following].usage = event["data"]
+    return True
 
 
 def _step_of(
@@ -414,16 +425,16 @@ def selected(thread: Thread, events: list[tuple[int, Event]]) -> list[Placed] | 
 
 
 def live(thread: Thread, events: list[tuple[int, Event]]) -> list[Placed]:
-    """Items added or updated, not removed, not compacted away, visible, in order of first appearance."""
-    order: list[str] = []
-    alive: dict[str, str] = {}
+    """Items added or updated, not removed, not compacted away, visible, in order of first appearance.
+
+    DESIGN leaves open whether an item that was gone and comes back appears anew; here it does.
+    """
+    alive: dict[str, None] = {}
     for line, event in events:
         kind, data = event["event_type"], event["data"]
         if kind in ITEM_EVENTS:
             ref = data.get("item_id", data.get("summary_id"))
-            name = name_of(ref, line + 1, thread.book, thread.rules)
-            order += [] if name in order else [name]
-            alive[name] = ref
+            alive.setdefault(name_of(ref, line + 1, thread.book, thread.rules))
         elif kind == "context.item.removed":
             alive.pop(name_of(data["item_id"], line, thread.book, thread.rules), None)
         elif kind == "context.compaction.completed" and not thread.rules.compaction_ignored:
@@ -431,17 +442,12 @@ def live(thread: Thread, events: list[tuple[int, Event]]) -> list[Placed]:
                 alive.pop(name_of(ref_of(ref), line, thread.book, thread.rules), None)
             into = data.get("summary_ref")
             if into and not thread.rules.summary_left_out:
-                order += [] if into in order else [into]
-                alive[into] = into
+                alive.setdefault(into)
             elif into:
                 alive.pop(into, None)
     end = max((line for line, _ in events), default=0) + 1
-    placed = []
-    for name in order:
-        found = resolve(name, end, thread.book, thread.rules)
-        if name in alive and (found is None or thread.shows(found)):
-            placed.append(thread.place(name, end))
-    return placed
+    found = {name: resolve(name, end, thread.book, thread.rules) for name in alive}
+    return [thread.place(name, end) for name, item in found.items() if item is None or thread.shows(item)]
 
 
 def touched(thread: Thread, events: list[tuple[int, Event]]) -> list[Placed]:
@@ -477,34 +483,43 @@ def append_frame(
     thread: Thread, before: list[Placed], past: list[tuple[int, Event]], events: list[tuple[int, Event]]
 ) -> tuple[str, list[Placed]]:
     """Basis and frame in append mode: the frame before, cut and marked, and what this step adds."""
-    frame = list(before)
-    rules, added = thread.rules, []
+    rules = thread.rules
+    frame, summaries = cut_and_marked(thread, before, events)
+    basis, added = "repeat", []
+    for name, found in (("assembly", assembled(thread, events)), ("selection", selected(thread, events))):
+        if basis == "repeat" and found:
+            basis, added = name, found
+    if basis == "repeat" and last_selection(events) is None:
+        added = [p for p in touched(thread, events) if p.item not in summaries]
+        basis = "items" if added or summaries else "repeat"
+    for p in added:
+        if p.item in summaries or rules.stale_dropped:
+            frame = [q for q in frame if q.item != p.item]
+        frame = [replace(q, stale=True) if q.item == p.item else q for q in frame] + [p]
+    return basis, carried(thread, frame, events) + frame
+
+
+def cut_and_marked(
+    thread: Thread, before: list[Placed], events: list[tuple[int, Event]]
+) -> tuple[list[Placed], set[str]]:
+    """The frame before, what was compacted replaced by its summary, what was removed stale; the summaries."""
+    frame, summaries, rules = list(before), set(), thread.rules
     for line, event in events:
         data = event["data"]
         if event["event_type"] == "context.compaction.completed" and not rules.compaction_ignored:
             gone = {name_of(ref_of(ref), line, thread.book, rules) for ref in data["source_item_refs"]}
-            frame = [p for p in frame if p.item not in gone]
-            if data.get("summary_ref") and not rules.summary_left_out:
-                added.append(thread.place(data["summary_ref"], line))
+            first = next((i for i, p in enumerate(frame) if p.item in gone), len(frame))
+            into = data.get("summary_ref")
+            summary = [thread.place(into, line)] if into and not rules.summary_left_out else []
+            summaries |= {into} if into else set()
+            # DESIGN does not say where the summary goes: here, where the first of its sources was.
+            frame = frame[:first] + summary + [p for p in frame[first:] if p.item not in gone]
         elif event["event_type"] == "context.item.removed":
             name = name_of(data["item_id"], line, thread.book, rules)
             frame = [replace(p, stale=True) if p.item == name else p for p in frame]
             if rules.removed_is_cut:
                 frame = [p for p in frame if p.item != name]
-    basis = "repeat"
-    for name, found in (("assembly", assembled(thread, events)), ("selection", selected(thread, events))):
-        if basis == "repeat" and found:
-            basis = name
-            added = [p for p in added if p.item not in {f.item for f in found}] + found
-    if basis == "repeat" and last_selection(events) is None:
-        found = touched(thread, events)
-        basis = "items" if found or added else "repeat"
-        added = [p for p in added if p.item not in {f.item for f in found}] + found
-    for p in added:
-        if rules.stale_dropped:
-            frame = [q for q in frame if q.item != p.item]
-        frame = [replace(q, stale=True) if q.item == p.item else q for q in frame] + [p]
-    return basis, frame + carried(thread, frame, events)
+    return frame, summaries
 
 
 def skips(thread: Thread, events: list[tuple[int, Event]]) -> list[tuple[str, int]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from ctxctl.errors import CtxctlError
@@ -58,7 +58,7 @@ class Request(NamedTuple):
     title: str | None = None
     flags: tuple[str, ...] = ()
     reported: int | None = None
-    causes: dict[str, tuple[str, str | None]] = {}
+    causes: Mapping[str, tuple[str, str | None]] = MappingProxyType({})
     omitted: tuple[tuple[Thing, str], ...] = ()
     model: str = "gpt-4o"
 

@@ -38,7 +38,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "changes": ("right_square_bracket", "enter"),
     "diff": ("right_square_bracket", "enter", "j", "j", "j", "enter"),
     "content": ("right_square_bracket", "enter", "j", "j", "j", "enter", "d"),
-    "removed": ("G", "enter", "j", "j", "j", "enter"),
+    "removed": ("G", "enter", "j", "j", "enter"),
     "skipped": ("G", "a"),
     "assembled": ("G", "t"),
     "problems": ("p",),
@@ -47,12 +47,17 @@ SCREENS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
-@pytest.mark.parametrize("name", SCREENS)
-async def test_screens_look_as_they_did(name: str, size: tuple[int, int]) -> None:
+async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
     problems = [Problem(7, 4021, "bad-json", "not a JSON value"), Problem(9, 5000, "unknown-field", "x")]
     async with running(made(notes(problems=problems)), size) as session:
-        await session.press(*SCREENS[name])
-        check_golden(f"{name}-{size[0]}x{size[1]}", session.text)
+        start = session.app.turns.state
+        for name, keys in SCREENS.items():
+            await session.press(*keys)
+            check_golden(f"{name}-{size[0]}x{size[1]}", session.text)
+            if len(session.app.screen_stack) > 2:
+                await session.press("escape")
+            session.app.turns.apply(start)
+            await settle(session.app, session.pilot)
 
 
 async def test_brackets_change_the_turn_from_any_pane_and_stay_on_the_item() -> None:
@@ -69,7 +74,7 @@ async def test_brackets_change_the_turn_from_any_pane_and_stay_on_the_item() -> 
 async def test_the_item_pane_shows_a_real_diff_and_d_its_content() -> None:
     async with running(made(notes())) as session:
         await session.press(*SCREENS["diff"])
-        assert "− Cursor: line 12".replace("−", "\u2212") in session.text
+        assert "\u2212 Cursor: line 12" in session.text
         assert "+ Cursor: line 40" in session.text
         await session.press("d")
         assert "1  Cursor: line 40" in session.text
@@ -97,26 +102,12 @@ async def test_a_wide_terminal_shows_the_item_beside_the_changes() -> None:
         assert "Cursor: line 12" in session.text
 
 
-@pytest.mark.parametrize("size", [(40, 10), (59, 15), (20, 5), (10, 3), (1, 1), (500, 200)])
+@pytest.mark.parametrize("size", [(40, 10), (20, 5), (1, 1), (300, 100)])
 async def test_every_key_works_at_any_size(size: tuple[int, int]) -> None:
+    keys = "j l j enter j enter d j escape right_square_bracket a tab G t G escape p escape question_mark escape T"
     async with running(made(notes()), size) as session:
-        for key in (
-            "j",
-            "l",
-            "j",
-            "enter",
-            "j",
-            "enter",
-            "d",
-            "j",
-            "escape",
-            "right_square_bracket",
-            "a",
-            "tab",
-            "G",
-        ):
-            await session.press(key)
-        await session.press("t", "G", "escape", "p", "escape", "question_mark", "escape", "T")
+        await session.pilot.press(*keys.split())
+        await settle(session.app, session.pilot)
     assert not session.app.fault
 
 
@@ -226,10 +217,14 @@ async def test_a_bug_in_one_view_is_told_without_data_and_remembered() -> None:
 
 async def test_a_crash_ends_with_its_place_and_without_data() -> None:
     app = made(notes())
-    with pytest.raises(ZeroDivisionError):
+
+    async def crash() -> None:
         async with running(app) as session:
             app.turns.apply = lambda new: 1 / 0  # type: ignore[method-assign]
             await session.press("j")
+
+    with pytest.raises(ZeroDivisionError):
+        await crash()
     assert app.return_code == FAULT_EXIT
     assert app.farewell[0].startswith("internal error: ZeroDivisionError at ")
     assert app._exit_renderables == []
@@ -239,13 +234,12 @@ async def test_while_the_cursor_runs_only_the_last_frame_is_computed() -> None:
     inspector = FakeInspector(long_session(300, 5))
     async with running(made(inspector)) as session:
         asked = inspector.calls.count("step")
-        for _ in range(60):
-            await session.pilot.press("j")
+        await session.pilot.press(*["j"] * 20)
         await settle(session.app, session.pilot)
         state = session.app.turns.state
-        assert state.cursor == 60
+        assert state.cursor == 20
         assert state.shown is not None
-        assert inspector.calls.count("step") - asked <= 61
+        assert inspector.calls.count("step") - asked <= 21
 
 
 async def test_coming_back_to_a_turn_does_not_compute_it_again() -> None:

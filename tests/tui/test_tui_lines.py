@@ -174,7 +174,7 @@ def test_the_smallest_segment_still_has_a_cell() -> None:
     assert bar[1] == "T"
 
 
-@pytest.mark.parametrize("width", range(0, 40))
+@pytest.mark.parametrize("width", range(40))
 def test_the_bar_fits_any_width(width: int) -> None:
     step = step_with({"tools": 1, "system": 5, "history": 900, "context": 3, "user": 2, "x": 1})
     assert cells(said(header.bar(step, width))) == width

@@ -48,13 +48,13 @@ def test_steps_of_interleaved_threads_stay_with_their_turns() -> None:
 
 
 def test_reading_the_outline_can_be_stopped() -> None:
-    class Enough(Exception):
+    class EnoughError(Exception):
         pass
 
     def pause() -> None:
-        raise Enough
+        raise EnoughError
 
-    with pytest.raises(Enough):
+    with pytest.raises(EnoughError):
         Turns.of(FakeInspector(notes_agent()).outline().rows, pause)
 
 

@@ -18,12 +18,14 @@ def sessions(draw: st.DrawFn) -> list[Json]:
     open_calls: list[tuple[str, str]] = []
     tools: list[str] = []
     message: tuple[str, str] | None = None
-    for n in range(draw(st.integers(1, 30))):
+    for n in range(1, draw(st.integers(2, 30))):
         leaf = lines[-1]["uuid"]
         if draw(st.integers(0, 9)) == 0:
             leaf = draw(st.sampled_from(lines))["uuid"]
             message = None
-        what = draw(st.sampled_from(["new", "new", "same", "same", "result", "result", "user", "micro", "compact"]))
+        what = draw(
+            st.sampled_from(["new", "new", "same", "same", "result", "result", "user", "micro", "compact"])
+        )
         if what == "same" and message is not None:
             lines.append(said(f"a{n}", leaf, message[0], *_blocks(draw, n, tools, open_calls)))
         elif what in ("new", "same"):

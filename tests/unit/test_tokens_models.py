@@ -10,9 +10,11 @@ from tiktoken.model import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import resolve
 
-
 # A prefix that does not end a word gets something after it that does.
-PREFIXED = {f"{prefix}x" if prefix.endswith("-") else f"{prefix}-x": name for prefix, name in MODEL_PREFIX_TO_ENCODING.items()}
+PREFIXED = {
+    f"{prefix}x" if prefix.endswith("-") else f"{prefix}-x": name
+    for prefix, name in MODEL_PREFIX_TO_ENCODING.items()
+}
 
 
 @pytest.mark.parametrize(("model", "encoding"), [*MODEL_TO_ENCODING.items(), *PREFIXED.items()])

@@ -110,11 +110,22 @@ def test_a_hole_of_nuls_larger_than_a_block() -> None:
 
 def test_nesting_that_only_the_stack_limits() -> None:
     line = SOUND.splitlines()[1]
-    for depth in (150, 250, 500, 900, 5000, 100_000):
+    for depth in (150, 250, 500, *range(880, 1030, 3), 5000, 100_000):
         deep = line.replace(b'"text of note 2"', b'{"a":' * depth + b"1" + b"}" * depth)
-        events, problems = read(SOUND.replace(line, deep))
-        assert len(events) == 3, depth
-        assert bool(problems) == (depth > 200), depth
+        for spelling in (deep, deep.replace(b'"t1"', b"12")):
+            events, problems = read(SOUND.replace(line, spelling))
+            assert len(events) == 3, depth
+            assert {slug for _, _, slug in problems} == ({"too-deep"} if depth > 200 else set()), depth
+
+
+def test_blocks_at_the_edge_of_the_stack() -> None:
+    head = b'{"schema_version":"0.1.1","event_id":"x","event_type":"context.assembly.created","turn_id":7,'
+    for depth in (150, *range(880, 1030, 3), 5000):
+        for key in (b"content", b"wrapper", b"odd"):
+            deep = b'{"item_refs":["a"],"%b":%b%b}' % (key, b"[" * depth, b"]" * depth)
+            events, _ = read(SOUND + head + b'"data":{"ordered_blocks":[' + deep + b"]}}\n")
+            assert [event.event_id for event in events] == ["e1", "e2", "e3", "x"]
+            assert events[-1].record is not None
 
 
 def test_deep_metadata_is_left_out_and_said() -> None:

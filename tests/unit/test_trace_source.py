@@ -54,7 +54,7 @@ def test_gzip_that_ends_early(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(DATA)[:-2000])
     with open_source(path) as source:
         assert DATA.startswith(whole(source))
-        assert [problem.slug for problem in source.problems] == ["damaged-gzip"]
+        assert [problem.slug for problem in source.problems] == ["damaged-compression"]
 
 
 def test_gzip_with_a_wrong_checksum(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_gzip_with_a_wrong_checksum(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(packed)
     with open_source(path) as source:
-        assert [problem.slug for problem in source.problems] == ["damaged-gzip"]
+        assert [problem.slug for problem in source.problems] == ["damaged-compression"]
 
 
 def test_zstd(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_zstd(tmp_path: Path) -> None:
     path.write_bytes(packed[:-100])
     with open_source(path) as source:
         assert DATA.startswith(whole(source))
-        assert [problem.slug for problem in source.problems] == ["damaged-zstd"]
+        assert [problem.slug for problem in source.problems] == ["damaged-compression"]
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])

@@ -116,6 +116,8 @@ class Path:
         self._micro: list[tuple[int, tuple[str, ...]]] = []
         """Microcompactions on the path: position and the tool use ids they blank."""
         self._blanked: set[str] = set()
+        self._announced: set[Entry] = set()
+        """Entries whose blanked version was given out."""
         self._dirty: set[Unit] = set()
         self._compaction: Compaction | None = None
 
@@ -133,7 +135,7 @@ class Path:
         for placed in old:
             del self._index[placed.unit]
         del self._placed[units_kept:]
-        fresh_units, blanked_ids = self._extend(fresh_nodes, units_kept)
+        fresh_units = self._extend(fresh_nodes, units_kept)
         edits, removed, moved = self._respell(units_kept)
         start = old[0].start if old else self._size
         tail_old = [block for placed in old for block in placed.blocks]
@@ -144,11 +146,12 @@ class Path:
             edits.append(edit)
         self._restart(moved)
         inserted = {block.item for e in edits for block in e.inserted}
+        fresh = [entry for unit in [*fresh_units, *self._take_dirty()] for entry in unit.entries()]
         return Advance(
             joined(edits),
             [block for block in removed if block.item not in inserted],
-            [entry for unit in [*fresh_units, *self._take_dirty()] for entry in unit.entries()],
-            self._newly_blank(blanked_ids),
+            fresh,
+            self._newly_blank(fresh),
             self._new_compaction(),
         )
 
@@ -190,14 +193,12 @@ class Path:
             if unit is not None:
                 self.touch(unit)
 
-    def _extend(self, nodes: list[Node], count: int) -> tuple[list[Unit], list[str]]:
-        """Append nodes; the units that come with them, and the tool use ids blanked by them."""
+    def _extend(self, nodes: list[Node], count: int) -> list[Unit]:
+        """Append nodes; gives the units that come with them."""
         units: list[Unit] = []
-        blanked: list[str] = []
         for node in nodes:
             if node.blanks:
                 self._micro.append((len(self._nodes), node.blanks))
-                blanked += [tool for tool in node.blanks if tool not in self._blanked]
                 self._blanked.update(node.blanks)
                 self._touch_tools(node.blanks)
             if node.unit is not None and node.unit not in self._index:
@@ -206,7 +207,7 @@ class Path:
             self._position[node] = len(self._nodes)
             self._nodes.append(node)
             self._upto.append(count + len(units))
-        return units, blanked
+        return units
 
     def _respell(self, kept: int) -> tuple[list[Edit], list[Block], int]:
         """Edits for the units that stay but are not what they were, and from which unit on starts moved."""
@@ -248,12 +249,12 @@ class Path:
         self._dirty.clear()
         return sorted(dirty, key=self._index.__getitem__)
 
-    def _newly_blank(self, tools: list[str]) -> list[Entry]:
-        found: list[Entry] = []
-        for tool in tools:
-            unit = self._holder(tool)
-            if unit is not None and unit in self._index:
-                found += [entry for entry in unit.entries() if entry.tool == tool]
+    def _newly_blank(self, entries: list[Entry]) -> list[Entry]:
+        """Those of the entries that are placed blanked for the first time."""
+        if not self._blanked:
+            return []
+        found = [e for e in entries if e.tool in self._blanked and e not in self._announced]
+        self._announced.update(found)
         return found
 
     def _new_compaction(self) -> Compaction | None:

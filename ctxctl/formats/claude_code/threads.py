@@ -169,4 +169,10 @@ def _repeats(entry: Entry, known: Entry) -> bool:
     """A streamed duplicate: the same block on another line of the message, or the same result again."""
     if entry.kind != known.kind or entry.version != known.version:
         return False
-    return entry.item == known.item or (entry.native != known.native and entry.role == "assistant")
+    if entry.item == known.item:
+        return True
+    return entry.kind in _WITHOUT_ID and entry.native != known.native
+
+
+_WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
+"""Kinds of blocks that have no id of their own, so that a repeat is told by its text."""

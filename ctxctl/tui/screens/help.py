@@ -9,7 +9,6 @@ from ctxctl.tui.screens.reader import Reader
 
 _SIGNS = (
     ("@", "Signs"),
-    (" ", ""),
     (" ", "  " + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())),
     (" ", "  skipped: in the window as before, nothing enters again"),
     (" ", "  d derived and s simulated: not recorded by the runtime itself"),

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Block, Edit, Maker, Place, WholeWindow, joined, trimmed
+from ctxctl.trace.validate import validate_event
+
+
+def blocks(names: str) -> list[Block]:
+    return [Block(name, name, "user") for name in names]
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("2026-03-02T09:00:00Z", "2026-03-02T09:00:00Z"),
+        ("2026-03-02T09:00:00.123456+02:00", "2026-03-02T09:00:00.123456+02:00"),
+        ("2026-03-02 09:00:00", "2026-03-02T09:00:00Z"),
+        ("2026-03-02T09:00:00+0200", "2026-03-02T09:00:00+02:00"),
+        ("2026-13-02T09:00:00Z", None),
+        ("[trimmed]", None),
+        (1_772_000_000, None),
+    ],
+)
+def test_timestamps(value: object, wanted: str | None) -> None:
+    assert build.timestamp(value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("abc", "abc", None),
+        ("abc", "abcd", (3, 0, "d")),
+        ("abc", "xabc", (0, 0, "x")),
+        ("abc", "abx", (2, 1, "x")),
+        ("aa", "a", (1, 1, "")),
+        ("", "ab", (0, 0, "ab")),
+        ("abcd", "axd", (1, 2, "x")),
+    ],
+)
+def test_the_smallest_edit_at_its_place(old: str, new: str, wanted: tuple[int, int, str] | None) -> None:
+    edit = trimmed(10, blocks(old), blocks(new))
+    if wanted is None:
+        assert edit is None
+    else:
+        assert edit == Edit(10 + wanted[0], wanted[1], blocks(wanted[2]))
+
+
+def test_edits_that_touch_become_one() -> None:
+    edits = [Edit(0, 1, blocks("a")), Edit(3, 2, blocks("b")), Edit(5, 0, blocks("c"))]
+    assert joined(edits) == [edits[0], Edit(3, 2, blocks("bc"))]
+
+
+def test_windows_list_only_what_is_new() -> None:
+    make, window = Maker("x", "x-"), WholeWindow()
+    make.at("2026-03-02T09:00:00Z")
+    first = window.assemble(make, "one", window.edits(blocks("abc")), model="m")
+    second = window.assemble(make, "two", window.edits(blocks("abxd")), cause=None)
+    third = window.assemble(make, "three", window.edits(blocks("abxd")))
+    assert first["metadata"] == {"ctxctl": {"mode": "window", "model": "m"}}
+    own = {"mode": "window", "base": "one", "splices": [[2, 1, 2]]}
+    assert second["metadata"] == {"ctxctl": own}
+    assert [b["block_id"] for b in second["ordered_blocks"]] == ["x", "d"]
+    assert third["ordered_blocks"] == third["metadata"]["ctxctl"]["splices"] == []
+    assert window.size == 4
+    event = make.event("context.assembly.created", second, Place("s", "main", "t", "1"), 7)
+    assert validate_event(event) == []
+    assert event["metadata"] == {"ctxctl": {"source_line": 7}}
+
+
+def test_events_without_any_time_say_so() -> None:
+    make = Maker("x", "x-")
+    event = make.event("context.item.added", build.text_item("i", "user_message", "hi"), Place())
+    assert event["time"] == build.EPOCH
+    assert event["metadata"] == {"ctxctl": {"time": "unknown"}}
+    assert validate_event(event) == []
+    make.at("2026-03-02T09:00:00Z")
+    make.at("nonsense")
+    assert make.event("x", {}, Place())["time"] == "2026-03-02T09:00:00Z"
+
+
+def test_digests_are_those_of_the_text_with_lone_surrogates_replaced() -> None:
+    assert build.digest_of("a\ud800b") == build.digest_of("a\N{REPLACEMENT CHARACTER}b")
+    assert build.canonical({"b": 1, "a": [2]}) == '{"a":[2],"b":1}'

@@ -1,0 +1,286 @@
+"""Counts outlive the run, and nothing that can happen to their file is more than a miss."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ctxctl.tokens import cache as module
+from ctxctl.tokens.cache import CountCache, default_path
+
+KEY = CountCache.key("o200k_base", b"hello")
+OTHER = CountCache.key("o200k_base", b"world")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "cache" / "counts.sqlite3"
+
+
+def stored(path: Path, key: bytes = KEY) -> tuple[int, bool] | None:
+    """What a new run finds."""
+    with CountCache(path) as cache:
+        return cache.get(key)
+
+
+def test_counts_outlive_the_run(path: Path) -> None:
+    with CountCache(path) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, 1)
+        cache.put(OTHER, 0, False)
+        assert cache.get(KEY) == (1, True)
+        assert cache.get(OTHER) == (0, False)
+    assert stored(path) == (1, True)
+    assert stored(path, OTHER) == (0, False)
+
+
+def test_key_is_of_what_decides_the_count() -> None:
+    assert len(KEY) == 16
+    assert KEY != OTHER
+    assert CountCache.key("cl100k_base", b"hello") != KEY
+    assert CountCache.key("o200k_harmony", b"hello") == KEY
+
+
+def test_buffer_is_written_by_itself_and_by_flush(path: Path) -> None:
+    cache = CountCache(path)
+    for number in range(module._FLUSH_AT - 1):
+        cache.put(number.to_bytes(16, "big"), number)
+    assert stored(path, (0).to_bytes(16, "big")) is None
+    cache.put(KEY, 7)
+    assert stored(path) == (7, True)
+    cache.put(OTHER, 8)
+    cache.flush()
+    assert stored(path, OTHER) == (8, True)
+    cache.close()
+    cache.put(KEY, 9)
+    cache.close()
+    assert stored(path) == (9, True)
+
+
+def test_only_the_user_can_read_it(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        cache = CountCache(path)
+        cache.put(KEY, 1)
+        cache.flush()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    files = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    assert len(files) >= 3
+    assert set(files.values()) == {0o600}
+    cache.close()
+
+
+@pytest.mark.parametrize(
+    "content", [b"garbage" * 1000, b"SQLite format 3\0" + b"\xff" * 4080, b"x", b"\0" * 8192]
+)
+def test_damaged_file_is_a_miss_and_made_anew(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with CountCache(path) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, 3)
+    assert stored(path) == (3, True)
+
+
+def test_damage_inside_is_a_miss_and_made_anew(path: Path) -> None:
+    with CountCache(path) as cache:
+        for number in range(5_000):
+            cache.put(module.blake2b(b"%d" % number, digest_size=16).digest(), number)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xaa" * (len(content) - 4096)
+    path.write_bytes(content)
+    with CountCache(path) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, 3)
+    assert stored(path) == (3, True)
+
+
+def test_damage_while_open_is_survived(path: Path) -> None:
+    cache = CountCache(path)
+    cache.put(KEY, 1)
+    cache.flush()
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").write_bytes(b"garbage" * 2000)
+    cache.get(OTHER)
+    cache.put(OTHER, 2)
+    cache.flush()
+    cache.close()
+    with CountCache(path) as cache:
+        cache.put(OTHER, 2)
+    assert stored(path, OTHER) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["PRAGMA user_version = 5", "DROP TABLE counts", "ALTER TABLE counts RENAME COLUMN key TO other"],
+)
+def test_another_layout_is_replaced(path: Path, statement: str) -> None:
+    with CountCache(path) as cache:
+        cache.put(KEY, 1)
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with CountCache(path) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, 2)
+    assert stored(path) == (2, True)
+
+
+def test_a_value_of_another_type_is_a_miss(path: Path) -> None:
+    with CountCache(path) as cache:
+        cache.put(KEY, 1)
+        cache.flush()
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE counts SET tokens = 'many'")
+        connection.close()
+        cache._new.clear()
+        assert cache.get(KEY) is None
+
+
+def test_a_file_that_has_grown_too_large_is_started_afresh(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with CountCache(path) as cache:
+        cache.put(KEY, 1)
+    monkeypatch.setattr(module, "MAX_FILE_BYTES", 1000)
+    assert stored(path) is None
+
+
+@pytest.mark.parametrize("obstacle", ["file in the way", "directory", "dangling link of the lock"])
+def test_unusable_place_is_a_miss(path: Path, obstacle: str) -> None:
+    if obstacle == "file in the way":
+        path.parent.parent.mkdir()
+        path.parent.write_text("not a directory")
+    elif obstacle == "directory":
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir(parents=True)
+        path.with_suffix(".lock").symlink_to("elsewhere")
+    with CountCache(path) as cache:
+        for number in range(50):
+            assert cache.get(number.to_bytes(16, "big")) is None
+            cache.put(number.to_bytes(16, "big"), number)
+            cache.flush()
+        # The run itself remembers.
+        assert cache.get((5).to_bytes(16, "big")) == (5, True)
+
+
+def test_no_sqlite_is_a_miss(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    with CountCache(path) as cache:
+        assert cache.get(KEY) is None
+        cache.put(KEY, 1)
+        assert cache.get(KEY) == (1, True)
+
+
+def test_busy_file_keeps_the_buffer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.01)
+    with CountCache(path) as cache:
+        cache.put(OTHER, 1)
+        cache.flush()
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(20):
+            cache.put(KEY, 1)
+            cache.flush()
+        assert cache.get(KEY) == (1, True)
+        assert cache.get(OTHER) == (1, True)
+        other.execute("ROLLBACK")
+        other.close()
+    assert stored(path) == (1, True)
+
+
+def test_buffer_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEEP_AT_MOST", 600)
+    path.mkdir(parents=True)
+    with CountCache(path) as cache:
+        for number in range(5_000):
+            cache.put(number.to_bytes(16, "big"), number)
+        assert len(cache._new) == 600
+
+
+def test_threads_share_one_cache(path: Path) -> None:
+    with CountCache(path) as cache:
+
+        def work(part: int) -> None:
+            for number in range(part * 1000, part * 1000 + 1000):
+                cache.put(number.to_bytes(16, "big"), number)
+                assert cache.get(number.to_bytes(16, "big")) == (number, True)
+
+        threads = [threading.Thread(target=work, args=(part,)) for part in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert all(stored(path, number.to_bytes(16, "big")) == (number, True) for number in (0, 999, 1000, 3999))
+
+
+WRITER = """
+import sys
+from ctxctl.tokens.cache import CountCache
+part = int(sys.argv[2])
+with CountCache(sys.argv[1]) as cache:
+    sys.stdin.readline()
+    for number in range(3000):
+        cache.put((part * 1500 + number).to_bytes(16, "big"), part * 1500 + number)
+        cache.get(number.to_bytes(16, "big"))
+"""
+
+
+@pytest.mark.parametrize("before", [None, b"garbage" * 2000])
+def test_processes_share_one_file(path: Path, before: bytes | None) -> None:
+    if before:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(before)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path), str(part)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for part in range(3)
+    ]
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(b"\n")
+        writer.stdin.flush()
+    for writer in writers:
+        assert writer.communicate(timeout=60)[1] == b""
+        assert writer.returncode == 0
+    with CountCache(path) as cache:
+        assert all(cache.get(number.to_bytes(16, "big")) == (number, True) for number in range(6000))
+
+
+def test_a_forked_child_opens_the_file_for_itself(path: Path) -> None:
+    with CountCache(path) as cache:
+        cache.put(KEY, 1)
+        cache.flush()
+        child = os.fork()
+        if child == 0:
+            cache.put(OTHER, 2)
+            cache.flush()
+            os._exit(0 if cache.get(KEY) == (1, True) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert cache.get(OTHER) == (2, True)
+
+
+def test_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CTXCTL_CACHE", raising=False)
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(tmp_path))
+    assert default_path() == tmp_path / module.FILE_NAME
+    monkeypatch.delenv("CTXCTL_CACHE_DIR")
+    place = default_path()
+    assert place is not None
+    assert place.parent.name == "ctxctl"
+    monkeypatch.setenv("CTXCTL_CACHE", "off")
+    assert default_path() is None
