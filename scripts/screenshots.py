@@ -33,8 +33,8 @@ class Shot:
 
 
 SHOTS = (
-    Shot("turns", "coding-agent.jsonl", ("j",) * 8),
-    Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "enter", "d")),
+    Shot("turns", "coding-agent.jsonl", ("j",) * 9),
+    Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "j", "enter", "d")),
     Shot("over-budget", "retrieval-agent.jsonl", ("j",) * 5),
 )
 

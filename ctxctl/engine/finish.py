@@ -13,8 +13,8 @@ from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, Usage
 if TYPE_CHECKING:
     from ctxctl.engine.replay import Rules
 
-_CUT_SHARE = 0.05
-_CUT_TOKENS = 1000
+_CUT_SHARE = 0.02
+"""Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
 _SCALE = 2.0
 """Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
 
@@ -149,6 +149,6 @@ def _recorded_cut(sealed: Sealed) -> bool:
 def _is_cut(before: Billed, now: Billed, *, recorded: bool) -> bool:
     """Whether the billed input fell and nothing in the trace says why (DESIGN section 3, cause)."""
     drop = before.reported - now.reported
-    if recorded or before.model != now.model or drop <= max(_CUT_TOKENS, _CUT_SHARE * before.reported):
+    if recorded or before.model != now.model or drop <= _CUT_SHARE * before.reported:
         return False
     return drop > _SCALE * max(0, before.counted - now.counted)

@@ -67,7 +67,7 @@ class Sent(NamedTuple):
 
 def _speaks_of(question: str, source: str) -> bool:
     rest = question.removeprefix(source)
-    return rest != question and not rest[:1].isalnum() and rest[:1] not in {"-", "_"}
+    return rest != question and not rest[:1].isalnum() and rest[:1] not in {"-", "_", "/", ":"}
 
 
 def _unattached(

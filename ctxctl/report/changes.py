@@ -29,6 +29,8 @@ _TIGHT = (
     Column("title", least=14),
     *_COLUMNS[4:-1],
 )
+_NARROW = 50
+"""Cells below which a table goes without kinds."""
 _SHORT_KINDS = {
     "assistant_message": "assistant",
     "developer_instruction": "developer",
@@ -119,6 +121,8 @@ def _arranged(
     short = [(row[0], _SHORT_KINDS.get(row[1], row[1]), *row[2:]) for row in body]
     if fits(_COLUMNS, short, width):
         return _COLUMNS, short, inline
+    if width < _NARROW:
+        return (_TIGHT[0], *_TIGHT[2:]), [(row[0], *row[2:-1]) for row in short], [row[-1] for row in short]
     return _TIGHT, [row[:-1] for row in short], [row[-1] for row in short]
 
 

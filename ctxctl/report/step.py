@@ -111,8 +111,10 @@ def usage_text(usage: UsageView) -> str:
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
     counted = f"counted {usage.counted_input:,}"
-    if usage.difference is not None and usage.reported_input:
-        counted += f", difference {signed(usage.difference)} ({usage.difference / usage.reported_input:+.1%})"
+    if usage.difference is not None:
+        counted += f", difference {signed(usage.difference)}"
+        if usage.reported_input:
+            counted += f" ({usage.difference / usage.reported_input:+.1%})"
     return "; ".join([", ".join(parts) or "no input reported", counted])
 
 

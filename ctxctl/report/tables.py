@@ -9,6 +9,8 @@ from ctxctl.model.vocab import SEGMENTS
 from ctxctl.text import cells, clip, pad
 
 GAP = "  "
+_SLIVER = 6
+"""Cells that a squeezed column keeps on the narrowest terminal."""
 
 
 class Column(NamedTuple):
@@ -38,7 +40,8 @@ def plural(n: int, one: str, many: str | None = None) -> str:
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Cells for each column so that the table fits `width` where its squeezable columns allow it.
 
-    Of the columns that may shrink, those with the lowest `least` (the least telling ones) give first.
+    Of the columns that may shrink, those with the lowest `least` (the least telling ones) give first; where
+    that is not enough, all of them go down to `_SLIVER`.
     """
     wide = [cells(c.title) for c in columns]
     for row in rows:
@@ -46,7 +49,7 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
             wide[n] = max(wide[n], cells(cell))
     over = sum(wide) + len(GAP) * (len(columns) - 1) - width
     able = sorted((c.least, n) for n, c in enumerate(columns) if c.least)
-    for least, n in able:
+    for least, n in [*able, *((_SLIVER, n) for _, n in able)]:
         cut = max(0, min(over, wide[n] - least))
         wide[n] -= cut
         over -= cut
@@ -56,7 +59,9 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int)
 def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether a table can be as narrow as `width` without cutting into a column that does not shrink."""
     columns, rows = _used(columns, rows)
-    return sum(layout(columns, rows, width)) + len(GAP) * (len(columns) - 1) <= width
+    least = [c.least or max(cells(c.title), *(cells(row[n]) for row in rows)) for n, c in enumerate(columns)]
+    wide = layout(columns, rows, 1 << 30)
+    return sum(map(min, wide, least)) + len(GAP) * (len(columns) - 1) <= width
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
@@ -81,13 +86,13 @@ def wrap(text: str, width: int) -> Iterator[str]:
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
-        if line and cells(joined) > width:
-            yield clip(line, width)
+        if line.strip(" ") and cells(joined) > width:
+            yield clip(line.rstrip(" "), width)
             line = word
         else:
             line = joined
-    if line:
-        yield clip(line, width)
+    if line.strip(" "):
+        yield clip(line.rstrip(" "), width)
 
 
 def labelled(label: str, text: str, width: int, *, indent: int = 0, tab: int = 10) -> Iterator[str]:

@@ -138,8 +138,12 @@ class CountCache:
 
     def _attempt(self, work: _Work) -> bool:
         """Run `work` on the open database; whether it succeeded.  A damaged file is replaced, once a call."""
-        import sqlite3
-
+        try:
+            import sqlite3
+        except ImportError:
+            # Python can be built without it.
+            self._failures = _GIVE_UP_AFTER
+            return False
         for last in (False, True):
             if self._failures >= _GIVE_UP_AFTER:
                 return False

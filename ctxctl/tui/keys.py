@@ -114,8 +114,8 @@ _FIRST: Final = ("open", "back", "item.diff", "turn.next")
 
 _HEADINGS: Final[tuple[tuple[str, tuple[Scope, ...]], ...]] = (
     ("Turns, changes, items", ("turns",)),
-    ("Anywhere", ("app", "reader")),
-    ("Moving in lists and texts", ("list",)),
+    ("Anywhere", ("app",)),
+    ("Moving in lists and texts", ("list", "reader")),
 )
 """Texts have the keys of lists; the help names them once."""
 

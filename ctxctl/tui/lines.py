@@ -303,18 +303,9 @@ def why(change: Change, *, brief: bool = False) -> str:
 
 def item_head(change: Change, tab: str, width: int) -> tuple[Parts, Parts, Parts]:
     """Three lines above an item's text: status and tabs, tokens, versions and origin."""
-    tabs = [
-        Piece(f"[{name}]" if name == tab else f" {name} ", "tab" if name == tab else "muted", 9)
-        for name in TABS
-    ]
-    first = spread(
-        [
-            Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 9),
-            Piece(why(change), "warning", 6),
-        ],
-        tabs,
-        width,
-    )
+    tabs = [_tab(name, name == tab) for name in TABS]
+    status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
+    first = spread([status, Piece(why(change), "warning", 8)], tabs, width)
     tokens = [
         Piece(f"{number(change.in_window)} in window", "", 8),
         Piece(signed(change.new) + " new" if change.new else "", "new", 7),
@@ -329,6 +320,11 @@ def item_head(change: Change, tab: str, width: int) -> tuple[Parts, Parts, Parts
     ]
     line = Piece(f"line {number(change.line)}" if change.line else "", "muted", 3)
     return first, second, spread(origin, [line], width)
+
+
+def _tab(name: str, shown: bool) -> Piece:
+    """The name of a tab; the one not shown is left out where there is no room."""
+    return Piece(f"[{name}]", "tab", 9) if shown else Piece(f" {name} ", "muted", 2)
 
 
 TABS = ("content", "diff")

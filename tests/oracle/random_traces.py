@@ -1,7 +1,8 @@
 """Random traces for the laws: what a trace may hold, less what DESIGN leaves open.
 
 Left out on purpose, because two readings of DESIGN are possible: one item twice in a window, the same version
-sent again into a growing history, an item touched twice in one step, a selection in the step of a compaction.
+sent again into a growing history, an item touched twice in one step, a selection in the step of a compaction,
+a selection of what the target cannot see.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class Writer:
         self.last = self.step
 
     def _select(self, omitted: dict[str, str], names: list[str] | None = None) -> None:
-        chosen = names if names is not None else self.some(list(self.known)) or ["ghost"]
+        chosen = names if names is not None else self.some(self.visible) or ["ghost"]
         rest = [n for n in self.known if n not in chosen]
         left = {n: self.draw(st.sampled_from(REASONS)) for n in self.some(rest, 2)}
         candidates = self.some(list(self.known), 3) if self.chance(3) else None
@@ -190,7 +191,7 @@ class Writer:
             same = dict.fromkeys(self.some((self.live & self.visible) - set(shown), 2), "duplicate")
             if self.chance(5):
                 same[f"old{self.step}"] = "duplicate"
-            self.put(build.select(shown, same))
+            self._select(same, shown)
         if first or not self.chance(4):
             self._inject(point)
 

@@ -123,8 +123,8 @@ async def test_clicking_on_data_runs_no_action(monkeypatch: pytest.MonkeyPatch) 
 
     async with running(made(hostile()), (100, 24)) as session:
         monkeypatch.setattr(App, "run_action", run_action)
-        for y in range(0, 24, 2):
-            for x in range(2, 100, 12):
+        for y in range(0, 24, 3):
+            for x in range(2, 100, 24):
                 await session.pilot.click(offset=(x, y))
     assert ran == []
 

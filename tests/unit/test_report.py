@@ -1,0 +1,371 @@
+"""Reports from values made by hand: no trace, no terminal."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxctl.model.outline import Life
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import (
+    BrokenBy,
+    Cache,
+    Change,
+    Counts,
+    Ledger,
+    StageView,
+    Step,
+    Summary,
+    Turn,
+    UsageView,
+    Window,
+)
+from ctxctl.report.changes import changes_table, counts_line, counts_short, rows, why
+from ctxctl.report.header import Header
+from ctxctl.report.heading import header_lines, one_line
+from ctxctl.report.life import life_lines, spans
+from ctxctl.report.paint import ansi, plain
+from ctxctl.report.problems import problem_line, problem_lines
+from ctxctl.report.replay import ReplayReport
+from ctxctl.report.step import budget_text, cache_text, facts, step_lines, usage_text
+from ctxctl.report.tables import Column, bar, labelled, layout, letters, number, plural, signed, table, wrap
+from ctxctl.report.totals import Totals
+from ctxctl.text import cells
+
+HEADER = Header("t.jsonl", "native", "recorded", None, "o200k_base", True, "", "model", "0")
+
+
+def change(status: str = "added", **given: object) -> Change:
+    fields: dict[str, object] = {
+        "status": status, "item": "doc", "kind": "retrieval_result", "title": None, "version": "v1",
+        "previous_version": None, "tokens": 10, "in_window": 10, "new": 10, "freed": 0, "cause": None,
+        "reason": None, "into": None, "flags": (), "source": None, "provenance": "native",
+    }  # fmt: skip
+    return Change(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def step(**given: object) -> Step:
+    fields: dict[str, object] = {
+        "session": "s", "thread": "main", "turn": 1, "step": 1, "turn_id": None, "step_id": None,
+        "time": None, "target": "model", "model": None, "mode": "window", "mode_declared": False, "basis": "assembly",
+        "layer": "injected", "window": Window(None, None, None, 10, None, None, 0, {"exact:o200k_base": 10}),
+        "ledger": Ledger(0, 10, 0, 10, None, 0, 0), "counts": Counts(added=1), "changes": (change(),),
+        "stages": {"budget": StageView("not_recorded")}, "cache": Cache(None, None, None, None),
+        "usage": None, "segments": {"context": 10},
+    }  # fmt: skip
+    return Step(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def turn(**given: object) -> Turn:
+    fields: dict[str, object] = {
+        "session": "s", "thread": "main", "turn": 1, "turn_id": None, "target": "model", "steps": 1,
+        "ledger": Ledger(0, 10, 0, 10, None, 0, 0), "counts": Counts(added=1), "changes": (),
+    }  # fmt: skip
+    return Turn(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def summary(**given: object) -> Summary:
+    fields: dict[str, object] = {
+        "sessions": 9, "threads": 9, "turns": 9, "steps": 9, "events": 20, "problems": 1,
+        "new": 99, "freed": 9, "counts": Counts(), "unique_contents": 3, "by_method": {},
+    }  # fmt: skip
+    return Summary(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def test_numbers() -> None:
+    assert [number(1234567), number(None), signed(5), signed(-1234), signed(0)] == [
+        "1,234,567", "-", "+5", "-1,234", "0",
+    ]  # fmt: skip
+    assert [plural(1, "step"), plural(2, "step"), plural(0, "entry", "entries")] == [
+        "1 step",
+        "2 steps",
+        "0 entries",
+    ]
+
+
+def test_a_table_is_measured_in_cells_and_leaves_empty_columns_out() -> None:
+    columns = (Column("name", least=4), Column("none"), Column("n", right=True))
+    lines = list(table(columns, [("日本", "", "1"), ("e\u0301", "", "20")], 40))
+    assert lines == ["name   n", "日本   1", "e\u0301     20"]
+    narrow = list(table(columns, [("a long name", "", "1")], 8))
+    assert narrow == ["name   n", "a lon…  1"] or max(map(cells, narrow)) <= 9
+
+
+def test_layout_squeezes_the_least_telling_column_first() -> None:
+    columns = (Column("a", least=8), Column("b", least=12), Column("c"))
+    body = [("x" * 20, "y" * 20, "z" * 5)]
+    assert layout(columns, body, 49) == [20, 20, 5]
+    assert layout(columns, body, 40) == [11, 20, 5]
+    assert layout(columns, body, 30) == [8, 13, 5]
+    assert layout(columns, body, 26) == [6, 11, 5]
+    assert layout(columns, body, 10) == [6, 6, 5]
+
+
+@given(st.text(alphabet="ab 日", max_size=80), st.integers(4, 30))
+def test_wrap_loses_no_word_that_fits(text: str, width: int) -> None:
+    lines = list(wrap(text, width))
+    assert all(cells(line) <= width for line in lines)
+    if all(cells(word) <= width for word in text.split()):
+        assert " ".join(lines).split() == text.split()
+
+
+def test_labelled_hangs() -> None:
+    assert list(labelled("label", "one two three", 24, indent=2, tab=8)) == ["  label   one two three"]
+    assert list(labelled("label", "four words in a row to wrap", 30, tab=8)) == [
+        "label   four words in a row to",
+        "        wrap",
+    ]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["tools", "system", "history", "context", "user", "x", "y"]), st.integers(0, 9999)
+    ),
+    st.integers(0, 20000),
+    st.integers(0, 120),
+)
+def test_a_bar_is_exact_and_hides_no_segment(segments: dict[str, int], cap: int, width: int) -> None:
+    drawn = bar(segments, cap, width)
+    assert len(drawn) == width
+    held = [name for name, tokens in segments.items() if tokens]
+    if held and width > len(held) + 1:
+        names = letters(s for s in segments if segments[s])
+        assert all(names[name] in drawn for name in held)
+        assert ("." in drawn) == (cap > sum(segments.values()))
+
+
+def test_letters_are_distinct_and_shares_are_right() -> None:
+    assert letters(["user", "tools", "context", "cache", "usage"]) == {
+        "tools": "T", "context": "C", "user": "U", "cache": "A", "usage": "S",
+    }  # fmt: skip
+    assert bar({"system": 50, "user": 25}, 100, 20) == "S" * 10 + "U" * 5 + "." * 5
+    assert bar({"user": 1, "system": 9999}, 10000, 10) == "SSSSSSSSSU"
+    assert bar({}, 0, 5) == "....."
+
+
+def test_counts() -> None:
+    counts = Counts(1, 2, 3, 4000, 5)
+    assert counts_line(counts) == "+1 added  ~2 updated  -3 removed  =4,000 skipped  !5 omitted"
+    assert counts_short(counts) == "+1 ~2 -3 =4,000 !5"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (change(), ""),
+        (change("updated", previous_version="v0"), "v0 -> v1"),
+        (change("updated", previous_version="v1", flags=("truncated",)), "[truncated]"),
+        (change("updated", version=None, previous_version="0123456789abcdef"), "01234567 -> ?"),
+        (change("removed", cause="compacted", into="sum"), "compacted into sum"),
+        (change("removed", cause="omitted", reason="budget_limit"), "omitted (budget_limit)"),
+        (change("omitted", cause="omitted", reason="budget_limit"), "budget_limit (10 tokens)"),
+        (change("omitted", cause="redacted", tokens=0), "redacted"),
+        (
+            change(flags=("carried-in", "derived-identity", "moved"), provenance="derived"),
+            "carried in [moved] [derived]",
+        ),
+        (change(provenance="simulated"), "[simulated]"),
+        (change("removed", cause="evil\x1b[2J\n"), "evil␛[2J␊"),
+    ],
+)
+def test_why(value: Change, said: str) -> None:
+    assert why(value) == said
+
+
+def test_changes_are_grouped_and_skipped_ones_left_out() -> None:
+    found = [
+        change("omitted"),
+        change("skipped"),
+        change("added", item="a"),
+        change("removed"),
+        change("added", item="b"),
+    ]
+    assert [(c.status, c.item) for c in rows(found)] == [
+        ("added", "a"), ("added", "b"), ("removed", "doc"), ("omitted", "doc"),
+    ]  # fmt: skip
+    assert [c.status for c in rows(found, skipped=True)][3] == "skipped"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_table_of_changes_fits(width: int) -> None:
+    found = rows(
+        [
+            change(
+                item="toolu_01JeP6oukpU5NaavjrGbRHEx",
+                title="Read: a/long/path/to/some/file.py",
+                in_window=1234567,
+            ),
+            change("updated", previous_version="abcdef", flags=("moved", "truncated"), title="日本語" * 20),
+            change("removed", cause="compacted", into="summary-of-everything-so-far", new=0, freed=99999),
+        ]
+    )
+    lines = list(changes_table(found, width, plain, indent=2))
+    assert len([line for line in lines if line.lstrip()[0] in "+~-"]) == 3
+    if width >= 60:
+        assert max(map(cells, lines)) <= width
+    assert "1,234,567" in "\n".join(lines)
+    painted = list(changes_table(found, width, ansi, indent=2))
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in painted] == lines
+
+
+def test_budget_usage_and_cache_in_words() -> None:
+    full = Window(8000, 1000, 7000, 244, 6756, 0, 0, {})
+    assert budget_text(full) == "244 of 7,000 (3%), 6,756 free; window 8,000, 1,000 reserved"
+    over = Window(None, None, 100, 130, 0, 30, 0, {})
+    assert budget_text(over) == "130 of 100 (130%), OVER BY 30; limit on input"
+    assert usage_text(UsageView(100, 40, 7, 90, -10)) == (
+        "reported 100 in (40 cached), 7 out; counted 90, difference -10 (-10.0%)"
+    )
+    assert usage_text(UsageView(None, None, 7, 90, None)) == "7 out; counted 90"
+    assert usage_text(UsageView(None, None, None, 90, None)) == "no input reported; counted 90"
+    assert usage_text(UsageView(0, 0, 0, 0, 0)) == "reported 0 in (0 cached), 0 out; counted 0, difference 0"
+    assert cache_text(Cache(None, None, None, None)) == "no request before this one"
+    broken = BrokenBy("d\x9boc", None, 3, "removed", "compacted")
+    assert cache_text(Cache(5, broken, 4, 1)) == (
+        "possible prefix 5; broken at position 3 by d⟨U+009B⟩oc (removed, compacted);"
+        " reported cached 4; written 1"
+    )
+
+
+def test_missing_facts_are_shown_as_missing() -> None:
+    told = dict(facts(step()))
+    assert told["missing"] == "budget not recorded, usage not reported"
+    assert "budget" not in told
+    whole = step(
+        window=Window(20, 5, 15, 10, 5, 0, 0, {}), usage=UsageView(9, None, None, 10, 1), flags=("compacted",)
+    )
+    told = dict(facts(whole))
+    assert "missing" not in told
+    assert told["flags"] == "compacted"
+
+
+def test_several_methods_are_named() -> None:
+    window = Window(None, None, None, 10, None, None, 1, {"declared": 4, "exact:x": 6})
+    told = dict(facts(step(window=window, ledger=Ledger(0, 10, 0, 10, 3, 2, 1))))
+    assert told["window"] == (
+        "0 before + 10 new - 0 freed = 10 tokens"
+        " (2 stale, 3 saved by skipping, 1 placement uncounted, declared 4, exact:x 6)"
+    )
+
+
+@given(st.integers(40, 160))
+def test_a_step_fits_its_width(width: int) -> None:
+    value = step(
+        step_id="msg_01JeP6oukpU5NaavjrGbRHEx", time="2026-02-12T15:36:41.068Z",
+        model="claude-haiku-4-5-20251001", window=Window(200000, 32000, 168000, 22829, 145171, 0, 0, {}),
+        usage=UsageView(45627, 40725, 4, 22829, -22798),
+        segments={"history": 20000, "user": 2829},
+    )  # fmt: skip
+    lines = list(step_lines(value, width, plain))
+    assert max(map(cells, lines)) <= max(width, 46)
+
+
+def test_a_replay_adds_up() -> None:
+    report = ReplayReport(HEADER, 100, plain)
+    lines = [
+        line
+        for result in (
+            step(),
+            step(step=2, ledger=Ledger(10, 5, 3, 12, None, 0, 0), counts=Counts(updated=1), changes=()),
+            turn(steps=2, title="Do it\nnow"),
+            step(thread="sub", ledger=Ledger(0, 7, 0, 7, None, 0, 0)),
+            turn(thread="sub"),
+            step(turn=2, session="other"),
+        )
+        for line in report.feed(result)
+    ]
+    lines += report.end(summary())
+    text = "\n".join(lines)
+    assert "    prompt   Do it now" in lines
+    assert "turn sub:1" in lines
+    assert "turn other/main:2" in lines
+    assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 tokens" in lines
+    assert "0 before + 32 new - 3 freed = 29 in the last windows of 3 threads" in text
+    assert "2 sessions, 3 threads, 3 turns, 4 steps" in text
+    assert "20 events, 3 distinct contents, 1 problem" in text
+
+
+def test_totals_narrow_a_summary() -> None:
+    totals = Totals()
+    totals.add(step(turn=3, ledger=Ledger(50, 10, 20, 40, None, 0, 0)))
+    totals.add(
+        step(
+            turn=3,
+            step=2,
+            stages={"selection": StageView("differs")},
+            ledger=Ledger(40, 0, 0, 40, None, 0, 0),
+        )
+    )
+    narrow = totals.narrow(summary())
+    assert (narrow.turns, narrow.steps, narrow.new, narrow.freed, narrow.events) == (1, 2, 10, 20, 20)
+    assert totals.before + narrow.new - narrow.freed == totals.after == 40
+    assert totals.differs == 1
+    assert narrow.by_method == {"exact:o200k_base": 10}
+
+
+def test_a_turn_that_goes_on_after_another_thread_says_so() -> None:
+    report = ReplayReport(HEADER, 80, plain)
+    lines = [line for s in (step(), step(thread="sub"), step(step=2)) for line in report.feed(s)]
+    assert "turn 1, continued" in lines
+
+
+def test_an_empty_replay_has_a_header_and_a_summary() -> None:
+    lines = list(ReplayReport(HEADER, 80, plain).end(summary(sessions=0)))
+    assert lines[0] == "trace     t.jsonl"
+    assert "  counted  nothing" in lines
+
+
+def test_headers() -> None:
+    assumed = msgspec.structs.replace(
+        HEADER, encoding_known=False, assumed="guessed", thread="a\x1b", turn="-1"
+    )
+    lines = list(header_lines(assumed, 80, mode="append (declared)"))
+    assert lines[5] == "assumed   guessed"
+    assert lines[-3:] == ["mode      append (declared)", "thread    only a␛", "turn      only -1"]
+    assert one_line(assumed) == "policy recorded, encoding o200k_base (assumed), target model"
+
+
+def test_problems() -> None:
+    found = [Problem(3, 120, "bad-json", "x\x1b\ny"), Problem(0, 0, "odd", "whole file")]
+    assert problem_line("a\nb", found[0]) == "a␊b:3: byte 120: bad-json: x␛␊y"
+    assert problem_line("f", found[1]) == "f: odd: whole file"
+    assert list(problem_lines("f", found, 5, 1))[-1] == "f: 4 more problems not shown (5 in all)"
+    assert len(list(problem_lines("f", found, 2, None))) == 2
+
+
+def life(
+    number: int, status: str, *, turn: int, step: int = 1, thread: str = "main", **given: object
+) -> Life:
+    fields: dict[str, object] = {
+        "ordinal": number, "session": "s", "thread": thread, "turn": turn, "step": step, "status": status,
+        "version": "v", "tokens": 5, "cause": None, "reason": None, "into": None,
+    }  # fmt: skip
+    return Life(**{**fields, **given})  # type: ignore[arg-type]
+
+
+def test_a_life_merges_what_was_skipped() -> None:
+    lives = [
+        life(0, "added", turn=2),
+        *(life(n, "skipped", turn=n) for n in (3, 4)),
+        life(5, "updated", turn=5, version="w"),
+        *(life(n, "skipped", turn=n, version="w") for n in (6, 7, 8, 9)),
+        life(10, "removed", turn=10, cause="compacted", into="sum", version="w"),
+    ]
+    assert [(s.first.turn, s.last.turn) for s in spans(lives)] == [(2, 2), (3, 4), (5, 5), (6, 9), (10, 10)]
+    lines = list(life_lines("doc", lives, 80, plain))
+    assert lines[0] == "doc"
+    assert [line.split()[2] for line in lines[2:]] == ["2", "3\u20134", "5", "6\u20139", "10"]
+    assert lines[-1].endswith("compacted into sum")
+
+
+def test_a_life_in_two_threads_and_with_steps() -> None:
+    lives = [
+        life(0, "added", turn=1), life(1, "added", turn=1, thread="sub"), life(2, "skipped", turn=1, step=2),
+        life(3, "skipped", turn=1, step=2, thread="sub"), life(4, "skipped", turn=2),
+    ]  # fmt: skip
+    lines = list(life_lines("doc", lives, 80, plain))
+    assert [line.split()[2] for line in lines[2:]] == ["1.1", "sub:1.1", "1.2\u20132.1", "sub:1.2"]
