@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -35,10 +34,6 @@ class Settings(msgspec.Struct, frozen=True):
     """One of `COLORS`; `auto` is colour on a terminal that can show it, and never under ``NO_COLOR``."""
     problems: int = 20
     """How many problems a plain report prints before it only counts them."""
-    theme: str | None = None
-    """Name of the UI's theme."""
-    keys: Mapping[str, str] = msgspec.field(default_factory=lambda: MappingProxyType({}))
-    """Key bindings of the UI by action; only from a file."""
     file: str | None = None
     """The file that settings were read from."""
 
@@ -58,12 +53,12 @@ def load(
     found = _find(env, cwd)
     if found is not None:
         path, table = found
-        settings = _apply(settings, table, str(path), known_only=False)
+        settings = _apply(settings, table, str(path))
         settings = msgspec.structs.replace(settings, file=str(path))
     named = {name: env[f"CTXCTL_{name.upper()}"] for name in _READ if env.get(f"CTXCTL_{name.upper()}")}
-    settings = _apply(settings, named, "environment", known_only=True)
+    settings = _apply(settings, named, "environment")
     given = {name: value for name, value in (flags or {}).items() if value is not None and name in _READ}
-    return _apply(settings, given, "command line", known_only=True)
+    return _apply(settings, given, "command line")
 
 
 def _text(value: object) -> str:
@@ -105,17 +100,14 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "strict": _switch,
     "color": _color,
     "problems": _count,
-    "theme": _text,
 }
 
 
-def _apply(settings: Settings, table: Mapping[str, object], where: str, *, known_only: bool) -> Settings:
+def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Settings:
     values: dict[str, Any] = {}
     for name, value in table.items():
         key = name.replace("-", "_")
-        if key == "keys" and not known_only:
-            values["keys"] = _keys(value, where)
-        elif key in _READ:
+        if key in _READ:
             try:
                 values[key] = _READ[key](value)
             except ValueError as error:
@@ -126,12 +118,6 @@ def _apply(settings: Settings, table: Mapping[str, object], where: str, *, known
                 "unknown-setting", f"{where}: there is no setting {name!r}", hint=f"settings are: {known}"
             )
     return msgspec.structs.replace(settings, **values) if values else settings
-
-
-def _keys(value: object, where: str) -> Mapping[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-        raise UsageError("bad-setting", f"{where}: keys must be a table of action = 'key'")
-    return MappingProxyType(dict(value))
 
 
 def _find(env: Mapping[str, str], cwd: Path | None) -> tuple[Path, dict[str, object]] | None:

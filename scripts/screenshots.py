@@ -34,7 +34,7 @@ class Shot:
 
 SHOTS = (
     Shot("turns", "coding-agent.jsonl", ("j",) * 9),
-    Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "j", "enter", "d")),
+    Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "j", "enter")),
     Shot("over-budget", "retrieval-agent.jsonl", ("j",) * 5),
 )
 

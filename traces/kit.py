@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,6 @@ class Piece:
     role: str | None = None
     cut: str | None = None
     """The text that is left, where the block was cut to fit."""
-    extra: Data = field(default_factory=dict)
 
     @property
     def rendered(self) -> str:
@@ -72,7 +72,7 @@ class Piece:
             marks["truncated"] = True
         if marks:
             block["metadata"] = {"ctxctl": marks}
-        return {**block, **self.extra}
+        return block
 
 
 def tokens(pieces: Iterable[Piece]) -> int:
@@ -197,15 +197,14 @@ class Window:
 
     def assemble(self, **more: Any) -> str:
         """Append the assembly of the present window and return its id."""
-        head = _common(self._sent, self.pieces)
-        tail = _common(self._sent[head:][::-1], self.pieces[head:][::-1])
-        fresh = self.pieces[head : len(self.pieces) - tail]
-        numbers = list(range(self._made, self._made + len(fresh)))
+        changes = SequenceMatcher(None, self._sent, self.pieces, autojunk=False).get_opcodes()
+        splices = [(i, j - i, m, n) for tag, i, j, m, n in changes if tag != "equal"]
+        fresh = [piece for _, _, m, n in splices for piece in self.pieces[m:n]]
+        numbers = range(self._made, self._made + len(fresh))
         self._made += len(fresh)
-        removed = len(self._sent) - tail - head
         marks: Data = {"mode": "window", **more.pop("ctxctl", {})}
         if self.last is not None:
-            marks |= {"base": self.last, "splices": [[head, removed, len(fresh)]] if removed or fresh else []}
+            marks |= {"base": self.last, "splices": [[at, gone, n - m] for at, gone, m, n in splices]}
         self._sent = list(self.pieces)
         self.last = self.scribe.record(
             "context.assembly.created", "assembly",
@@ -214,13 +213,3 @@ class Window:
              "separator_policy": "message", "visibility": ["model"], "metadata": {"ctxctl": marks}, **more},
         )  # fmt: skip
         return self.last
-
-
-def _common(a: Sequence[Piece], b: Sequence[Piece]) -> int:
-    """Length of the common prefix."""
-    size = 0
-    for left, right in zip(a, b, strict=False):
-        if left != right:
-            break
-        size += 1
-    return size

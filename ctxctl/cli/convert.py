@@ -44,7 +44,7 @@ def convert(
     output: Where = "-",
     force: Force = False,
     json: opt.Json = False,
-    everything: opt.Everything = False,
+    everything: opt.EveryProblem = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
 ) -> None:
@@ -58,7 +58,8 @@ def convert(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
     with how.out.progress("importing"), _target(output, how.out, force=force) as target:
-        done = [_import(source, n, target, how) for n, source in enumerate(sources, 1)]
+        several = len(sources) > 1
+        done = [_import(source, n if several else 0, target, how) for n, source in enumerate(sources, 1)]
     how.out.flush()
     _tell(done, how, output)
     problems = sum(len(one.problems) for one in done)
@@ -66,6 +67,7 @@ def convert(
 
 
 def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> Imported:
+    """Convert one source; `number` tells several apart, as two may give their events the same ids."""
     from ctxctl.errors import UnreadableError
     from ctxctl.formats.registry import available, by_name, detect
     from ctxctl.trace.source import open_source
@@ -86,6 +88,8 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
         ) as writer:
             size = max(1, opened.size)
             for event in importer.events(opened, problems.append):
+                if number and "event_id" in event:
+                    event = {**event, "event_id": f"{number}:{event['event_id']}"}
                 writer.write(event)
                 how.out.progressed(min(1.0, writer.written / size))
             events = writer.events

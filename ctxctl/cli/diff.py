@@ -47,7 +47,7 @@ def diff(
     plain: opt.Plain = False,
     json: opt.Json = False,
     everything: opt.Everything = False,
-    thread: opt.Thread = None,
+    thread: opt.ThreadOf = None,
     target: opt.Target = None,
     model: opt.Model = None,
     encoding: opt.Encoding = None,

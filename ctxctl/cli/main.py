@@ -84,7 +84,7 @@ def run(arguments: Sequence[str]) -> int:
         return _failed(error)
     except BaseException as error:  # a panic of a native library is no Exception
         if hasattr(error, "format_message"):
-            return _misused(error)
+            return _misused(error, arguments)
         return _bug(error)
 
 
@@ -104,7 +104,7 @@ def _failed(error: OSError) -> int:
     return Exit.UNREADABLE
 
 
-def _misused(error: Any) -> int:
+def _misused(error: Any, arguments: Sequence[str]) -> int:
     """Wrong usage found by the parser: its message, or the help if there was no argument at all."""
     from ctxctl.cli.output import complain, note
 
@@ -112,7 +112,9 @@ def _misused(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         note(context.get_help())
         return Exit.USAGE
-    path = context.command_path if context is not None else "ctxctl"
+    names = [command.name for command in app.registered_commands]
+    known = arguments[:1] if arguments and arguments[0] in names else []
+    path = context.command_path if context is not None else " ".join(["ctxctl", *known])
     complain(str(error.format_message()), f"`{path} --help` lists what there is")
     return Exit.USAGE
 

@@ -73,11 +73,19 @@ FrameArg = Annotated[
 Plain = Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 1 (docs/json.md).")]
 Everything = Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")]
+EveryProblem = Annotated[bool, typer.Option("--all", help="List every problem, however many there are.")]
+TurnOf = Annotated[
+    str | None,
+    typer.Option("--turn", metavar="TURN[.STEP]", help="The same as @TURN[.STEP] after the trace."),
+]
 Turn = Annotated[
     str | None,
     typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
 ]
 Thread = Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")]
+ThreadOf = Annotated[
+    str | None, typer.Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
+]
 Target = Annotated[
     str | None,
     typer.Option(

@@ -20,12 +20,7 @@ def stream(
     if not everything:
         yield from inspector.replay(progress)
         return
-    rows = inspector.outline(progress).rows
-    for ordinal in range(len(rows)):
-        at = inspector.at(ordinal)
-        yield msgspec.structs.replace(at.step, changes=listed(at.step.changes, at.placements))
-        if at.turn is not None:
-            yield msgspec.structs.replace(at.turn, changes=listed(at.turn.changes, at.placements))
+    yield from inspector.replay(progress, skipped=True)
 
 
 def listed(changes: Iterable[Change], frame: Iterable[Placement]) -> tuple[Change, ...]:

@@ -22,7 +22,7 @@ def validate(
     trace: opt.TraceArg,
     plain: opt.Plain = False,
     json: opt.Json = False,
-    everything: opt.Everything = False,
+    everything: opt.EveryProblem = False,
     target: opt.Target = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     color: opt.Color = None,
@@ -99,4 +99,4 @@ def _schema_faults(inspector: Inspector) -> Iterator[Problem]:
             continue  # repaired and reported by the reader
         if isinstance(value, dict):
             for message in validate_event(value):
-                yield Problem(event.line, event.offset, "schema", message)
+                yield Problem(event.line, event.offset, "schema-violation", message)

@@ -57,13 +57,13 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     """What this step adds to the history, by the strongest thing recorded."""
     if thread.simulation is not None:
         thread.sent = thread.simulation.send(thread, facts)
-        return "items", thread.sent.placements
+        return "policy", thread.sent.placements
     if facts.assembly is not None:
         return "assembly", thread.assembled
     dropped = reading.dropped()
     book, placer = thread.book, thread.placer
     if facts.selection is not None:
-        chosen = (placer.ref(ref.ref) for ref in facts.selection.selected)
+        chosen = reading.selected()
         return "selection", [p for p in chosen if p.item not in dropped and _sees(thread, p.item)]
     entered = (book.live.get(item) for item in facts.entered)
     sent = [placer.plain(v) for v in entered if v is not None and v.visible and v.item not in dropped]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
 from ctxctl.model.results import Change, Counts, Placement
 
-Signature = tuple[int, ...]
-"""Keys of an item's current copies, in order: equal signatures are the same version and rendering."""
+Signature = frozenset[int]
+"""Keys of an item's current copies: equal signatures are the same version and rendering, however often."""
 
 
 class Cause(NamedTuple):
@@ -63,7 +63,7 @@ class _Side(NamedTuple):
     copies: dict[str, list[Placement]]
 
     def signature(self, item: str) -> Signature:
-        return tuple(p.key for p in self.copies.get(item, ()))
+        return frozenset(p.key for p in self.copies.get(item, ()))
 
 
 def changes_of(

@@ -31,6 +31,7 @@ class Facts:
         "assembly",
         "budgets",
         "causes",
+        "chosen",
         "compactions",
         "entered",
         "injections",
@@ -47,6 +48,8 @@ class Facts:
         self.surfaces: list[Surface] = []
         self.started: Selection | None = None
         self.selection: Selection | None = None
+        self.chosen: list[Placement | None] = []
+        """What the selection's refs named at its own line; None for those unknown by then."""
         self.budgets: list[Budget] = []
         self.assembly: Assembly | None = None
         self.injections: list[Injection] = []
@@ -65,7 +68,8 @@ class Facts:
         """Add the facts of a later stretch of the same step."""
         self.surfaces += later.surfaces
         self.started = later.started or self.started
-        self.selection = later.selection or self.selection
+        if later.selection is not None:
+            self.selection, self.chosen = later.selection, later.chosen
         self.budgets += later.budgets
         self.assembly = later.assembly or self.assembly
         self.injections += later.injections
@@ -116,6 +120,14 @@ class Reading:
             for record in budget.truncations
             if record.dropped
         }
+
+    def selected(self) -> list[Placement]:
+        """The selection's placements, as of its line; a ref unknown there means what it names by now."""
+        selection = self.facts.selection
+        if selection is None:
+            return []
+        pairs = zip(selection.selected, self.facts.chosen, strict=True)
+        return [found if found is not None else self._placer.ref(ref.ref) for ref, found in pairs]
 
     def truncated(self) -> frozenset[str]:
         """Items that budget records cut to fit."""

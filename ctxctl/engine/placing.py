@@ -43,6 +43,11 @@ class Placer:
             version.placement = self._make(version, version.content, None)
         return version.placement
 
+    def known(self, ref: str) -> Placement | None:
+        """The placement that a ref names now; None if the thread never saw the item."""
+        version = self._book.find(ref)
+        return None if version is None else self.plain(version)
+
     def ref(self, ref: str) -> Placement:
         """The placement of a ref outside any block (a selection, a carried-in item)."""
         version = self._book.find(ref)

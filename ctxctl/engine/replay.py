@@ -53,6 +53,8 @@ class Rules:
     known: Callable[[str | None], bool]
     """Whether a model is known to use the replay's encoding (then counts are exact)."""
     ahead: Callable[[ThreadKey], Ahead]
+    list_skipped: bool = False
+    """List skipped items among the changes, which is proportional to the frame at each step."""
     model: str | None = None
     """The model that the user named; overrides the trace's."""
     policy: Policy | None = None
@@ -172,7 +174,7 @@ class Engine:
                 step=cursor.step,
                 turn_id=cursor.turn_id,
                 step_id=cursor.step_id,
-                time=event.time,
+                time=event.time if event.time != vocab.NO_TIME else None,
                 first_line=event.line,
                 first_byte=event.offset,
                 new_turn=place.new_turn,
@@ -240,6 +242,7 @@ class Engine:
                 facts.started = record
             else:
                 facts.selection = record
+                facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
                 facts.model = record.model or facts.model
         elif isinstance(record, Surface):
             facts.surfaces.append(record)
@@ -300,7 +303,7 @@ class Engine:
     def _seal(self, thread: ThreadState) -> None:
         if thread.mode is None:
             thread.mode = self._mode(thread)
-        thread.seal()
+        thread.seal(list_skipped=self.rules.list_skipped)
 
     def _mode(self, thread: ThreadState) -> Declared:
         """`append` where all the target's injections are at an appendix, else `window`."""

@@ -187,7 +187,7 @@ class ThreadState:
             if named is not None:
                 facts.assembly, self.assembled = named
 
-    def seal(self) -> Sealed:
+    def seal(self, *, list_skipped: bool = False) -> Sealed:
         """Take the open step's frame and compare it with the one before."""
         assert self.ids is not None
         assert self.mode is not None
@@ -203,7 +203,7 @@ class ThreadState:
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
         cause_of = _or_detached(reading.cause_of, taken_back) if taken_back else reading.cause_of
         context = Context(cause_of, reading.truncated(), rescored, named, simulated)
-        changes = changes_of(before.placements, was, self.frame, delta, context)
+        changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
         prefix = None
         if not self.first:
             heads = (before.head, self.frame.head)

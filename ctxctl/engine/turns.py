@@ -79,7 +79,7 @@ class TurnState:
             context = Context(reading.cause_of, reading.truncated(), named=tuple(self.named))
             delta = delta_of(self.before, after.placements)
             was = dict(self.was)
-            result = changes_of(self.before, was, after, delta, context)
+            result = changes_of(self.before, was, after, delta, context, list_skipped=rules.list_skipped)
             counts, changes = result.counts, result.changes
         ledger = last.ledger
         return Turn(

@@ -156,8 +156,7 @@ class Windows:
             return "assembly", self._current(thread, thread.assembled)
         dropped = reading.dropped()
         if facts.selection is not None:
-            chosen = [self._placer.ref(ref.ref) for ref in facts.selection.selected]
-            visible = [p for p in chosen if p.item not in dropped and _visible(thread, p)]
+            visible = [p for p in reading.selected() if p.item not in dropped and _visible(thread, p)]
             return "selection", self._current(thread, visible)
         return "items", self._current(thread, self._live_frame(thread, dropped))
 

@@ -13,7 +13,7 @@ from ctxctl.model import vocab
 
 Json = dict[str, Any]
 
-EPOCH = "1970-01-01T00:00:00Z"
+EPOCH = vocab.NO_TIME
 """Stands where a file gives no time at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
 _TIME = re.compile(

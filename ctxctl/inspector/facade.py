@@ -113,10 +113,13 @@ class Inspector:
         """Totals of the last replay that came to its end."""
         return self._summary
 
-    def replay(self, progress: Progress | None = None) -> Iterator[Step | Turn]:
-        """Replay from the first line: steps as they are sealed, each turn after its last step."""
+    def replay(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[Step | Turn]:
+        """Replay from the first line: steps as they are sealed, each turn after its last step.
+
+        With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
+        """
         self._engine_problems, self._engine_count = [], 0
-        engine = self._engine(self._report)
+        engine = self._engine(self._report, skipped=skipped)
         size = max(1, self.trace.source.size)
         for count, event in enumerate(self.trace.events()):
             if progress is not None and not count & 1023:
@@ -170,7 +173,7 @@ class Inspector:
         if len(self._engine_problems) < _ENGINE_PROBLEMS:
             self._engine_problems.append(problem)
 
-    def _engine(self, report: Callable[[Problem], None]) -> Engine:
+    def _engine(self, report: Callable[[Problem], None], *, skipped: bool = False) -> Engine:
         params = self.params
         return Engine(
             Rules(
@@ -180,6 +183,7 @@ class Inspector:
                 encoding=params.encoding,
                 known=params.uses_encoding,
                 ahead=self._look_ahead,
+                list_skipped=skipped,
                 model=params.model,
                 policy=self._policy,
             ),

@@ -58,8 +58,11 @@ STANDARD_EVENTS: Final = (
 )
 
 Mode = Literal["window", "append"]
-Basis = Literal["assembly", "selection", "items", "repeat", "none"]
-"""What a frame was taken from; `repeat` and `none`: nothing was recorded for it."""
+NO_TIME: Final = "1970-01-01T00:00:00Z"
+"""The time of an event whose source records none: the schema demands one.  No view shows it as a date."""
+
+Basis = Literal["assembly", "selection", "items", "repeat", "policy", "none"]
+"""What a frame was taken from; `repeat` and `none`: nothing was recorded for it; `policy`: simulated."""
 
 Layer = Literal["available", "view", "injected"]
 Status = Literal["added", "updated", "removed", "skipped", "omitted"]

@@ -15,6 +15,7 @@ BASES = {
     "selection": "from the recorded selection",
     "items": "from the items (no assembly or selection recorded)",
     "repeat": "repeated (nothing recorded)",
+    "policy": "simulated by the policy",
     "none": "empty (nothing recorded)",
 }
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}

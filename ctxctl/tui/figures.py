@@ -18,6 +18,31 @@ SIGNS: Final[dict[Status, str]] = {
 }
 """What a status looks like without colour."""
 
+KINDS: Final = {
+    "user_message": "user",
+    "assistant_message": "asst",
+    "system_prompt": "sys",
+    "developer_instruction": "dev",
+    "tool_definition": "tool",
+    "tool_call": "call",
+    "tool_result": "reply",
+    "reasoning": "think",
+    "retrieval_result": "found",
+    "external_resource": "ext",
+    "file_excerpt": "file",
+    "durable_memory": "memo",
+    "knowledge_pack_item": "know",
+    "policy_note": "rule",
+    "manual_note": "note",
+    "runtime_state": "state",
+    "thread_summary": "sum",
+    "session_history": "hist",
+    "peer_agent_message": "peer",
+    "image": "image",
+    "marker": "mark",
+}
+"""Context kinds in at most five letters, for lists without room; others show their first five."""
+
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 

@@ -33,6 +33,7 @@ _NOTES: Final = {
 _WARN: Final = frozenset({"unrecorded_cut", "still_over_budget"})
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
+    "policy": "simulated: this is what the policy would have sent",
     "none": "nothing was recorded for this step",
 }
 

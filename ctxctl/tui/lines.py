@@ -7,13 +7,13 @@ because its width matters; `literal` does it again for everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change
 from ctxctl.text import cells, clip, pad, preview, visible
 from ctxctl.tui.changes import ChangeTable, Group, Note
-from ctxctl.tui.figures import SIGNS, counted, level, number, short, signed
+from ctxctl.tui.figures import KINDS, MINUS, SIGNS, counted, level, number, short, signed
 from ctxctl.tui.outline import WARNINGS, Place, TurnEntry
 from ctxctl.tui.state import State, row_of
 
@@ -29,6 +29,13 @@ class Column(NamedTuple):
     right: bool = False
 
 
+_TIGHT: Final = 20
+"""Cells below which a step's line keeps its number and its tokens only."""
+
+_LEAST: Final = 3
+"""Cells below which a text is left out: it would be an ellipsis and little more."""
+
+
 def laid_out(columns: Sequence[Column], width: int) -> Parts:
     """The columns side by side in `width` cells; texts are raw and become visible, clipped and padded."""
     rest = max(width - sum(column.width for column in columns), 0)
@@ -36,6 +43,8 @@ def laid_out(columns: Sequence[Column], width: int) -> Parts:
     room = width
     for column in columns:
         size = min(column.width or rest, max(room, 0))
+        if not column.width and size < _LEAST:
+            column = column._replace(text="")
         parts.append((pad(_visible(column.text, size), size, right=column.right), column.style))
         room -= size
     return parts
@@ -131,6 +140,9 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int) -> Part
     row = row_of(state, place)
     full = state.list.turns.peak if entry.cap is None else entry.cap
     last = place.step == len(entry.ordinals) - 1
+    if width < _TIGHT:
+        columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
+        return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
     columns = [
         Column("  └" if last else "  ├", "mark", 3),
         Column(f"{row.turn}.{row.step}", "step", 6),
@@ -142,7 +154,10 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int) -> Part
 
 
 def _step_title(row: Row) -> str:
-    return ", ".join(flag.replace("_", " ") for flag in row.flags)
+    counts = row.counts
+    told = (("+", counts.added), ("~", counts.updated), (MINUS, counts.removed), ("∅", counts.omitted))
+    entered = " ".join(f"{sign}{count}" for sign, count in told if count)
+    return "  ".join([entered, *(flag.replace("_", " ") for flag in row.flags)])
 
 
 def _heat(used: int, cap: int | None) -> str:
@@ -158,7 +173,7 @@ def _warning(compacted: bool, flagged: bool) -> str:
 
 def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
     """As many of the token columns as the width has room for."""
-    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 6, right=True)]
+    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
     if width >= 34:
         columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
     if width >= 44:
@@ -168,7 +183,7 @@ def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
 
 def turn_heading(width: int) -> Parts:
     """The names of the columns above the list of turns."""
-    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 6, right=True)]
+    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
     if width >= 34:
         columns.append(Column("freed", "muted", 7, right=True))
     if width >= 44:
@@ -187,6 +202,11 @@ class _Widths(NamedTuple):
     cause: int
     brief: bool
 
+    @property
+    def whole_kind(self) -> bool:
+        """Whether kinds have room for their whole names."""
+        return self.kind > 8
+
 
 def _widths(width: int) -> _Widths:
     if width >= 110:
@@ -194,10 +214,10 @@ def _widths(width: int) -> _Widths:
     if width >= 84:
         return _Widths(kind=16, amount=9, cause=16, brief=False)
     if width >= 64:
-        return _Widths(kind=0, amount=8, cause=16, brief=True)
+        return _Widths(kind=6, amount=8, cause=14, brief=True)
     if width >= 46:
-        return _Widths(kind=0, amount=7, cause=13 if width >= 54 else 11, brief=True)
-    return _Widths(kind=0, amount=7 if width >= 34 else 6, cause=0, brief=True)
+        return _Widths(kind=6, amount=7, cause=13 if width >= 54 else 9, brief=True)
+    return _Widths(kind=6 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
 
 
 def _table_line(
@@ -224,8 +244,12 @@ def _table_line(
 
 def change_heading(width: int) -> Parts:
     """The names of the columns above the changes."""
-    kind = _widths(width).kind
-    first = [Column("   item", "muted"), *([Column("kind", "muted", kind)] if kind else [])]
+    widths = _widths(width)
+    kind = [Column("kind", "muted", widths.kind)] if widths.kind else []
+    if widths.whole_kind:
+        first = [Column("   item", "muted"), *kind]
+    else:
+        first = [Column("", "", 3), *kind, Column("item", "muted")]
     return _table_line(first, ("window", "new", "freed"), "cause", width, style="muted")
 
 
@@ -244,19 +268,23 @@ def _group_line(group: Group, width: int) -> Parts:
     brief = _widths(width).brief
     fold = "▸" if group.folded else "▾"
     name = f"{SIGNS[group.status]} {group.status} {number(group.count)} {fold}"
-    kind = _widths(width).kind
-    first = [Column(name, f"heading-{group.status}"), *([Column("", "", kind)] if kind else [])]
+    widths = _widths(width)
+    blank = [Column("", "", widths.kind)] if widths.whole_kind else []
+    first = [Column(name, f"heading-{group.status}"), *blank]
     return _table_line(
         first, _three(group.in_window, group.new, group.freed, brief), "", width, style="strong"
     )
 
 
-def _name(change: Change, words: str, with_kind: bool) -> str:
-    """The item's title, else its first words, else its id; what kind it is where no column says so."""
+def _name(change: Change, words: str) -> str:
+    """The item's title, else its first words, else its id."""
     if change.title or not words.strip():
         return one_line(change.title or change.item)
-    kind = "" if with_kind else change.kind.removesuffix("_message") + " "
-    return f"{kind}“{one_line(words)}”"
+    return f"“{one_line(words)}”"
+
+
+def _kind(change: Change, widths: _Widths) -> str:
+    return change.kind if widths.whole_kind else KINDS.get(change.kind, change.kind[:5])
 
 
 def _change_line(change: Change, words: str, width: int) -> Parts:
@@ -265,10 +293,10 @@ def _change_line(change: Change, words: str, width: int) -> Parts:
     first = [
         Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
         Column(mark, "muted", 2),
-        Column(_name(change, words, bool(widths.kind)), "skipped" if change.status == "skipped" else ""),
     ]
-    if widths.kind:
-        first += [Column(change.kind, "muted", widths.kind)]
+    kind = [Column(_kind(change, widths), "muted", widths.kind)] if widths.kind else []
+    name = [Column(_name(change, words), "skipped" if change.status == "skipped" else "")]
+    first += name + kind if widths.whole_kind else kind + name
     amounts = _three(change.in_window, change.new, change.freed, widths.brief)
     return _table_line(first, amounts, why(change, brief=widths.cause < 20), width)
 
@@ -332,8 +360,8 @@ TABS = ("content", "diff")
 
 def versions(change: Change) -> str:
     """The item's version, and what it was before where it changed; long ones by their beginning."""
-    now = _brief(change.version)
-    if change.previous_version is None or change.previous_version == change.version:
+    now = _brief(change.version or change.previous_version)
+    if change.version is None or change.previous_version is None or change.previous_version == change.version:
         return f"version {now}"
     return f"version {_brief(change.previous_version)} → {now}"
 

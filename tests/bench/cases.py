@@ -16,7 +16,7 @@ SMALL = Path("traces") / "coding-agent.jsonl"
 FIRST = b"Since Sunday"
 """Part of the first prompt of the small trace."""
 FIRST_LARGE = b"s01"
-PRESSES = 120
+PRESSES = 60
 DIFFS = (
     ("code, a dozen edits", "code", "0.0005"),
     ("code, a tenth of the lines", "code", "0.1"),

@@ -57,6 +57,15 @@ CASES = [
         },
     ),
     Case(
+        "a-selected-ref-means-the-latest-version-at-its-own-line",
+        at("t1", "s1", item("A", ABC), select(["A"]), update("A", CAT), inject())
+        + at("t1", "s2", select(["A"]), inject()),
+        {
+            "1.1": {"basis": "selection", "ledger": ledger(0, 5, 0, 5)},
+            "1.2": {"ledger": ledger(5, 8, 5, 8), "changes": {"A": updated(new=8, freed=5)}},
+        },
+    ),
+    Case(
         "a-suffix-goes-only-if-it-is-the-version",
         # "less a trailing `@SUFFIX` only if the suffix equals the item's version or a prefix of one of its
         # digests"

@@ -2,7 +2,7 @@
 
 Left out on purpose, because two readings of DESIGN are possible: one item twice in a window, the same version
 sent again into a growing history, an item touched twice in one step, a selection in the step of a compaction,
-a selection of what the target cannot see.
+a selection of what the target cannot see (so visibility changes only where nothing is selected).
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Writer:
     session: str
     thread: str | None
     events: list[Event]
+    tardy: bool = True
+    """Whether events may come for a step that is already sealed."""
+    injected: bool = False
     turn: int = 1
     step: int = 0
     serial: int = 0
@@ -70,14 +73,16 @@ class Writer:
         new_turn = self.step > 0 and self.chance(3)
         self.turn += new_turn
         self.step += 1
-        touched = self._touch(late=self.step > 1 and not new_turn and self.chance(4))
+        late = self.tardy and self.injected and not new_turn and self.chance(4)
+        self.injected = False
+        touched = self._touch(late=late)
         compacts = self.chance(4) and self._compact(touched)
         if self.style in ("append", "appendix"):
             self._grow(touched, first=self.step == 1)
         else:
             self._resend(compacts)
         if self.chance(3):
-            self.put(build.usage(self.draw(st.integers(50, 60)), cached=self.draw(st.integers(0, 9))))
+            self.put(build.usage(50 + self.step, cached=self.draw(st.integers(0, 9))))
 
     def _touch(self, *, late: bool) -> list[str]:
         touched = []
@@ -95,6 +100,8 @@ class Writer:
     def _say(self, name: str, *, late: bool) -> None:
         self.serial += 1
         visibility = ("tool",) if self.chance(5) else ("model",)
+        if name in self.known and self.style not in ("assemblies", "unselected"):
+            visibility = ("model",) if name in self.visible else ("tool",)
         version = str(self.serial)
         content = None if self.chance(6) else self.fresh()
         estimate = self.draw(st.sampled_from((None, 7))) if content is None else None
@@ -127,6 +134,7 @@ class Writer:
 
     def _inject(self, point: str) -> None:
         self.put(build.inject(point=point))
+        self.injected = True
 
     def _resend(self, compacted: bool) -> None:
         basis = self.draw(st.sampled_from(("assembly", "splices", "items", "selection")))
@@ -197,13 +205,15 @@ class Writer:
 
 
 @st.composite
-def traces(draw: Any, styles: tuple[str, ...] = MODES, threads: int = 3, steps: int = 9) -> list[Event]:
+def traces(
+    draw: Any, styles: tuple[str, ...] = MODES, threads: int = 3, steps: int = 9, tardy: bool = True
+) -> list[Event]:
     """A trace of a few interleaved threads, each in one of the styles."""
     events: list[Event] = []
     names = [("s", None), ("s", "explorer"), ("other", None)][:threads]
     count = draw(st.integers(1, len(names)))
     writers = [
-        Writer(draw, draw(st.sampled_from(styles)), session, thread, events)
+        Writer(draw, draw(st.sampled_from(styles)), session, thread, events, tardy)
         for session, thread in names[:count]
     ]
     for _ in range(draw(st.integers(1, steps))):

@@ -487,16 +487,17 @@ def append_frame(
     frame, summaries = cut_and_marked(thread, before, events)
     basis, added = "repeat", []
     for name, found in (("assembly", assembled(thread, events)), ("selection", selected(thread, events))):
-        if basis == "repeat" and found:
+        if basis == "repeat" and found is not None:
             basis, added = name, found
-    if basis == "repeat" and last_selection(events) is None:
+    frame += carried(thread, frame, events)
+    if basis == "repeat":
         added = [p for p in touched(thread, events) if p.item not in summaries]
         basis = "items" if added or summaries else "repeat"
     for p in added:
         if p.item in summaries or rules.stale_dropped:
             frame = [q for q in frame if q.item != p.item]
         frame = [replace(q, stale=True) if q.item == p.item else q for q in frame] + [p]
-    return basis, carried(thread, frame, events) + frame
+    return basis, frame
 
 
 def cut_and_marked(

@@ -110,7 +110,7 @@ def test_the_engine_says_what_the_reference_says(trace: Path, events: list[Event
     assert essence(real.replay(trace, events)) == essence(reference.replay(events, count))
 
 
-@given(events=traces(styles=("assemblies", "unselected")))
+@given(events=traces(styles=("assemblies", "unselected"), tardy=False))
 def test_another_target_has_frames_of_its_own(trace: Path, events: list[Event]) -> None:
     # A selection names no target, so what it means to another target than the model is open.
     said = real.replay(trace, events, target="tool")

@@ -330,10 +330,10 @@ def notes_agent() -> list[Request]:
         "editor-state", 'Cursor: line 12\nSelected: "Pull won"\nMode: insert', "runtime_state", "editor state"
     )
     moved = editor._replace(text='Cursor: line 40\nSelected: ""\nMode: insert')
-    note = Thing("n1", "A long note about pull requests. " * 8, "retrieved_document", "note n1")
+    note = Thing("n1", "A long note about pull requests. " * 8, "retrieval_result", "note n1")
     answer = Thing("m2", "Here it is, rewritten.", "assistant_message")
     again = Thing("m3", "Shorter.")
-    secret = Thing("n2", "Another note.", "retrieved_document", "note n2")
+    secret = Thing("n2", "Another note.", "retrieval_result", "note n2")
     return [
         Request(1, (TOOLS, SYSTEM, editor, ask), title="Rewrite this note", reported=60),
         Request(1, (TOOLS, SYSTEM, editor, note, ask), reported=110),

@@ -114,7 +114,7 @@ def test_items_without_a_title_show_their_first_words() -> None:
     text = "\n".join(said(lines.change_line(state.table, n, 120)) for n in range(state.table.count))
     assert "“Here it is, rewritten.”" in text
     narrow = "\n".join(said(lines.change_line(state.table, n, 60)) for n in range(state.table.count))
-    assert "assistant “Here" in narrow
+    assert "asst  “Here" in narrow
 
 
 def test_spread_drops_the_least_important_first() -> None:
@@ -128,6 +128,7 @@ def test_spread_drops_the_least_important_first() -> None:
 def test_columns_share_the_rest() -> None:
     parts = lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
     assert said(parts) == "abc…  12"
+    assert said(lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 6)) == "    12"
 
 
 def test_the_head_says_where_we_are() -> None:

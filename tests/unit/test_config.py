@@ -35,12 +35,11 @@ def test_flags_beat_environment_beats_file_beats_defaults(tmp_path: Path) -> Non
 def test_nearest_file_above_but_not_above_the_repository(tmp_path: Path) -> None:
     write(tmp_path, "ctxctl.toml", 'model = "outside"\n')
     repo = tmp_path / "repo"
-    write(repo, "pyproject.toml", '[tool.ctxctl]\nmodel = "inside"\nkeys = { quit = "x" }\n')
+    write(repo, "pyproject.toml", '[tool.ctxctl]\nmodel = "inside"\n')
     (repo / ".git").mkdir()
     write(repo / "a" / "b", "pyproject.toml", "this = 'is not ours'\n")
     found = config.load(env={}, cwd=repo / "a" / "b")
     assert found.model == "inside"
-    assert dict(found.keys) == {"quit": "x"}
     (repo / "pyproject.toml").unlink()
     assert config.load(env={}, cwd=repo / "a" / "b").model is None
 
@@ -70,7 +69,6 @@ def test_named_file_and_off(tmp_path: Path) -> None:
         ("color = 'pink'\n", "bad-setting", "auto, always, never"),
         ("model = 3\n", "bad-setting", "model must be a text"),
         ("modell = 'x'\n", "unknown-setting", "no setting 'modell'"),
-        ("keys = 'x'\n", "bad-setting", "keys must be a table"),
         ("file = 'x'\n", "unknown-setting", "no setting 'file'"),
         ("model = \n", "bad-config", "line 1"),
     ],

@@ -51,8 +51,9 @@ def change(status: str = "added", **given: object) -> Change:
 def step(**given: object) -> Step:
     fields: dict[str, object] = {
         "session": "s", "thread": "main", "turn": 1, "step": 1, "turn_id": None, "step_id": None,
-        "time": None, "target": "model", "model": None, "mode": "window", "mode_declared": False, "basis": "assembly",
-        "layer": "injected", "window": Window(None, None, None, 10, None, None, 0, {"exact:o200k_base": 10}),
+        "time": None, "target": "model", "model": None, "mode": "window", "mode_declared": False,
+        "basis": "assembly", "layer": "injected",
+        "window": Window(None, None, None, 10, None, None, 0, {"exact:o200k_base": 10}),
         "ledger": Ledger(0, 10, 0, 10, None, 0, 0), "counts": Counts(added=1), "changes": (change(),),
         "stages": {"budget": StageView("not_recorded")}, "cache": Cache(None, None, None, None),
         "usage": None, "segments": {"context": 10},

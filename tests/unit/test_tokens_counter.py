@@ -107,9 +107,10 @@ RUNS: Final = st.lists(
         st.builds(
             lambda alphabet, n, seed: chosen(alphabet, n, seed),
             st.sampled_from(
-                [" ", "\t", "\n", "\r\n", " \n", "  \t\n", "a", "A", "=", "/", "\n/", "1", "12", "aA", "é", "жЖ",
-                 "漢", "漢字a", "漢A", "かカ", "😀", "❤️", "\ud800", "ab ", HAN, "'sS", "\u0301a", "  \xa0\u3000",
-                 string.ascii_lowercase, string.ascii_letters, string.punctuation, string.hexdigits]
+                [" ", "\t", "\n", "\r\n", " \n", "  \t\n", "a", "A", "=", "/", "\n/", "1", "12", "aA", "é",
+                 "жЖ", "漢", "漢字a", "漢A", "かカ", "😀", "❤️", "\ud800", "ab ", HAN, "'sS", "\u0301a",
+                 "  \xa0\u3000", string.ascii_lowercase, string.ascii_letters, string.punctuation,
+                 string.hexdigits]
             ),
             st.integers(1, 3_000),
             st.integers(0, 99),

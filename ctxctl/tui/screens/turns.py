@@ -26,7 +26,7 @@ from ctxctl.tui.widgets.textview import TextView
 
 TWO: Final = 60
 """Columns from which the changes stand beside the turns."""
-THREE: Final = 132
+THREE: Final = 160
 """Columns from which the item's text stands beside both."""
 
 _EMPTY: Final = Document("")
@@ -168,6 +168,7 @@ class TurnsScreen(Screen[None]):
         for pane in PANES:
             self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front")
         self.set_class(self.state.pane == "item", "-item")
+        self.set_class(self.state.pane != "turns", "-inside")
         self.query_one(f"#{self.state.pane}").focus(scroll_visible=False)
 
     # Size and focus
@@ -180,7 +181,9 @@ class TurnsScreen(Screen[None]):
         self.set_class(width < TWO, "-one")
         self.set_class(TWO <= width < THREE, "-two")
         self.set_class(width >= THREE, "-three")
-        self.set_class(width >= 100, "-roomy")
+        self.set_class(width < 100, "-tight")
+        self.set_class(width >= 130, "-roomy")
+        self.set_class(width >= 190, "-wide")
         self.set_class(height < 20, "-short")
         self.set_class(height < 12, "-shortest")
         self.call_after_refresh(self._show_item, self.state)
