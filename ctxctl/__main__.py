@@ -17,9 +17,12 @@ def main() -> int:
             pass  # the command line below says what is wrong with standard output
         else:
             return 0
-    from ctxctl.cli.main import run
+    try:
+        from ctxctl.cli.main import run
 
-    return run(sys.argv[1:])
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:  # before the command line was there to catch it
+        return 130
 
 
 if __name__ == "__main__":

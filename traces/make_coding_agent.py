@@ -1,4 +1,4 @@
-"""Writes coding-agent.jsonl: a coding agent that repairs a small project, with two helpers and a compaction.
+"""Writes coding-agent.jsonl: a coding agent repairs a small project, with two sub-agents and a compaction.
 
 Every request carries the whole window, so each assembly is written as a splice of the one before.  The order
 is tools, system prompt, state of the working tree, history, plan.  The state stands before the history on
@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from traces import coding_texts as texts
+from traces import coding_turns as texts
+from traces.coding_tools import READING, SYSTEM, TOOLS
 from traces.kit import Data, Piece, Scribe, Window, count, tokens
 
 MODEL = "claude-sonnet-4-5"
@@ -58,7 +59,7 @@ class Conversation:
         self._sent_at = 0.0
 
     def _tool(self, name: str) -> Piece:
-        schema = texts.TOOLS[name]
+        schema = TOOLS[name]
         ref = f"{self.prefix}tool:{name}"
         self.scribe.event("context.item.added", {
             "item_id": ref, "context_kind": "tool_definition", "title": name, "content_mode": "inline",
@@ -205,8 +206,8 @@ def loop(talk: Conversation, calls: tuple[texts.Call, ...], answer: str) -> None
             _take(talk, calls[number - 1])
         talk.request(scribe.step or "", call.thought + canonical(call.arguments))
         scribe.wait(0.8)
-        if call.helper is not None:
-            help_out(scribe, call.helper)
+        if call.sub_agent is not None:
+            delegate(scribe, call.sub_agent)
     if calls:
         scribe.step = scribe.number(f"{talk.prefix}request")
         _take(talk, calls[-1])
@@ -222,14 +223,14 @@ def _take(talk: Conversation, call: texts.Call) -> None:
     talk.returned(call, ref)
 
 
-def help_out(scribe: Scribe, helper: texts.Helper) -> None:
-    """The conversation of a helper, in a thread of its own, while the main one waits."""
+def delegate(scribe: Scribe, agent: texts.SubAgent) -> None:
+    """The conversation of a sub-agent, in a thread of its own, while the main one waits."""
     outer = (scribe.thread, scribe.turn, scribe.step)
-    scribe.thread, scribe.turn = helper.thread, f"{helper.thread}-turn-1"
-    scribe.step = scribe.number(f"{helper.thread}-request")
-    talk = Conversation(scribe, helper.thread, texts.READING, helper.system)
-    talk.say("user_message", helper.task)
-    loop(talk, helper.calls, helper.answer)
+    scribe.thread, scribe.turn = agent.thread, f"{agent.thread}-turn-1"
+    scribe.step = scribe.number(f"{agent.thread}-request")
+    talk = Conversation(scribe, agent.thread, READING, agent.system)
+    talk.say("user_message", agent.task)
+    loop(talk, agent.calls, agent.answer)
     scribe.thread, scribe.turn, scribe.step = outer
 
 
@@ -242,7 +243,7 @@ def main() -> None:
         scribe.turn, scribe.step = scribe.number("turn"), scribe.number("request")
         scribe.wait(1500.0 if number == 11 else 35.0 + 20 * (number % 3))
         if talk is None:
-            talk = Conversation(scribe, "main", tuple(texts.TOOLS), texts.SYSTEM)
+            talk = Conversation(scribe, "main", tuple(TOOLS), SYSTEM)
             talk.set_status(texts.STATUS_0)
         else:
             talk.say("assistant_message", answer)

@@ -10,6 +10,8 @@ from ctxctl.errors import UsageError
 
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
+_LONGEST = 1000
+_HINT = "an address is [SESSION/][THREAD:]TURN[.STEP]"
 _TAKE_FRAMES = ("show", "diff")
 
 
@@ -58,6 +60,8 @@ def _address(argument: str, address: str) -> str:
         raise UsageError(
             "bad-address",
             f"nothing after the @ in {argument!r}",
-            hint="an address is [SESSION/][THREAD:]TURN[.STEP]",
+            hint=_HINT,
         )
+    if len(address) > _LONGEST:
+        raise UsageError("bad-address", f"an address of {len(address):,} characters", hint=_HINT)
     return address

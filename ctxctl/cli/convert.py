@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
@@ -88,14 +88,22 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
         ) as writer:
             size = max(1, opened.size)
             for event in importer.events(opened, problems.append):
-                if number and "event_id" in event:
-                    event = {**event, "event_id": f"{number}:{event['event_id']}"}
-                writer.write(event)
+                writer.write(_told_apart(event, source, number) if number else event)
                 how.out.progressed(min(1.0, writer.written / size))
             events = writer.events
         if not events:
             raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
+
+
+def _told_apart(event: dict[str, Any], source: str, number: int) -> dict[str, Any]:
+    """An event of one of several sources: ids of its own, and a session where its runtime knows none."""
+    from ctxctl.cli.session import base_name
+
+    event = {"session_id": f"{number}:{base_name(source)}", **event}
+    if "event_id" in event:
+        event["event_id"] = f"{number}:{event['event_id']}"
+    return event
 
 
 @contextmanager
@@ -180,6 +188,8 @@ def _tell(done: list[Imported], how: Manner, output: str) -> None:
         cap = None if how.everything else how.settings.problems
         for line in problem_lines(one.source, one.problems, len(one.problems), cap):
             note(line)
+        if output == "-":
+            continue  # the trace itself says what it holds, and a pipe may be gone
         found = f", {plural(len(one.problems), 'problem')}" if one.problems else ""
         note(f"{one.source}: {one.format}, {plural(one.events, 'event')}{found}")
     how.out.flush()

@@ -125,7 +125,7 @@ def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
 
 def _removals(inspector: Inspector, a: int, b: int) -> dict[str, Change]:
     """How each item left the window between two frames of one thread, by the steps in between."""
-    rows = inspector.outline().rows
+    rows = inspector.places().spans
     found: dict[str, Change] = {}
     if (rows[a].session, rows[a].thread) != (rows[b].session, rows[b].thread):
         return found
@@ -150,7 +150,7 @@ def _explained(changes: tuple[Change, ...], removals: dict[str, Change]) -> tupl
 
 
 def _several(inspector: Inspector) -> bool:
-    return inspector.outline().summary.sessions > 1
+    return len({thread.session for thread in inspector.places().by_thread}) > 1
 
 
 def reader(inspector: Inspector) -> Text:

@@ -23,6 +23,7 @@ def formats(json: opt.Json = False) -> None:
     else:
         columns = (Column("format"), Column("what", least=20), Column("policy"))
         rows = [tuple(visible(cell) for cell in row) for row in found]
-        how.out.lines(table(columns, rows, how.out.width))
+        listed = table(columns, rows, how.out.width)
+        how.out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
     how.out.flush()
     raise typer.Exit(0)

@@ -74,10 +74,15 @@ def _nearest(inspector: Inspector, wanted: str, thread: str | None) -> str:
     from ctxctl.model.results import Step
 
     known: dict[str, str | None] = {}
+    elsewhere: dict[str, None] = {}
     for result in inspector.replay():
-        if isinstance(result, Step) and thread in (None, result.thread):
-            for change in result.changes:
+        if not isinstance(result, Step):
+            continue
+        for change in result.changes:
+            if thread in (None, result.thread):
                 known.setdefault(change.item, change.title)
+            elif change.item == wanted:
+                elsewhere[result.thread] = None
     found = [name for name in known if name.startswith(wanted)] or [
         n for n, title in known.items() if title == wanted
     ]
@@ -87,9 +92,13 @@ def _nearest(inspector: Inspector, wanted: str, thread: str | None) -> str:
         raise UsageError(
             "ambiguous-item", f"{len(found)} items fit {wanted!r}", hint=f"there are: {_some(found)}"
         )
-    near = _similar(wanted, known)
-    hint = f"did you mean {_some(near)}?" if near else f"items are, for example: {_some(known)}"
-    raise UsageError("no-such-item", f"no item is called {wanted!r}", hint=hint if known else None)
+    if elsewhere:
+        hint = f"it is in the thread {_some(elsewhere)}"
+    elif near := _similar(wanted, known):
+        hint = f"did you mean {_some(near)}?"
+    else:
+        hint = f"items are, for example: {_some(known)}" if known else "there is no item at all"
+    raise UsageError("no-such-item", f"no item is called {wanted!r}", hint=hint)
 
 
 def _similar(wanted: str, known: Iterable[str]) -> list[str]:

@@ -76,6 +76,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except SystemExit as error:
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":  # the parser's help met a reader that went away
+            return Exit.OK
         return error.code if isinstance(error.code, int) else Exit.OK
     except MemoryError:
         complain("out of memory")
@@ -96,9 +98,15 @@ def _interrupted() -> int:
 
 
 def _failed(error: OSError) -> int:
-    """The system refused something that no module expected."""
-    from ctxctl.cli.output import complain
+    """The system refused something that no module expected, or standard output took no help."""
+    from ctxctl.cli.output import complain, stdout_failed
 
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        failed = stdout_failed(error)
+        complain(failed.message)
+        return int(failed.exit_code)
     name = f"{error.filename}: " if isinstance(error.filename, str) else ""
     complain(f"{name}{error.strerror or type(error).__name__}")
     return Exit.UNREADABLE

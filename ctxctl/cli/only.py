@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ctxctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from ctxctl.model.outline import Row
     from ctxctl.model.results import Step, Turn
 
 _RANGE = re.compile(r"(-?\d{1,9})?(\.\.)?(-?\d{1,9})?")
 _HINT = "write a turn, for example 3 or -1, or turns from and to, for example 3..5 or -3..-1"
+
+
+class Where(Protocol):
+    """Where a step is, as the index of a trace knows it."""
+
+    @property
+    def session(self) -> str | None:
+        """Its session."""
+        ...
+
+    @property
+    def thread(self) -> str:
+        """Its thread."""
+        ...
+
+    @property
+    def turn(self) -> int:
+        """Its turn, from 1."""
+        ...
 
 
 class Only(NamedTuple):
@@ -38,7 +56,7 @@ class Only(NamedTuple):
         return low <= result.turn <= high
 
 
-def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Row]]) -> Only:
+def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Where]]) -> Only:
     """Read ``--turn`` and ``--thread``; `rows` is called only for negative turns.
 
     Raises UsageError (`bad-turn`).
@@ -62,7 +80,7 @@ def only(turn: str | None, thread: str | None, rows: Callable[[], Sequence[Row]]
     return Only(first, last, thread, ends)
 
 
-def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Row]) -> UsageError:
+def nothing_there(turn: str | None, thread: str | None, rows: Sequence[Where]) -> UsageError:
     """The error for a selection that fits no step, with what there is."""
     threads = list(dict.fromkeys(row.thread for row in rows))
     if thread is not None and thread not in threads:

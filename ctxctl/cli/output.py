@@ -72,16 +72,16 @@ class Output:
             self._progress.stop()
         data = b"".join(self._held)
         self._held, self._size = [], 0
+        rest = memoryview(data)
         try:
-            self._out.write(data)
+            while rest:  # an unbuffered stream may take a part only
+                rest = rest[self._out.write(rest) or 0 :]
             self._out.flush()
         except BrokenPipeError:
-            _abandon_stdout()
+            abandon_stdout()
             raise SystemExit(0) from None
         except (OSError, ValueError) as error:
-            _abandon_stdout()
-            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is closed"
-            raise OutputError("cannot-write", f"cannot write to standard output: {why}") from None
+            raise stdout_failed(error) from None
 
     def progress(self, doing: str) -> Progress:
         """A progress line on standard error, shown after half a second if that is a terminal."""
@@ -92,6 +92,13 @@ class Output:
         """Note on the progress line, if there is one, which share of the work is done."""
         if self._progress is not None:
             self._progress(share)
+
+
+def stdout_failed(error: Exception) -> OutputError:
+    """What to say where standard output takes no more; what is still held back is dropped."""
+    abandon_stdout()
+    why = error.strerror if isinstance(error, OSError) and error.strerror else "it is closed"
+    return OutputError("cannot-write", f"cannot write to standard output: {why}")
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -161,7 +168,7 @@ def fail(error: CtxctlError) -> NoReturn:
     raise SystemExit(int(error.exit_code))
 
 
-def _abandon_stdout() -> None:
+def abandon_stdout() -> None:
     """Let the interpreter flush into nothing when it ends: the reader is gone."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)

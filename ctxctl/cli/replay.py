@@ -45,7 +45,7 @@ def replay(
     if not quiet and is_terminal(sys.stdin) and is_terminal(sys.stdout):
         raise typer.Exit(_interface(trace, how))
     with opened(trace, how, "replaying") as inspector:
-        chosen = only(turn, thread, lambda: inspector.outline().rows)
+        chosen = only(turn, thread, lambda: inspector.places().spans)
         show = _json if json else _plain
         code = show(inspector, how, chosen, turn)
         how.out.flush()
@@ -75,13 +75,12 @@ def _interface(trace: str, how: Manner) -> int:
 
 def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
     from ctxctl.cli.session import header, tell_problems, verdict
-    from ctxctl.cli.skipped import stream
     from ctxctl.report.replay import ReplayReport
 
     out = how.out
     head = header(inspector, thread=chosen.thread, turn=turn)
     report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
-    for result in stream(inspector, out.progressed, everything=how.everything):
+    for result in inspector.replay(out.progressed, skipped=how.everything):
         if chosen(result):
             out.lines(report.feed(result))
     summary = _finished(inspector, chosen, turn, report.totals.steps)
@@ -92,7 +91,6 @@ def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) ->
 
 def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
     from ctxctl.cli.session import header, tell_problems, verdict
-    from ctxctl.cli.skipped import stream
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
     from ctxctl.report.totals import Totals
@@ -100,7 +98,7 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> 
     out = how.out
     totals = Totals()
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn)))
-    for result in stream(inspector, out.progressed, everything=how.everything):
+    for result in inspector.replay(out.progressed, skipped=how.everything):
         if not chosen(result):
             continue
         if isinstance(result, Step):
@@ -121,5 +119,5 @@ def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) 
     summary = inspector.summary
     assert summary is not None
     if not steps and (turn is not None or chosen.thread is not None):
-        raise nothing_there(turn, chosen.thread, inspector.outline().rows)
+        raise nothing_there(turn, chosen.thread, inspector.places().spans)
     return summary

@@ -88,7 +88,7 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
             f"{thread}:{address}" if thread is not None and ":" not in address else address
         )
     if turn is None and thread is None:
-        rows = inspector.outline().rows
+        rows = inspector.places().spans
         if not rows:
             raise UsageError(
                 "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"

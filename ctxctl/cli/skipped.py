@@ -1,26 +1,10 @@
-"""The stream of a replay, with the items that were skipped listed too where they were asked for."""
+"""A frame's changes with the skipped items among them, for commands that show one frame."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-import msgspec
-
-from ctxctl.model.results import Change, Placement, Step, Turn
-
-if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-
-
-def stream(
-    inspector: Inspector, progress: Callable[[float], None], *, everything: bool
-) -> Iterator[Step | Turn]:
-    """Steps and turns in order; with `everything`, their changes list skipped items too."""
-    if not everything:
-        yield from inspector.replay(progress)
-        return
-    yield from inspector.replay(progress, skipped=True)
+from ctxctl.model.results import Change, Placement
 
 
 def listed(changes: Iterable[Change], frame: Iterable[Placement]) -> tuple[Change, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
@@ -155,6 +157,14 @@ class Book:
             if _has_digest(candidate.record, suffix):
                 return candidate
         return None
+
+    def source_of(self, ref: str) -> tuple[Mapping[Any, Version], Hashable, Version | None]:
+        """The table and the name under which `find` finds a ref, and the version; None if that looks on."""
+        version = self.latest.get(ref)
+        if version is not None:
+            return self.latest, ref, version
+        head, _, suffix = ref.rpartition("@")
+        return self.versions, (head, suffix), self.versions.get((head, suffix))
 
     def item_of(self, ref: str) -> str:
         """The item id that a ref speaks of, known or not.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,10 +11,27 @@ from ctxctl.engine.book import Book, Version
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block
 from ctxctl.model.results import Placement
-from ctxctl.model.vocab import segment_of
+from ctxctl.model.vocab import rank_of, segment_of
 
 Count = Callable[[Content], tuple[int, bool]]
 """Tokens of a content in the replay's encoding, and whether that count is exact for the encoding."""
+
+
+_BLOCKS = 1 << 15
+"""Blocks whose placement is remembered."""
+
+
+class _Placed(NamedTuple):
+    """How a block was placed, and what that rested on."""
+
+    block: Block
+    """Kept so that its identity stays its own."""
+    segments: dict[str, str]
+    known: Mapping[Any, Version]
+    """The table of the book in which its ref was found, and under which name."""
+    name: Hashable
+    version: Version
+    placement: Placement
 
 
 class Placer:
@@ -26,6 +44,7 @@ class Placer:
         self._keys: dict[tuple[str, str | None, str | None, int], int] = {}
         self._made: dict[tuple[object, ...], Placement] = {}
         self._twins: dict[Placement, Placement] = {}
+        self._blocks: dict[int, _Placed] = {}
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book; placements already made stay shared, they never change."""
@@ -88,12 +107,30 @@ class Placer:
         if not block.refs:
             return [self._anonymous(block)]
         if len(block.refs) == 1:
-            return [self._in_block(block.refs[0], block, segments, alone=True)]
+            return [self.single(block, segments)]
         found = [self._in_block(ref, block, segments, alone=False) for ref in block.refs]
         if block.token_estimate is not None and all(p.method == "uncounted" for p in found):
             # The estimate is the block's as a whole: the first placement carries it, the rest add nothing.
             found[0] = self._declared(found[0], block.token_estimate)
         return found
+
+    def single(self, block: Block, segments: dict[str, str]) -> Placement:
+        """The placement of a block with one ref.
+
+        The reader hands out one object for equal blocks, so a block that was placed before is placed alike
+        as long as its ref still names the same version.
+        """
+        memo = self._blocks.get(id(block))
+        if memo is not None and memo.segments is segments and memo.known.get(memo.name) is memo.version:
+            return memo.placement
+        ref = block.refs[0]
+        placement = self._in_block(ref, block, segments, alone=True)
+        known, name, version = self._book.source_of(ref)
+        if version is not None:
+            if len(self._blocks) >= _BLOCKS:
+                self._blocks.clear()
+            self._blocks[id(block)] = _Placed(block, segments, known, name, version, placement)
+        return placement
 
     def wrapped(self, version: Version, before: str) -> Placement:
         """An item's text behind a header that a policy puts there; simulated."""
@@ -136,7 +173,8 @@ class Placer:
             tokens, method = self._measure(content, block.token_estimate)
             made = self._made[memo] = Placement(
                 item=name, version=digest[:16] if digest else None, kind="custom", title=None, source=None,
-                segment=block.segment or "context", tokens=tokens, method=method, content=content,
+                segment=block.segment or "context", rank=rank_of(block.segment or "context"),
+                tokens=tokens, method=method, content=content,
                 digest=digest, key=self._key(name, None, digest, tokens if content is None else 0), line=0,
                 role=block.role, derived=True, truncated=block.truncated,
             )  # fmt: skip
@@ -177,7 +215,8 @@ class Placer:
             tokens, method = self._measure(content, estimate)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=tokens, method=method, content=content, digest=digest,
-                segment=block.segment or plain.segment, role=block.role, truncated=block.truncated,
+                segment=block.segment or plain.segment, rank=rank_of(block.segment or plain.segment),
+                role=block.role, truncated=block.truncated,
                 key=self._key(plain.item, plain.version, digest, tokens if content is None else 0),
             )  # fmt: skip
         return made
@@ -206,11 +245,13 @@ class Placer:
             digest = block.digest
         else:
             digest = record.content_digest
+        if segment is None:
+            segment = segment_of(record.context_kind)
         ours = record.metadata.get("ctxctl")
         marks = ours if isinstance(ours, dict) else {}
         return Placement(
             item=version.item, version=version.version, kind=record.context_kind, title=record.title,
-            source=record.source, segment=segment or segment_of(record.context_kind),
+            source=record.source, segment=segment, rank=rank_of(segment),
             tokens=tokens, method=method, content=content, digest=digest,
             key=self._key(version.item, version.version, digest, tokens if content is None else 0),
             line=version.line, role=block.role if block is not None else None,

@@ -6,11 +6,12 @@ cached is another number, shown beside it.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from ctxctl.model.results import Placement
 
-_RANK = {"tools": 0, "system": 1}
+_rank = attrgetter("rank")
 
 
 class Prefix(NamedTuple):
@@ -29,7 +30,7 @@ def is_provider_order(frame: list[Placement], head: int) -> bool:
     """Whether the `head` tools and system placements come first, tools before system."""
     last = 0
     for placement in frame[:head]:
-        rank = _RANK.get(placement.segment, 2)
+        rank = placement.rank
         if rank < last or rank == 2:
             return False
         last = rank
@@ -40,19 +41,18 @@ def provider_order(frame: list[Placement], head: int) -> list[Placement]:
     """The frame as a provider lays it out; the frame itself where it already is."""
     if is_provider_order(frame, head):
         return frame
-    return sorted(frame, key=lambda p: _RANK.get(p.segment, 2))
+    return sorted(frame, key=_rank)
 
 
 def possible_prefix(
-    before: list[Placement], after: list[Placement], heads: tuple[int, int], used_before: int, same: int
+    first: list[Placement], second: list[Placement], used_before: int, same: int = 0
 ) -> Prefix:
-    """Compare two requests.
+    """Compare two requests, both in the provider's order.
 
-    `heads` are their counts of tools and system placements, `used_before` the tokens of `before`, and `same`
-    a number of leading placements known to be the same objects in both.
+    `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
+    same objects in both.
     """
-    first, second = provider_order(before, heads[0]), provider_order(after, heads[1])
-    at = same if first is before and second is after else 0
+    at = same
     limit = min(len(first), len(second))
     while at < limit and (first[at] is second[at] or first[at].key == second[at].key):
         at += 1

@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.model.policy import Offered, Plan, Policy, Situation
 from ctxctl.model.results import Placement, StageView
+from ctxctl.model.vocab import APPEND_POINTS
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import ThreadState
@@ -79,6 +80,9 @@ def _unattached(
         version = thread.book.live.get(item)
         if version is None or not version.visible or item in decided:
             continue
+        if version.record.context_kind == "marker":
+            # The policy puts its own where the runtime put this one.
+            continue
         if attached is not None and version.record.source in attached:
             continue
         found.append(thread.placer.plain(version))
@@ -118,10 +122,10 @@ def verified(views: dict[str, StageView], sent: Sent, reading: Reading) -> dict[
         theirs = [p.digest for p in reading.assembled if p.digest is not None]
         if theirs:
             out["assembly"] = _held(views["assembly"], set(ours) <= set(theirs), ours, theirs)
-    if facts.injections or facts.selection is not None:
-        injects = any(act.action != "skipped" for act in sent.plan.acts)
-        if facts.injections:
-            out["injection"] = _held(views["injection"], injects, injects, True)
+    appendix = any(i.injection_point in APPEND_POINTS for i in facts.injections)
+    injects = any(act.action != "skipped" for act in sent.plan.acts)
+    if facts.injections and (appendix or injects):
+        out["injection"] = _held(views["injection"], appendix == injects, injects, appendix)
     return out
 
 

@@ -11,7 +11,7 @@ from ctxctl.engine.changes import Cause, Changes, Context, Named, changes_of, st
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.frames import Delta, FrameState, delta_of
 from ctxctl.engine.placing import Count, Placer
-from ctxctl.engine.prefix import Prefix, possible_prefix
+from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.simulate import Sent, Simulation
 from ctxctl.engine.track import ThreadKey
 from ctxctl.engine.window import Windows
@@ -19,6 +19,8 @@ from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Injection, Usage
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis, Layer, Mode
+
+_NO_SEGMENTS: dict[str, str] = {}
 
 
 class StepIds(NamedTuple):
@@ -70,7 +72,6 @@ class FrameTotals(NamedTuple):
 
     used: int
     placements: list[Placement]
-    head: int
 
 
 class Billed(NamedTuple):
@@ -112,6 +113,8 @@ class ThreadState:
         self.root: str | None = None
         self.first = True
         """No frame yet."""
+        self.laid_out: list[Placement] = []
+        """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
         self.assembled: list[Placement] = []
@@ -163,7 +166,9 @@ class ThreadState:
         facts = self.open_facts()
         assembly = facts.assembly
         assert assembly is not None
-        segments = facts.budget.segments if facts.budget is not None else {}
+        segments = facts.budget.segments if facts.budget is not None else _NO_SEGMENTS
+        if not segments:
+            segments = _NO_SEGMENTS
         placements = self.windows.resolve(assembly, segments)
         if self.sealed is not None:
             self.ahead = placements
@@ -193,7 +198,7 @@ class ThreadState:
         assert self.mode is not None
         facts = self.facts
         reading = Reading(facts, self.book, self.placer, self.assembled)
-        before = FrameTotals(self.frame.used, self.frame.placements, self.frame.head)
+        before = FrameTotals(self.frame.used, self.frame.placements)
         basis, after, delta = self._next_frame(before.placements, facts, reading)
         named = reading.named()
         was = standing(self.frame, delta, named)
@@ -204,10 +209,12 @@ class ThreadState:
         cause_of = _or_detached(reading.cause_of, taken_back) if taken_back else reading.cause_of
         context = Context(cause_of, reading.truncated(), rescored, named, simulated)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
+        laid_out = provider_order(after, self.frame.head)
         prefix = None
         if not self.first:
-            heads = (before.head, self.frame.head)
-            prefix = possible_prefix(before.placements, after, heads, before.used, delta.prefix)
+            plain = self.laid_out is before.placements and laid_out is after
+            prefix = possible_prefix(self.laid_out, laid_out, before.used, delta.prefix if plain else 0)
+        self.laid_out = laid_out
         self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ctxctl.engine.changes import Context, Named, changes_of
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.frames import delta_of
-from ctxctl.engine.thread import ThreadState
+from ctxctl.engine.thread import Sealed, ThreadState
 from ctxctl.model.results import Ledger, Placement, Step, Turn
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class TurnState:
         self.named += sealed.named
         self.flags.update(dict.fromkeys(step.flags))
         if self.title is None:
-            self.title = _title(thread, sealed.delta.inserted)
+            self.title = _title(thread, sealed)
 
     def finish(self, thread: ThreadState, rules: Rules) -> Turn:
         """The turn's value."""
@@ -100,10 +100,11 @@ class TurnState:
         )  # fmt: skip
 
 
-def _title(thread: ThreadState, entered: list[Placement]) -> str | None:
-    """The first words of the prompt among what entered, where the trace has its text."""
-    for placement in entered:
-        if placement.kind == "user_message" and not placement.stale:
+def _title(thread: ThreadState, sealed: Sealed) -> str | None:
+    """The first words of the prompt among what was added, where the trace has its text."""
+    added = {change.item for change in sealed.changes.changes if change.status == "added"}
+    for placement in sealed.delta.inserted:
+        if placement.kind == "user_message" and placement.item in added:
             if placement.content is None:
                 return placement.title
             return thread.placer.text(placement.content)[:_TITLE]

@@ -102,6 +102,9 @@ class Windows:
         return found.record, found.placements
 
     def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> _Resolved:
+        if all(len(block.refs) == 1 for block in blocks):
+            single = self._placer.single
+            return _Resolved([single(block, segments) for block in blocks], None)
         placements: list[Placement] = []
         spans: list[int] | None = None
         make = self._placer.block

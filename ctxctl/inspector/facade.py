@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
-
-import msgspec
 
 from ctxctl.engine.changes import Context, compare, no_cause
 from ctxctl.engine.cursor import At, Cursor, Snapshots
@@ -19,6 +17,7 @@ from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
+from ctxctl.inspector.survey import Survey
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
@@ -59,6 +58,9 @@ class Inspector:
         self.params = params
         self._policy = policy
         self._lock = RLock()
+        """Guards the cursor and the caches; never held for a whole pass."""
+        self._surveying = RLock()
+        self._survey_rows = Survey()
         self._counter = params.counter()
         self._engine_problems: list[Problem] = []
         self._engine_count = 0
@@ -121,11 +123,12 @@ class Inspector:
         self._engine_problems, self._engine_count = [], 0
         engine = self._engine(self._report, skipped=skipped)
         size = max(1, self.trace.source.size)
-        for count, event in enumerate(self.trace.events()):
-            if progress is not None and not count & 1023:
-                progress(event.offset / size)
-            if done := engine.feed(event):
-                yield from done
+        for batch in self.trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for event in batch:
+                if done := engine.feed(event):
+                    yield from done
         yield from engine.end()
         self._finish(engine)
 
@@ -143,30 +146,41 @@ class Inspector:
             return self._places
 
     def outline(self, progress: Progress | None = None) -> Outline:
-        """One row for each step; the first call replays the trace, later ones return the same value."""
-        with self._lock:
+        """One row for each step; the first call replays the trace, later ones return the same value.
+
+        While it runs, `known` has the rows so far, and other threads may open those steps.
+        """
+        with self._surveying:
             if self._outline is None:
                 self._outline = self._survey(progress)
             return self._outline
+
+    @property
+    def known(self) -> Sequence[Row]:
+        """The rows that a running `outline` has so far; only ever grows at its end."""
+        return self._survey_rows.rows
 
     def _survey(self, progress: Progress | None) -> Outline:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""
         self._engine_problems, self._engine_count = [], 0
         engine = self._engine(self._report)
-        self._snapshots = snapshots = Snapshots(engine)
-        self._cursor = None
-        rows: list[Row] = []
+        survey = self._survey_rows = Survey()
+        snapshots = Snapshots(engine)
+        with self._lock:
+            self._snapshots, self._cursor = snapshots, None
         size = max(1, self.trace.source.size)
-        for event in self.trace.events():
-            if done := engine.feed(event):
-                note(rows, done)
-                snapshots.offer(engine, len(rows), event.offset + event.length + 1, event.line + 1)
-                if progress is not None:
-                    progress(event.offset / size)
-        note(rows, list(engine.end()))
+        for batch in self.trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for event in batch:
+                if done := engine.feed(event):
+                    survey.note(done)
+                    ended = len(survey.rows)
+                    snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
+        survey.note(list(engine.end()))
         self._finish(engine)
         assert self._summary is not None
-        return Outline(tuple(rows), self._summary)
+        return Outline(tuple(survey.rows), self._summary)
 
     def _report(self, problem: Problem) -> None:
         self._engine_count += 1
@@ -210,14 +224,16 @@ class Inspector:
         Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
         """
         with self._lock:
-            spans = self.places().spans
-            if not 0 <= ordinal < len(spans):
-                raise UsageError("no-such-frame", f"there is no step {ordinal}; the trace has {len(spans)}")
             if self._cursor is None:
                 if self._snapshots is None:
                     self._snapshots = Snapshots(self._engine(self._report))
                 self._cursor = Cursor(self._snapshots, self.trace.events)
-            return self._cursor.at(ordinal)
+            try:
+                if ordinal >= 0:
+                    return self._cursor.at(ordinal)
+            except IndexError:
+                pass
+            raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
 
     def step(self, ordinal: int) -> Step:
         """One step, by its ordinal."""
@@ -230,12 +246,15 @@ class Inspector:
 
     def turn(self, ordinal: int) -> Turn:
         """The turn that holds a step, by the step's ordinal."""
-        turn = self.at(self.places().turn_end(ordinal)).turn
+        end = self._survey_rows.turn_end(ordinal)
+        turn = self.at(end if end is not None else self.places().turn_end(ordinal)).turn
         assert turn is not None
         return turn
 
     def previous(self, ordinal: int) -> int | None:
         """Ordinal of the frame before: the preceding step of the same session and thread."""
+        if ordinal < len(self._survey_rows.rows):
+            return self._survey_rows.before[ordinal]
         return self.places().previous(ordinal)
 
     def resolve(self, address: str) -> int:
@@ -285,52 +304,3 @@ class Inspector:
 
 def _absent(placement: Placement) -> str:
     return f"[{placement.item}: text not recorded]"
-
-
-def note(rows: list[Row], done: list[Step | Turn]) -> None:
-    """Add rows for finished steps; a turn's title goes to the first of its steps."""
-    for result in done:
-        if isinstance(result, Step):
-            rows.append(row_of(len(rows), result))
-        elif result.title is not None:
-            for at in range(len(rows) - 1, -1, -1):
-                row = rows[at]
-                if (row.session, row.thread, row.turn, row.step) == (
-                    result.session,
-                    result.thread,
-                    result.turn,
-                    1,
-                ):
-                    rows[at] = msgspec.structs.replace(row, title=result.title)
-                    break
-
-
-def row_of(ordinal: int, step: Step) -> Row:
-    """The row of a step."""
-    window, ledger = step.window, step.ledger
-    return Row(
-        ordinal=ordinal,
-        session=step.session,
-        thread=step.thread,
-        turn=step.turn,
-        step=step.step,
-        turn_id=step.turn_id,
-        step_id=step.step_id,
-        time=step.time,
-        used=window.used,
-        new=ledger.new,
-        freed=ledger.freed,
-        cap=window.cap,
-        limit=window.limit,
-        stale=ledger.stale,
-        saved=ledger.saved,
-        uncounted=window.uncounted,
-        counts=step.counts,
-        compacted="compacted" in step.flags,
-        flags=step.flags,
-        title=None,
-        model=step.model,
-        reported=step.usage.reported_input if step.usage is not None else None,
-        first_line=step.first_line,
-        offset=step.first_byte,
-    )

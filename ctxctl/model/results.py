@@ -37,6 +37,8 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     line: int
     """Line of the item record it came from; 0 for an unknown ref."""
     role: str | None = None
+    rank: int = 2
+    """Where providers put its segment: 0 tools, 1 system, 2 the rest."""
     stale: bool = False
     derived: bool = False
     """The item's identity was derived, not given by the runtime."""

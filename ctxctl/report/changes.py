@@ -30,7 +30,7 @@ _TIGHT = (
     *_COLUMNS[4:-1],
 )
 _NARROW = 50
-"""Cells below which a table goes without kinds."""
+"""Cells below which causes have no line of their own: rows are stacked there anyway."""
 _SHORT_KINDS = {
     "assistant_message": "assistant",
     "developer_instruction": "developer",
@@ -101,12 +101,14 @@ def changes_table(changes: Sequence[Change], width: int, paint: Paint, *, indent
     if not changes:
         return
     columns, body, causes = _arranged([_row(c) for c in changes], width - indent)
-    lines = table(columns, body, width - indent)
+    found = table(columns, body, width - indent)
     margin = " " * indent
-    yield margin + paint("dim", next(lines))
-    for change, cause, line in zip(changes, causes, lines, strict=True):
+    for line in found.head:
+        yield margin + paint("dim", line)
+    for change, cause, (first, *rest) in zip(changes, causes, found.rows, strict=True):
         end = len(change.status) + 2
-        yield margin + paint(change.status, line[:end]) + line[end:]
+        yield margin + paint(change.status, first[:end]) + first[end:]
+        yield from (margin + line for line in rest)
         if cause:
             yield from labelled("", cause, width, indent=indent, tab=11)
 
@@ -122,7 +124,7 @@ def _arranged(
     if fits(_COLUMNS, short, width):
         return _COLUMNS, short, inline
     if width < _NARROW:
-        return (_TIGHT[0], *_TIGHT[2:]), [(row[0], *row[2:-1]) for row in short], [row[-1] for row in short]
+        return _COLUMNS, short, inline
     return _TIGHT, [row[:-1] for row in short], [row[-1] for row in short]
 
 

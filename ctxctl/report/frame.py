@@ -114,7 +114,8 @@ def placement_lines(placements: tuple[Placement, ...], width: int, paint: Paint)
         )
         for n, p in enumerate(placements, 1)
     ]
-    lines = table(_COLUMNS, body, width - 2)
-    yield "  " + paint("dim", next(lines))
-    for p, text in zip(placements, lines, strict=True):
-        yield "  " + (paint("dim", text) if p.stale else text)
+    found = table(_COLUMNS, body, width - 2)
+    for line in found.head:
+        yield "  " + paint("dim", line)
+    for p, lines in zip(placements, found.rows, strict=True):
+        yield from ("  " + (paint("dim", line) if p.stale else line) for line in lines)

@@ -15,17 +15,20 @@ from ctxctl.text import json_safe
 
 VERSION: Final = 1
 _ENCODER: Final = msgspec.json.Encoder()
+_CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name != "line")
 
 
 def line(obj: Mapping[str, Any]) -> bytes:
     """One line of output with its line end; UTF-8, and safe to print on a terminal or in a CI log."""
     try:
-        text = _ENCODER.encode(obj).decode()
+        data = _ENCODER.encode(obj)
     except (UnicodeError, OverflowError, TypeError, msgspec.MsgspecError):  # lone surrogates, huge integers
         import json
 
-        text = json.dumps(obj, separators=(",", ":"), default=str)
-    return json_safe(text).encode() + b"\n"
+        data = json.dumps(obj, separators=(",", ":"), default=str).encode()
+    if data.isascii() and b"\x7f" not in data and b"##" not in data:
+        return data + b"\n"
+    return json_safe(data.decode()).encode() + b"\n"
 
 
 def trace(header: Header) -> dict[str, Any]:
@@ -49,9 +52,7 @@ def trace(header: Header) -> dict[str, Any]:
 
 def change(value: Change) -> dict[str, Any]:
     """One change; its trace line is not part of the contract."""
-    fields = msgspec.structs.asdict(value)
-    del fields["line"]
-    return fields
+    return {name: getattr(value, name) for name in _CHANGE}
 
 
 def changes(values: Iterable[Change], *, skipped: bool) -> list[dict[str, Any]]:

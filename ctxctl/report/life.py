@@ -66,12 +66,14 @@ def life_lines(item: str, lives: Sequence[Life], width: int, paint: Paint) -> It
     yield paint("head", visible(item))
     if not body:
         return
-    lines = table(_COLUMNS, body, width - 2)
-    yield "  " + paint("dim", next(lines))
-    for span, line in zip(found, lines, strict=True):
+    table_ = table(_COLUMNS, body, width - 2)
+    for line in table_.head:
+        yield "  " + paint("dim", line)
+    for span, (line, *rest) in zip(found, table_.rows, strict=True):
         end = len(span.first.status) + 2
         role = span.first.status if span.first.status in SIGNS else "dim"
         yield "  " + paint(role, line[:end]) + line[end:]
+        yield from ("  " + more for more in rest)
 
 
 class _Places:

@@ -64,13 +64,36 @@ def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -
     return sum(map(min, wide, least)) + len(GAP) * (len(columns) - 1) <= width
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    """The head line and one line a row, without trailing blanks; columns that are empty are left out."""
+class Table(NamedTuple):
+    """A table as text."""
+
+    head: list[str]
+    """The line of titles; none where rows are stacked."""
+    rows: list[list[str]]
+    """The lines of each row."""
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Table:
+    """One line a row, without trailing blanks; columns that are empty are left out.
+
+    On a line too narrow for that, each row is a paragraph of its cells with their titles.
+    """
     columns, rows = _used(columns, rows)
     wide = layout(columns, rows, width)
-    for row in ([c.title for c in columns], *rows):
-        done = (pad(cell, wide[n], right=columns[n].right) for n, cell in enumerate(row))
-        yield GAP.join(done).rstrip(" ")
+    if sum(wide) + len(GAP) * (len(columns) - 1) > width:
+        return Table([], [list(_stacked(columns, row, width)) for row in rows])
+    head, *body = (
+        GAP.join(pad(cell, wide[n], right=columns[n].right) for n, cell in enumerate(row)).rstrip(" ")
+        for row in ([c.title for c in columns], *rows)
+    )
+    return Table([head], [[line] for line in body])
+
+
+def _stacked(columns: Sequence[Column], row: Sequence[str], width: int) -> Iterator[str]:
+    """The first cell, then the others by title, wrapped under it."""
+    rest = ", ".join(f"{c.title} {cell}" for c, cell in zip(columns[1:], row[1:], strict=True) if cell)
+    for n, line in enumerate(wrap(f"{row[0]}{GAP}{rest}", width - 2)):
+        yield "  " * bool(n) + line
 
 
 def _used(

@@ -63,6 +63,11 @@ class Trace:
         Raises:
             UnreadableError: `no-events` at the end of a whole pass that found none; `read-failed`.
         """
+        for batch in self.batches(start, first_line, stop):
+            yield from batch
+
+    def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
+        """`events`, as many at once as were read together."""
         one = _Pass(self, start)
         yield from one.run(first_line, stop)
         if start == 0 and stop is None and not one.found:
@@ -109,7 +114,7 @@ class _Pass:
         memos = trace._memos if start <= trace._covered else None
         self.decoder = Decoder(trace.contents, self.fresh.append, memos)
 
-    def run(self, first_line: int, stop: int | None) -> Iterator[Event]:
+    def run(self, first_line: int, stop: int | None) -> Iterator[list[Event]]:
         seen: set[int] | None = set() if self.start == 0 else None
         line = first_line - 1
         for base, data, ended, hole in blocks(self.trace.source, self.start, stop):
@@ -134,7 +139,7 @@ class _Pass:
             self._absorb(end)
             if events:
                 self.found = True
-                yield from events
+                yield events
 
     def _once(self, events: list[Event], seen: set[int]) -> list[Event]:
         """The events without those seen before, which are reported."""

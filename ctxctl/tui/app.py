@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -80,6 +81,9 @@ class CtxApp(App[None]):
     @on(messages.Outlined)
     def _outlined(self, message: messages.Outlined) -> None:
         self.turns.outlined(message.turns, message.trace)
+        # What is there now stays; a collection that walks through all of it would be felt as a stutter.
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
 
     @on(messages.Detailed)
     def _detailed(self, message: messages.Detailed) -> None:

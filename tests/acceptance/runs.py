@@ -22,7 +22,9 @@ COMMAND = [sys.executable, "-m", "ctxctl"]
 LIMIT = 60
 """Seconds after which a run counts as hung; none of them should need two."""
 
-PROBLEM = re.compile(r"^(?P<file>.+?):(?:(?P<line>\d+): byte (?P<byte>\d+):)? (?P<slug>[a-z0-9-]+): (?P<text>\S.*)$")
+PROBLEM = re.compile(
+    r"^(?P<file>.+?):(?:(?P<line>\d+): byte (?P<byte>\d+):)? (?P<slug>[a-z0-9-]+): (?P<text>\S.*)$"
+)
 MORE = re.compile(r"^.+: [\d,]+ more problems? not shown \([\d,]+ in all\)$")
 BIDI = set(range(0x202A, 0x202F)) | set(range(0x2066, 0x206A)) | {0x061C, 0x200E, 0x200F}
 
@@ -82,6 +84,7 @@ def _counts() -> tempfile.TemporaryDirectory[str]:
 def environment(**changes: str | None) -> dict[str, str]:
     """The isolated environment of the suite with some variables changed, or (None) taken out."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "CTXCTL_CACHE_DIR": os.path.join(_counts().name, "ctxctl")}
+    env.pop("PYTHONUNBUFFERED", None)
     for name, value in changes.items():
         env.pop(name, None)
         if value is not None:
@@ -197,7 +200,9 @@ def assert_mannered(done: Done) -> None:
 def assert_printable(data: bytes, context: object) -> None:
     """UTF-8 without a control character but the line end, without C1 and without bidi controls."""
     text = data.decode()  # raises on a lone surrogate or stray byte
-    bad = {f"U+{ord(c):04X}" for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or ord(c) in BIDI}
+    bad = {
+        f"U+{ord(c):04X}" for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or ord(c) in BIDI
+    }
     assert not bad, (context, sorted(bad))
 
 

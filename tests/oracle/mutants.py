@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from tests.oracle.reference import Rules
+from tests.oracle.rules import Rules
 
 KNOWN = (
     "net_ledger",

@@ -33,6 +33,8 @@ class Writer:
     session: str
     thread: str | None
     events: list[Event]
+    named: bool = True
+    """Whether turns and steps have ids."""
     tardy: bool = True
     """Whether events may come for a step that is already sealed."""
     injected: bool = False
@@ -64,6 +66,8 @@ class Writer:
     def put(self, event: Event, *, late: bool = False) -> None:
         step = self.step - 1 if late else self.step
         ids = {"session_id": self.session, "turn_id": f"t{self.turn}", "step_id": f"s{step}"}
+        if not self.named:
+            del ids["turn_id"], ids["step_id"]
         if self.thread:
             ids["thread_id"] = self.thread
         self.events.append({**event, **ids})
@@ -75,6 +79,9 @@ class Writer:
         self.step += 1
         late = self.tardy and self.injected and not new_turn and self.chance(4)
         self.injected = False
+        if late and self.chance(2):
+            # The next step has begun, so what is late comes in the middle of it.
+            self.put(build.budget(20, 2))
         touched = self._touch(late=late)
         compacts = self.chance(4) and self._compact(touched)
         if self.style in ("append", "appendix"):
@@ -104,7 +111,7 @@ class Writer:
             visibility = ("model",) if name in self.visible else ("tool",)
         version = str(self.serial)
         content = None if self.chance(6) else self.fresh()
-        estimate = self.draw(st.sampled_from((None, 7))) if content is None else None
+        estimate = self.draw(st.sampled_from((None, 7)))
         made = build.item(
             name,
             content,
@@ -160,12 +167,18 @@ class Writer:
         name = f"m{self.thread}{self.step}"
         ctxctl: dict[str, Any] = {"root": self.draw(st.sampled_from(BRANCHED))} if self.chance(2) else {}
         base = f"m{self.thread}{self.last}"
+        if self.named and self.chance(5):
+            self.put(build.assembly(f"draft{self.step}", self._blocks(False)))
         if not splice or self.blocks is None:
-            names = self.some([*self.known, *sorted(self.live)]) or ["ghost"]
-            blocks = [self._block(n) for n in dict.fromkeys(names)]
+            bare = self.chance(4)
+            blocks = self._blocks(bare)
             numbered = [{**b, "position": i} for i, b in enumerate(blocks)]
             shuffled = self.draw(st.permutations(numbered))
             self.put(build.assembly(name, shuffled, ctxctl=ctxctl))
+            if bare:
+                # What a bare ref of a base means in a later line is open, so nothing splices this one.
+                self.blocks = None
+                return
         else:
             size = len(self.blocks)
             at = self.draw(st.integers(0, size))
@@ -178,6 +191,17 @@ class Writer:
             blocks = self.blocks[:at] + added + self.blocks[at + gone :]
         self.blocks = blocks
         self.last = self.step
+
+    def _blocks(self, bare: bool) -> list[dict[str, Any]]:
+        """The last assembly in another order, all items, or some of them, one perhaps twice."""
+        if self.blocks and not bare and self.chance(2):
+            again: list[dict[str, Any]] = self.draw(st.permutations(self.blocks))
+            return again
+        everything = sorted({*self.known, *self.live})
+        names = self.draw(st.permutations(everything)) if self.chance(2) else self.some(everything)
+        names = names or ["ghost"]
+        names += names[:1] if self.chance(5) else []
+        return [build.block(n) if bare else self._block(n) for n in names]
 
     def _select(self, omitted: dict[str, str], names: list[str] | None = None) -> None:
         chosen = names if names is not None else self.some(self.visible) or ["ghost"]
@@ -192,6 +216,11 @@ class Writer:
     def _grow(self, touched: list[str], *, first: bool) -> None:
         shown = [n for n in touched if n in self.visible]
         basis = self.draw(st.sampled_from(("assembly", "selection", "items")))
+        shown += (
+            self.some((self.live & self.visible & self.known.keys()) - set(shown), 1)
+            if self.chance(4)
+            else []
+        )
         point = "user_message_appendix"
         if self.style == "append" and (first or basis == "assembly"):
             self.put(build.append(f"m{self.thread}{self.step}", [f"{n}@{self.known[n]}" for n in shown]))
@@ -206,14 +235,19 @@ class Writer:
 
 @st.composite
 def traces(
-    draw: Any, styles: tuple[str, ...] = MODES, threads: int = 3, steps: int = 9, tardy: bool = True
+    draw: Any,
+    styles: tuple[str, ...] = MODES,
+    threads: int = 3,
+    steps: int = 9,
+    named: bool = True,
+    tardy: bool = True,
 ) -> list[Event]:
     """A trace of a few interleaved threads, each in one of the styles."""
     events: list[Event] = []
     names = [("s", None), ("s", "explorer"), ("other", None)][:threads]
     count = draw(st.integers(1, len(names)))
     writers = [
-        Writer(draw, draw(st.sampled_from(styles)), session, thread, events, tardy)
+        Writer(draw, draw(st.sampled_from(styles)), session, thread, events, named, tardy and named)
         for session, thread in names[:count]
     ]
     for _ in range(draw(st.integers(1, steps))):

@@ -8,7 +8,7 @@ from tests.oracle import mutants, reference
 from tests.oracle.case import Case, check
 from tests.oracle.cases import ALL
 from tests.oracle.counting import count
-from tests.oracle.reference import Rules
+from tests.oracle.rules import Rules
 
 
 def fails(case: Case, rules: Rules) -> bool:

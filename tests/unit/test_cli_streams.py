@@ -234,3 +234,33 @@ def test_a_long_piece_of_work_shows_a_line_and_takes_it_away(tmp_path: Path) -> 
 
 def test_no_progress_on_a_pipe() -> None:
     assert ctxctl("replay", WINDOW).stderr == b""
+
+
+@pytest.mark.slow
+def test_replay_on_a_terminal_opens_the_ui_and_quits_clean() -> None:
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.environ.update({"PYTHONPATH": str(ROOT), "TERM": "xterm-256color"})
+        os.execv(sys.executable, [*COMMAND, "replay", WINDOW])
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    seen = b""
+    asked = 0.0
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if b"\x1b[?1049h" in seen and time.monotonic() - asked > 2:
+            os.write(fd, b"q")
+            asked = time.monotonic()
+        if not select.select([fd], [], [], 0.2)[0]:
+            continue
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        seen += data
+    os.close(fd)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert b"\x1b[?1049l" in seen
+    assert b"Traceback" not in seen

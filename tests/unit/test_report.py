@@ -24,6 +24,7 @@ from ctxctl.model.results import (
     UsageView,
     Window,
 )
+from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, counts_short, rows, why
 from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines, one_line
@@ -90,10 +91,13 @@ def test_numbers() -> None:
 
 def test_a_table_is_measured_in_cells_and_leaves_empty_columns_out() -> None:
     columns = (Column("name", least=4), Column("none"), Column("n", right=True))
-    lines = list(table(columns, [("日本", "", "1"), ("e\u0301", "", "20")], 40))
-    assert lines == ["name   n", "日本   1", "e\u0301     20"]
-    narrow = list(table(columns, [("a long name", "", "1")], 8))
-    assert narrow == ["name   n", "a lon…  1"] or max(map(cells, narrow)) <= 9
+    found = table(columns, [("日本", "", "1"), ("e\u0301", "", "20")], 40)
+    assert found.head == ["name   n"]
+    assert found.rows == [["日本   1"], ["e\u0301     20"]]
+    assert table(columns, [("a long name", "", "1")], 9).rows == [["a lon…  1"]]
+    stacked = table(columns, [("a long name", "", "1,234,567")], 14)
+    assert stacked.head == []
+    assert stacked.rows == [["a long name", "  n 1,234,567"]]
 
 
 def test_layout_squeezes_the_least_telling_column_first() -> None:
@@ -206,8 +210,7 @@ def test_a_table_of_changes_fits(width: int) -> None:
     )
     lines = list(changes_table(found, width, plain, indent=2))
     assert len([line for line in lines if line.lstrip()[0] in "+~-"]) == 3
-    if width >= 60:
-        assert max(map(cells, lines)) <= width
+    assert max(map(cells, lines)) <= width
     assert "1,234,567" in "\n".join(lines)
     painted = list(changes_table(found, width, ansi, indent=2))
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in painted] == lines
@@ -262,7 +265,7 @@ def test_a_step_fits_its_width(width: int) -> None:
         segments={"history": 20000, "user": 2829},
     )  # fmt: skip
     lines = list(step_lines(value, width, plain))
-    assert max(map(cells, lines)) <= max(width, 46)
+    assert max(map(cells, lines)) <= width
 
 
 def test_a_replay_adds_up() -> None:
@@ -370,3 +373,13 @@ def test_a_life_in_two_threads_and_with_steps() -> None:
     ]  # fmt: skip
     lines = list(life_lines("doc", lives, 80, plain))
     assert [line.split()[2] for line in lines[2:]] == ["1.1", "sub:1.1", "1.2\u20132.1", "sub:1.2"]
+
+
+def test_json_of_values_that_json_has_no_word_for() -> None:
+    assert jsonout.line({"a": "\ud800", "b": 2**70}) == b'{"a":"\\ud800","b":1180591620717411303424}\n'
+    assert (
+        jsonout.line({"a": "é\u202e\x7f##[x]"})
+        == "é".join(['{"a":"', '\\u202e\\u007f#\\u0023[x]"}\n']).encode()
+    )
+    assert jsonout.line({"a": "plain"}) == b'{"a":"plain"}\n'
+    assert "line" not in jsonout.change(change(line=3))

@@ -40,6 +40,8 @@ class TurnsScreen(Screen[None]):
     def __init__(self, name: str) -> None:
         super().__init__(id="turns-screen")
         self.state = State(Trace(name))
+        self._titled: dict[str, str] = {}
+        """Titles as they are painted: to change one repaints its whole pane."""
 
     def compose(self) -> ComposeResult:
         """Four strips and three panes."""
@@ -93,11 +95,13 @@ class TurnsScreen(Screen[None]):
         if new is old or not self.is_attached:
             return
         turns = self.query_one("#turns", Rows)
-        if new.list is not old.list or turns.cursor != new.cursor or turns.count != new.list.count:
+        if new.list is not old.list:
             turns.show(new.list.count, new.cursor)
+        turns.place(new.cursor)
         changes = self.query_one("#changes", Rows)
-        if new.table is not old.table or changes.cursor != new.change:
+        if new.table is not old.table:
             changes.show(new.table.count, new.change)
+        changes.place(new.change)
         if new.pane != old.pane:
             self._front()
         if new.target != old.target or new.skipped != old.skipped:
@@ -156,12 +160,15 @@ class TurnsScreen(Screen[None]):
 
     def _titles(self) -> None:
         titles = lines.pane_titles(self.state)
-        for pane, title in titles.items():
-            self.query_one(f"#pane-{pane}", Vertical).border_title = content(title)
         step = None if self.state.detail is None else self.state.detail.step
         error = None if self.state.shown is None else self.state.shown.error
-        subtitle = "" if step is None else f"{step.layer} · from {step.basis}"
-        self.query_one("#pane-changes", Vertical).border_subtitle = content(error or subtitle)
+        titles["basis"] = error or ("" if step is None else f"{step.layer} · from {step.basis}")
+        for pane in PANES:
+            if titles[pane] != self._titled.get(pane):
+                self.query_one(f"#pane-{pane}", Vertical).border_title = content(titles[pane])
+        if titles["basis"] != self._titled.get("basis"):
+            self.query_one("#pane-changes", Vertical).border_subtitle = content(titles["basis"])
+        self._titled = titles
 
     def _front(self) -> None:
         """Mark and focus the pane in front."""

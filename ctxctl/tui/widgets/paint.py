@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -74,6 +76,7 @@ class Painted(Widget, inherit_bindings=True):
 
     def __init__(self, *, ident: str | None = None, classes: str | None = None) -> None:
         self._styles_by_name: dict[str, Style] = {}
+        self._base: Style | None = None
         self.strips: LRUCache[object, Strip] = LRUCache(512)
         super().__init__(id=ident, classes=classes)
 
@@ -98,12 +101,38 @@ class Painted(Widget, inherit_bindings=True):
         """Forget what was painted in the old styles."""
         super().notify_style_update()
         self._styles_by_name.clear()
+        self._base = None
         self.strips.clear()
 
     def painted(self, parts: Sequence[Part], width: int, over: str = "") -> Strip:
         """A line of parts, over the widget's own style and that of component `over`."""
-        base = self.rich_style
+        if self._base is None:
+            self._base = self.rich_style
+        base = self._base
         return strip(parts, width, self.style_of, base + self.style_of(over) if over else base)
+
+
+class Scroller(Painted, ScrollView):
+    """A painted widget that scrolls through any number of lines."""
+
+    def set_height(self, lines: int) -> None:
+        """Say how many lines there are.
+
+        The property `virtual_size` would lay out the whole screen anew each time; that is needed only where
+        a scroll bar comes or goes, and `_scroll_update` sees to that.
+        """
+        size = Size(0, lines)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
+
+    def repaint(self, lines: int) -> None:
+        """Paint anew the lines before line `lines`; what is blank below them was so before."""
+        self.strips.clear()
+        size = self.size
+        seen = min(lines - round(self.scroll_y), size.height)
+        if seen > 0:
+            self.refresh(Region(0, 0, size.width, seen))
 
 
 class Banner(Painted):

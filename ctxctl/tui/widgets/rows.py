@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ctxctl.tui import keys
 from ctxctl.tui.literal import Part
-from ctxctl.tui.widgets.paint import Painted
+from ctxctl.tui.widgets.paint import Scroller
 
 CURSOR = "▌"
 """Marks the cursor's row beside its colour."""
 
 
-class Rows(Painted, ScrollView, can_focus=True):
+class Rows(Scroller, can_focus=True):
     """Shows `count` rows; asks `line_of(row, width)` for the parts of those in view.
 
     The widget moves its own cursor at once and tells the screen by `Moved`; only the newest of several such
@@ -65,23 +63,27 @@ class Rows(Painted, ScrollView, can_focus=True):
 
     def show(self, count: int, cursor: int) -> None:
         """Show other rows, or the same ones changed, with the cursor on row `cursor`."""
-        self.count = count
+        before, self.count = self.count, count
         self.cursor = min(max(cursor, 0), max(count - 1, 0))
-        self.virtual_size = Size(0, count)
-        self.strips.clear()
+        self.set_height(count)
         self._follow()
-        self.refresh()
+        self.repaint(max(before, count))
 
-    def move_to(self, line: int) -> None:
-        """Put the cursor on a row, or on the nearest there is, and tell the screen."""
+    def place(self, line: int) -> bool:
+        """Put the cursor on a row, or on the nearest there is; whether it was elsewhere."""
         line = min(max(line, 0), max(self.count - 1, 0))
         if line == self.cursor:
-            return
+            return False
         before, self.cursor = self.cursor, line
         if not self._follow():
             self.refresh_line(before)
             self.refresh_line(line)
-        self.post_message(self.Moved(self, line))
+        return True
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on a row and tell the screen."""
+        if self.place(line):
+            self.post_message(self.Moved(self, self.cursor))
 
     def _follow(self) -> bool:
         """Scroll so that the cursor is in view; whether that was needed."""
@@ -98,9 +100,9 @@ class Rows(Painted, ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
-        line = round(self.scroll_y) + y
+        line = min(round(self.scroll_y) + y, self.count)
         width = self.scrollable_content_region.width
-        at_cursor = line == self.cursor
+        at_cursor = line == self.cursor < self.count
         key = (line, width, at_cursor, at_cursor and self.has_focus)
         found = self.strips.get(key)
         if found is None:

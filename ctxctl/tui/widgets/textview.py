@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
 
@@ -11,14 +9,14 @@ from ctxctl.tui import keys
 from ctxctl.tui.document import Document, Wrap
 from ctxctl.tui.figures import MINUS
 from ctxctl.tui.literal import Part
-from ctxctl.tui.widgets.paint import Painted
+from ctxctl.tui.widgets.paint import Scroller
 
 _KINDS = {"+": "add", "-": "del", "@": "hunk", "!": "remark"}
 _PAUSE = 0.02
 """Seconds between two slices of wrapping."""
 
 
-class TextView(Painted, ScrollView, can_focus=True):
+class TextView(Scroller, can_focus=True):
     """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices."""
 
     BINDINGS = keys.bindings("text")
@@ -59,15 +57,18 @@ class TextView(Painted, ScrollView, can_focus=True):
         return 7
 
     def _rewrap(self) -> None:
+        before = self._wrap.count
         self._wrap = Wrap(self.document, self.scrollable_content_region.width - self._gutter() - 1)
         self._extend()
+        self.repaint(max(before, self._wrap.count))
 
     def _extend(self) -> None:
         """Wrap one slice more, and come back for the next."""
+        before = self._wrap.count
         self._wrap.extend()
-        self.virtual_size = Size(0, self._wrap.count)
-        self.strips.clear()
-        self.refresh()
+        self.set_height(self._wrap.count)
+        if before < round(self.scroll_y) + self.size.height:
+            self.repaint(self._wrap.count)
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -85,7 +86,7 @@ class TextView(Painted, ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
-        n = round(self.scroll_y) + y
+        n = min(round(self.scroll_y) + y, self._wrap.count)
         width = self.scrollable_content_region.width
         found = self.strips.get((n, width))
         if found is None:

@@ -11,6 +11,7 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.opening import Opened
 from ctxctl.inspector.params import resolve_params
 from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.vocab import rank_of
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
@@ -100,6 +101,7 @@ def placement(
         title=None,
         source=None,
         segment=segment,
+        rank=rank_of(segment),
         tokens=tokens,
         method="counted",
         content=None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.engine.prefix import possible_prefix
+from ctxctl.engine.prefix import possible_prefix, provider_order
 from tests.unit.engine.making import placement
 
 TOOL = placement("tool", 1, tokens=10, segment="tools")
@@ -11,8 +11,8 @@ A, B, C = (placement(name, n, tokens=n) for name, n in (("a", 3), ("b", 4), ("c"
 
 
 def prefix(before: list, after: list) -> tuple[int, str | None, str]:
-    heads = tuple(sum(p.segment in ("tools", "system") for p in frame) for frame in (before, after))
-    found = possible_prefix(before, after, heads, sum(p.tokens for p in before), 0)  # type: ignore[arg-type]
+    laid_out = [provider_order(f, sum(p.rank < 2 for p in f)) for f in (before, after)]
+    found = possible_prefix(laid_out[0], laid_out[1], sum(p.tokens for p in before))
     return found.tokens, found.breaker.item if found.breaker else None, found.status
 
 

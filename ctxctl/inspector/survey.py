@@ -1,0 +1,76 @@
+"""The rows of a replay as they come, readable from other threads while it runs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ctxctl.engine.track import ThreadKey
+from ctxctl.model.outline import Row
+from ctxctl.model.results import Step, Turn
+
+
+class Survey:
+    """Rows in the order of the steps; one thread writes, any number read."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.before: list[int | None] = []
+        """By ordinal, the ordinal of the step before in the same thread."""
+        self._last: dict[ThreadKey, int] = {}
+        self._first_of_turn: dict[ThreadKey, int] = {}
+        self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
+
+    def note(self, done: list[Step | Turn]) -> None:
+        """Take in what an event, or the end of the trace, has finished."""
+        for result in done:
+            key = ThreadKey(result.session, result.thread)
+            if isinstance(result, Step):
+                ordinal = len(self.rows)
+                if result.step == 1:
+                    self._first_of_turn[key] = ordinal
+                self.before.append(self._last.get(key))
+                self.rows.append(row_of(ordinal, result))
+                self._last[key] = ordinal
+            else:
+                self._turn_ends[key, result.turn] = self._last[key]
+                first = self._first_of_turn[key]
+                if result.title is not None:
+                    self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
+
+    def turn_end(self, ordinal: int) -> int | None:
+        """The ordinal of the last step of the turn that holds a step; None if that is not known yet."""
+        if ordinal >= len(self.rows):
+            return None
+        row = self.rows[ordinal]
+        return self._turn_ends.get((ThreadKey(row.session, row.thread), row.turn))
+
+
+def row_of(ordinal: int, step: Step) -> Row:
+    """The row of a step."""
+    window, ledger = step.window, step.ledger
+    return Row(
+        ordinal=ordinal,
+        session=step.session,
+        thread=step.thread,
+        turn=step.turn,
+        step=step.step,
+        turn_id=step.turn_id,
+        step_id=step.step_id,
+        time=step.time,
+        used=window.used,
+        new=ledger.new,
+        freed=ledger.freed,
+        cap=window.cap,
+        limit=window.limit,
+        stale=ledger.stale,
+        saved=ledger.saved,
+        uncounted=window.uncounted,
+        counts=step.counts,
+        compacted="compacted" in step.flags,
+        flags=step.flags,
+        title=None,
+        model=step.model,
+        reported=step.usage.reported_input if step.usage is not None else None,
+        first_line=step.first_line,
+        offset=step.first_byte,
+    )
