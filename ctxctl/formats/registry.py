@@ -5,15 +5,15 @@ A plug-in brings another importer through the entry point group ``ctxctl.formats
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
 from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.lines import Report
 from ctxctl.formats.sanqian import Sanqian
+from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source
 
 GROUP: Final = "ctxctl.formats"
@@ -51,6 +51,9 @@ FORMATS: Final[tuple[Format, ...]] = (ClaudeCode(), Sanqian())
 @cache
 def available() -> tuple[Format, ...]:
     """The built-in formats and those that plug-ins bring; a plug-in that fails to load is left out."""
+    # Slow to import, and needed only where no format of ours claims a file.
+    from importlib.metadata import entry_points
+
     found = list(FORMATS)
     for point in entry_points(group=GROUP):
         try:
@@ -65,11 +68,20 @@ def available() -> tuple[Format, ...]:
 
 
 def detect(source: Source) -> Format | None:
-    """The format of a file by its content; None for a native trace, and for what nobody knows."""
+    """The format of a file by its content; None for a native trace, and for what nobody knows.
+
+    Plug-ins are asked about what no built-in format claims.
+    """
     head = source.read(0, HEAD)
+    if is_native(head):
+        return None
+    return _surest(FORMATS, head) or _surest(available(), head)
+
+
+def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
     best: Format | None = None
     top = _THRESHOLD - 1
-    for candidate in available():
+    for candidate in formats:
         score = candidate.detect(head)
         if score > top:
             best, top = candidate, score

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ctxctl.errors import UsageError
 from ctxctl.model.problem import Problem
+from ctxctl.trace.guess import is_native
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source, open_source
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ctxctl.trace.index import Span
 
 NATIVE = "native"
+_HEAD = 1 << 16
 _SPOOL = 32 << 20
 """Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
 
@@ -37,11 +39,11 @@ def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
 
     Raises what `open_source` raises, and UsageError("unknown-format").
     """
+    source = open_source(path)
+    if format_name == NATIVE or (format_name is None and is_native(source.read(0, _HEAD))):
+        return Opened(Trace(source), NATIVE, "recorded", ())
     from ctxctl.formats import registry
 
-    source = open_source(path)
-    if format_name == NATIVE:
-        return Opened(Trace(source), NATIVE, "recorded", ())
     found = registry.detect(source) if format_name is None else registry.by_name(format_name)
     if found is None:
         return Opened(Trace(source), NATIVE, "recorded", ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import orjson
 
 _SIGNATURES = (
@@ -54,3 +56,11 @@ def _object(body: bytes) -> tuple[str, str | None]:
         f": it is JSON of another kind (keys of the first line: {keys})",
         "ctxctl import lists the known formats",
     )
+
+
+_NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')
+
+
+def is_native(head: bytes) -> bool:
+    """Whether the first bytes of a file hold a context event; text that quotes one is escaped and does not."""
+    return _NATIVE.search(head) is not None

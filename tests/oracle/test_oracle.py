@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.oracle import build, real, reference
-from tests.oracle.case import Case, check
+from tests.oracle.case import Case, Replayed, check
 from tests.oracle.cases import ALL
 from tests.oracle.counting import count
 
@@ -41,3 +43,13 @@ def test_reference(case: Case) -> None:
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 def test_engine(case: Case, tmp_path: Path) -> None:
     assert check(case, real.run(case, tmp_path / "trace.jsonl")) == []
+
+
+def test_the_command_prints_it(tmp_path: Path) -> None:
+    case, trace = BY_NAME["the-same-event-twice"], tmp_path / "trace.jsonl"
+    trace.write_bytes(build.lines(case.events))
+    command = [sys.executable, "-m", "ctxctl", "replay", "--json", "--all", str(trace)]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = {kind: [said for said in printed if said["type"] == kind] for kind in ("step", "turn", "problem")}
+    assert check(case, Replayed(kinds["step"], kinds["turn"], kinds["problem"])) == []

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.oracle import real, reference
 from tests.oracle.build import Event
 from tests.oracle.case import Replayed, address
 from tests.oracle.counting import count
 from tests.oracle.random_traces import traces
+
+EXAMPLES = settings.default.max_examples if settings.default else 100
+FEWER = settings(max_examples=EXAMPLES // 2)
+"""For what opens a trace several times."""
 
 LEDGER = ("window_before", "new", "freed", "window_after", "saved", "stale", "uncounted")
 CHANGE = ("status", "cause", "reason", "into", "new", "freed", "in_window", "previous_version")
@@ -31,6 +35,11 @@ def by_thread(said: Replayed) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
     return threads
 
 
+def last_of(step: dict[str, Any]) -> int:
+    """The reference knows no segments: its whole window is one."""
+    return int(step["window"]["used"])
+
+
 def hold(said: Replayed) -> None:
     """Every law that needs no second engine."""
     for steps in by_thread(said).values():
@@ -42,6 +51,7 @@ def hold(said: Replayed) -> None:
             assert (
                 ledger["window_after"] == step["window"]["used"] == sum(step["window"]["by_method"].values())
             )
+            assert sum(step.get("segments", {"all": last_of(step)}).values()) == ledger["window_after"]
             assert ledger["new"] >= 0
             assert ledger["freed"] >= 0
             assert 0 <= ledger["stale"] <= ledger["window_after"]
@@ -96,6 +106,7 @@ def essence(said: Replayed) -> dict[str, Any]:
     return found
 
 
+@FEWER
 @given(events=traces())
 def test_the_reference_keeps_the_laws(events: list[Event]) -> None:
     hold(reference.replay(events, count))
@@ -111,6 +122,7 @@ def test_the_engine_says_what_the_reference_says(trace: Path, events: list[Event
     assert essence(real.replay(trace, events)) == essence(reference.replay(events, count))
 
 
+@FEWER
 @given(events=traces(styles=("assemblies", "unselected"), tardy=False))
 def test_another_target_has_frames_of_its_own(trace: Path, events: list[Event]) -> None:
     # A selection names no target, so what it means to another target than the model is open.
@@ -119,6 +131,7 @@ def test_another_target_has_frames_of_its_own(trace: Path, events: list[Event]) 
     assert essence(said) == essence(reference.replay(events, count, target="tool"))
 
 
+@FEWER
 @given(events=traces(styles=("assemblies",), named=False))
 def test_steps_without_ids(trace: Path, events: list[Event]) -> None:
     said = real.replay(trace, events)
@@ -126,6 +139,7 @@ def test_steps_without_ids(trace: Path, events: list[Event]) -> None:
     assert essence(said) == essence(reference.replay(events, count))
 
 
+@FEWER
 @given(events=traces(styles=("assemblies", "unselected")))
 def test_moved_is_outside_a_longest_increasing_subsequence(trace: Path, events: list[Event]) -> None:
     """Which subsequence of several equally long ones is kept is open; how many moved is not."""
@@ -136,11 +150,13 @@ def test_moved_is_outside_a_longest_increasing_subsequence(trace: Path, events: 
         assert moves[0] == moves[1]
 
 
+@FEWER
 @given(events=traces())
 def test_a_step_opened_by_itself_is_the_step_that_passed_by(trace: Path, events: list[Event]) -> None:
     assert real.seek(trace, events) == real.replay(trace, events, skipped=False).steps
 
 
+@FEWER
 @given(events=traces())
 def test_listing_the_skipped_changes_nothing_else(trace: Path, events: list[Event]) -> None:
     whole, short = real.replay(trace, events), real.replay(trace, events, skipped=False)
