@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ctxctl.model.results import Placement
@@ -11,8 +10,6 @@ from ctxctl.model.vocab import Basis
 if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
     from ctxctl.engine.thread import ThreadState
-
-_DIGEST = re.compile(r"[0-9a-f]{8,64}")
 
 
 def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement], int]:
@@ -25,10 +22,11 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     index = thread.index
     if index is None:
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
-    compacted = reading.compacted()
     same = len(frame)
-    if compacted:
-        frame, index = _cut(thread, frame, compacted)
+    summaries: set[str] = set()
+    if facts.compactions:
+        frame, summaries = _cut(thread, facts, frame)
+        index = {p.item: at for at, p in enumerate(frame) if not p.stale}
         same = 0
     basis, sent = _sent(thread, facts, reading)
     stale = thread.placer.stale
@@ -42,6 +40,8 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         index[placement.item] = len(frame)
         frame.append(placement)
     for placement in sent:
+        if placement.item in summaries:
+            continue
         at = index.get(placement.item)
         if at is not None:
             frame[at] = stale(frame[at])
@@ -70,37 +70,41 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     return ("items" if sent else "repeat"), sent
 
 
-def _cut(
-    thread: ThreadState, frame: list[Placement], compacted: dict[str, str | None]
-) -> tuple[list[Placement], dict[str, int]]:
-    """Take the sources of a compaction out, stale copies too, and put its summary where they began."""
-    kept: list[Placement] = []
-    done: set[str] = set()
-    for placement in frame:
-        if placement.item not in compacted:
-            kept.append(placement)
-            continue
-        into = compacted[placement.item]
-        if into is not None and into not in done:
-            done.add(into)
-            kept.append(thread.placer.ref(into))
-    for into in compacted.values():
-        if into is not None and into not in done:
-            done.add(into)
-            kept.append(thread.placer.ref(into))
-    return kept, {p.item: at for at, p in enumerate(kept) if not p.stale}
+def _cut(thread: ThreadState, facts: Facts, frame: list[Placement]) -> tuple[list[Placement], set[str]]:
+    """Apply the step's compactions in order; also the summaries that they put in.
+
+    A compaction takes out the copies of the version that its ref names, or all copies for a plain `ID`, and
+    puts its summary where they began, unless the frame holds that summary already.
+    """
+    placed: set[str] = set()
+    for compaction in facts.compactions:
+        gone = [thread.book.named(ref) for ref in compaction.sources]
+        whole = {item for item, version in gone if version is None}
+        versions = {(item, version) for item, version in gone if version is not None}
+        at = [n for n, p in enumerate(frame) if p.item in whole or (p.item, p.version) in versions]
+        summary = None if compaction.summary is None else thread.placer.ref(compaction.summary)
+        if summary is not None:
+            known = thread.book.latest.get(summary.item)
+            held = any(p.key == summary.key and not p.stale for p in frame)
+            if held or (known is not None and not known.visible):
+                summary = None
+        taken = set(at)
+        first = at[0] if at else len(frame)
+        kept = [p for n, p in enumerate(frame) if n < first]
+        if summary is not None:
+            kept.append(summary)
+            placed.add(summary.item)
+        frame = kept + [p for n, p in enumerate(frame) if n >= first and n not in taken]
+    return frame, placed
 
 
 def _carried_in(thread: ThreadState, reading: Reading, index: dict[str, int]) -> list[Placement]:
     """Items recorded as skipped unchanged that no frame ever held: they came in before the trace."""
     carried: list[Placement] = []
     for ref in reading.unchanged():
-        item, name = thread.book.item_of(ref.ref), ref.ref
-        head, at, suffix = name.rpartition("@")
-        if item == name and at and item not in thread.book.latest and _DIGEST.fullmatch(suffix):
-            item = head
+        item = thread.book.item_of(ref.ref)
         if item not in index and item not in thread.placed:
-            carried.append(thread.placer.carried(name, item))
+            carried.append(thread.placer.carried(ref.ref, item))
     return carried
 
 

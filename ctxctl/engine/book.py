@@ -169,19 +169,29 @@ class Book:
     def item_of(self, ref: str) -> str:
         """The item id that a ref speaks of, known or not.
 
-        `ID@SUFFIX` speaks of a known `ID` only if the suffix is one of its versions or looks like a digest.
+        `ID@SUFFIX` speaks of `ID` if the suffix looks like a digest or is a version of a known `ID`.
         """
         if ref in self.latest:
             return ref
         head, at, suffix = ref.rpartition("@")
-        if not at or head not in self.latest:
+        if not at or not head:
             return ref
-        return head if self.find(ref) is not None or _DIGEST.fullmatch(suffix) else ref
+        if _DIGEST.fullmatch(suffix):
+            return head
+        return head if head in self.latest and self.find(ref) is not None else ref
 
     def version_named(self, ref: str) -> str | None:
         """The version of a ref `ID@VERSION` to a known item; None for a plain `ID` or an unknown item."""
         item = self.item_of(ref)
         return ref[len(item) + 1 :] if item != ref else None
+
+    def named(self, ref: str) -> tuple[str, str | None]:
+        """The item of a ref, and the version that it names; None for a plain `ID`."""
+        item = self.item_of(ref)
+        if item == ref:
+            return item, None
+        found = self.find(ref)
+        return item, found.version if found is not None else ref[len(item) + 1 :]
 
     def compact(self, ref: str) -> None:
         """Take a compaction's source out of the live items, if the version it names is the live one."""
@@ -195,11 +205,14 @@ class Book:
         """Make a compaction's summary live; a summary that was never described is known by its ref alone."""
         version = self.find(ref)
         if version is None:
-            record = Item(item_id=ref, context_kind="thread_summary")
-            version = Version(ref, None, record, line, self.target == "model")
-        if self.live.get(version.item) is not version:
+            version = self.learn(Item(item_id=ref, context_kind="thread_summary"), line)
+        before = self.live.get(version.item)
+        if before is not version:
             self.live[version.item] = version
-            self.appeared.append(version)
+            if before is None:
+                self.appeared.append(version)
+            else:
+                self.disturbed = True
 
 
 def _same(a: Item, b: Item) -> bool:

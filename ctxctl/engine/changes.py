@@ -94,15 +94,19 @@ def changes_of(
     added = updated = 0
     for item in touched:
         previous, now = old.copies.get(item), new.copies.get(item)
-        if now:
-            if not previous:
-                if now[0].carried:
-                    continue
-                added += 1
-                present.append(writer.change("added", now[-1], None))
-            elif old.signature(item) != new.signature(item):
-                updated += 1
-                present.append(writer.change("updated", now[-1], previous[-1]))
+        if not now:
+            continue
+        if now[0].carried and not previous:
+            present.append(writer.change("skipped", now[-1], now[-1]))
+        elif not previous:
+            added += 1
+            present.append(writer.change("added", now[-1], None))
+        elif old.signature(item) != new.signature(item):
+            updated += 1
+            present.append(writer.change("updated", now[-1], previous[-1]))
+        elif flow.new_by_item.get(item) or flow.freed_by_item.get(item):
+            present.append(writer.change("skipped", now[-1], previous[-1]))
+    present = _in_order(present, moved | context.rescored, after, delta, writer)
     for item in dict.fromkeys(p.item for p in delta.removed if not p.stale):
         if item not in new.copies and old.copies.get(item):
             gone.append(writer.gone(old.copies[item][-1]))
@@ -158,13 +162,14 @@ def _moved(delta: Delta) -> frozenset[str]:
     """Items of kept placements outside a longest increasing subsequence of them."""
     if not delta.reordered and not _rekept(delta):
         return frozenset()
+    before, after = delta.middles()
     places: dict[int, list[int]] = {}
-    for index, placement in enumerate(delta.middle_before):
+    for index, placement in enumerate(before):
         if not placement.stale:
             places.setdefault(placement.key, []).append(index)
     taken: dict[int, int] = {}
     kept: list[tuple[int, str]] = []
-    for placement in delta.middle_after:
+    for placement in after:
         if placement.stale:
             continue
         at = taken.get(placement.key, 0)
@@ -206,6 +211,23 @@ def longest_increasing(rows: list[int]) -> set[int]:
         stay.add(at)
         at = back[at]
     return stay
+
+
+def _in_order(
+    present: list[Change], noted: frozenset[str], after: FrameState, delta: Delta, writer: _Writer
+) -> list[Change]:
+    """The changes in the order of the frame, with unchanged items that moved or were rescored."""
+    listed = {change.item for change in present}
+    unchanged = {item for item in noted if item not in listed and item in after.current}
+    if not unchanged and listed <= {p.item for p in delta.inserted}:
+        return present
+    found: dict[str, Placement] = {}
+    wanted = listed | unchanged
+    for placement in after.placements:
+        if placement.item in wanted and not placement.stale and placement.item not in found:
+            found[placement.item] = placement
+    made = {change.item: change for change in present}
+    return [made.get(item) or writer.change("skipped", p, p) for item, p in found.items()]
 
 
 def _once(named: tuple[Named, ...]) -> Iterable[Named]:

@@ -34,19 +34,18 @@ class Facts:
         "chosen",
         "compactions",
         "entered",
+        "faults",
         "injections",
         "missing",
         "model",
         "redacted",
         "removed",
         "selection",
-        "started",
         "surfaces",
     )
 
     def __init__(self) -> None:
         self.surfaces: list[Surface] = []
-        self.started: Selection | None = None
         self.selection: Selection | None = None
         self.chosen: list[Placement | None] = []
         """What the selection's refs named at its own line; None for those unknown by then."""
@@ -60,6 +59,8 @@ class Facts:
         """Items removed by an event, with the recorded cause."""
         self.entered: dict[str, None] = {}
         """Items added or updated, in line order; what an append mode sends where nothing else is recorded."""
+        self.faults: set[str] = set()
+        """What was wrong with the assembly's splices."""
         self.causes: str | None = None
         """`branched` or `cleared`: the cause of what a new root left behind."""
         self.model: str | None = None
@@ -67,7 +68,6 @@ class Facts:
     def take(self, later: Facts) -> None:
         """Add the facts of a later stretch of the same step."""
         self.surfaces += later.surfaces
-        self.started = later.started or self.started
         if later.selection is not None:
             self.selection, self.chosen = later.selection, later.chosen
         self.budgets += later.budgets
@@ -76,6 +76,7 @@ class Facts:
         self.compactions += later.compactions
         self.missing += later.missing
         self.redacted |= later.redacted
+        self.faults |= later.faults
         for item, cause in later.removed.items():
             self.removed[item] = cause
             self.entered.pop(item, None)

@@ -127,6 +127,8 @@ def _flags(
         flags.append("compacted")
     if facts.causes is not None:
         flags.append(facts.causes)
+    if "unknown-base" in facts.faults:
+        flags.append("unknown_base")
     if still_over(sealed, window):
         flags.append("still_over_budget")
     elif window.over:

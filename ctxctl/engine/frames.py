@@ -28,8 +28,15 @@ class Delta(NamedTuple):
     """Only in this frame, in its order."""
     reordered: bool
     """Placements that both middles hold stand in another order."""
-    middle_before: list[Placement]
-    middle_after: list[Placement]
+    before: list[Placement]
+    after: list[Placement]
+
+    def middles(self) -> tuple[list[Placement], list[Placement]]:
+        """What lies between the common head and tail, in both frames."""
+        return (
+            self.before[self.prefix : len(self.before) - self.suffix],
+            self.after[self.prefix : len(self.after) - self.suffix],
+        )
 
 
 class Flow(NamedTuple):
@@ -72,21 +79,22 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
     suffix = common_suffix(before, after, limit - prefix, tail)
     old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
     if not old or not new:
-        return Delta(prefix, suffix, old, new, False, old, new)
+        return Delta(prefix, suffix, old, new, False, before, after)
     old_set, new_set = set(old), set(new)
     if len(old_set) != len(old) or len(new_set) != len(new):
-        return _with_repeats(prefix, suffix, old, new)
+        return _with_repeats(Delta(prefix, suffix, old, new, False, before, after))
     both = old_set & new_set
     if not both:
-        return Delta(prefix, suffix, old, new, False, old, new)
+        return Delta(prefix, suffix, old, new, False, before, after)
     removed = [p for p in old if p not in both]
     inserted = [p for p in new if p not in both]
     reordered = [p for p in old if p in both] != [p for p in new if p in both]
-    return Delta(prefix, suffix, removed, inserted, reordered, old, new)
+    return Delta(prefix, suffix, removed, inserted, reordered, before, after)
 
 
-def _with_repeats(prefix: int, suffix: int, old: list[Placement], new: list[Placement]) -> Delta:
+def _with_repeats(middle: Delta) -> Delta:
     """The same for middles in which one placement stands several times."""
+    old, new = middle.removed, middle.inserted
     spare = Counter(old)
     kept: list[Placement] = []
     inserted: list[Placement] = []
@@ -105,7 +113,7 @@ def _with_repeats(prefix: int, suffix: int, old: list[Placement], new: list[Plac
             stayed.append(placement)
         else:
             removed.append(placement)
-    return Delta(prefix, suffix, removed, inserted, stayed != kept, old, new)
+    return middle._replace(removed=removed, inserted=inserted, reordered=stayed != kept)
 
 
 def flow_of(delta: Delta) -> Flow:
@@ -201,10 +209,6 @@ class FrameState:
             _add(self.current, item, sign)
         if p.carried:
             self.carried += sign
-
-    def copies(self, item: str) -> list[Placement]:
-        """All current copies of an item, in order; looks through the whole frame."""
-        return [p for p in self.placements if p.item == item and not p.stale]
 
 
 def _add(sums: dict[str, int], name: str, amount: int) -> None:

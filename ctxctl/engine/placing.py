@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from itertools import count as counting
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,14 +43,15 @@ class Placer:
         self._store = store
         self._count = count
         self._keys: dict[tuple[str, str | None, str | None, int], int] = {}
+        self._next_key = counting(1)
         self._made: dict[tuple[object, ...], Placement] = {}
         self._twins: dict[Placement, Placement] = {}
         self._blocks: dict[int, _Placed] = {}
 
     def copy(self, book: Book) -> Placer:
-        """A copy over a copied book; placements already made stay shared, they never change."""
+        """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
-        twin._keys, twin._made, twin._twins = self._keys, self._made, self._twins
+        twin._keys, twin._next_key = self._keys, self._next_key
         return twin
 
     def text(self, content: Content) -> str:
@@ -108,9 +110,26 @@ class Placer:
             return [self._anonymous(block)]
         if len(block.refs) == 1:
             return [self.single(block, segments)]
-        found = [self._in_block(ref, block, segments, alone=False) for ref in block.refs]
+        return self._several(block, segments)
+
+    def _several(self, block: Block, segments: dict[str, str]) -> list[Placement]:
+        """A block of several items: what is the block's as a whole is carried by one of them.
+
+        Its own text, and its estimate where there is no text, stand with the first item and the others hold
+        nothing more; a wrapper opens before the first and closes after the last.
+        """
+        last = len(block.refs) - 1
+        if block.content is not None:
+            rest = msgspec.structs.replace(block, content=self._store.literal(""), before="", after="")
+            parts = [block, *[rest] * last]
+        else:
+            bare = msgspec.structs.replace(block, before="", after="", token_estimate=None, digest=None)
+            parts = [bare] * (last + 1)
+            parts[0] = msgspec.structs.replace(parts[0], before=block.before)
+            parts[last] = msgspec.structs.replace(parts[last], after=block.after)
+        pairs = zip(block.refs, parts, strict=True)
+        found = [self._in_block(ref, part, segments) for ref, part in pairs]
         if block.token_estimate is not None and all(p.method == "uncounted" for p in found):
-            # The estimate is the block's as a whole: the first placement carries it, the rest add nothing.
             found[0] = self._declared(found[0], block.token_estimate)
         return found
 
@@ -124,7 +143,7 @@ class Placer:
         if memo is not None and memo.segments is segments and memo.known.get(memo.name) is memo.version:
             return memo.placement
         ref = block.refs[0]
-        placement = self._in_block(ref, block, segments, alone=True)
+        placement = self._in_block(ref, block, segments)
         known, name, version = self._book.source_of(ref)
         if version is not None:
             if len(self._blocks) >= _BLOCKS:
@@ -164,9 +183,10 @@ class Placer:
         return twin
 
     def _anonymous(self, block: Block) -> Placement:
-        name = f"block:{block.block_id}" if block.block_id is not None else "block:?"
         content = self._wrapped(block, block.content)
         digest = content.digest if content is not None else block.digest
+        # Without an id, only the text tells one block from another.
+        name = f"block:{block.block_id if block.block_id is not None else (digest and digest[:16]) or '?'}"
         memo = ("b", name, digest, block.segment, block.role, block.token_estimate)
         made = self._made.get(memo)
         if made is None:
@@ -180,12 +200,12 @@ class Placer:
             )  # fmt: skip
         return made
 
-    def _in_block(self, ref: str, block: Block, segments: dict[str, str], *, alone: bool) -> Placement:
+    def _in_block(self, ref: str, block: Block, segments: dict[str, str]) -> Placement:
         version = self._book.find(ref)
-        estimate = block.token_estimate if alone else None
+        estimate = block.token_estimate
         if version is None:
-            return self._unknown_in_block(ref, block, estimate)
-        own = block.content if alone else None
+            return self._unknown_in_block(ref, block, segments.get(ref))
+        own = block.content
         segment = block.segment or segments.get(ref) or (segments.get(version.item) if segments else None)
         if (
             own is None and not block.before and not block.after and segment is None
@@ -203,19 +223,22 @@ class Placer:
             made = self._made[memo] = self._make(version, content, block, segment=segment, estimate=estimate)
         return made
 
-    def _unknown_in_block(self, ref: str, block: Block, estimate: int | None) -> Placement:
+    def _unknown_in_block(self, ref: str, block: Block, named: str | None) -> Placement:
+        estimate = block.token_estimate
+        segment = block.segment or named
         content = self._wrapped(block, block.content)
         plain = self.unknown(ref)
-        if content is None and estimate is None and block.digest is None:
+        if content is None and estimate is None and block.digest is None and segment is None:
             return plain
         digest = content.digest if content is not None else block.digest
-        memo = ("u", ref, digest, estimate, block.segment, block.role)
+        segment = segment or plain.segment
+        memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role)
         made = self._made.get(memo)
         if made is None:
             tokens, method = self._measure(content, estimate)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=tokens, method=method, content=content, digest=digest,
-                segment=block.segment or plain.segment, rank=rank_of(block.segment or plain.segment),
+                segment=segment, rank=rank_of(segment),
                 role=block.role, truncated=block.truncated,
                 key=self._key(plain.item, plain.version, digest, tokens if content is None else 0),
             )  # fmt: skip
@@ -275,4 +298,7 @@ class Placer:
 
     def _key(self, item: str, version: str | None, digest: str | None, textless: int) -> int:
         # Without a text, a changed declared size is another placement: else the ledger would not add up.
-        return self._keys.setdefault((item, version, digest, textless), len(self._keys))
+        what = (item, version, digest, textless)
+        key = self._keys.get(what)
+        # Copies share the table across threads: `setdefault` and `count` are atomic, their sum need not be.
+        return key if key is not None else self._keys.setdefault(what, next(self._next_key))

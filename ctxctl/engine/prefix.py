@@ -69,20 +69,18 @@ def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
 
 
 def _breaker(before: list[Placement], after: list[Placement], at: int) -> tuple[Placement, str]:
+    """The first placement that breaks the run, and the change that did it."""
     left = before[at]
     if at == len(after):
         return left, "removed"
     came = after[at]
-    old_keys = {p.key for p in before[at:]}
-    if came.key not in old_keys:
-        if came.item == left.item:
-            return came, "updated"
-        if any(p.item == came.item for p in before):
-            return came, "updated"
-        if any(p.item == left.item for p in after[at:]):
-            return came, "added"
-        return left, "removed"
-    if all(p.key != left.key for p in after[at:]):
-        still = any(p.item == left.item and not p.stale for p in after)
+    if came.item == left.item and came.key != left.key:
+        return came, "updated"
+    rest = after[at:]
+    if all(p.key != left.key for p in rest):
+        still = any(p.item == left.item and not p.stale for p in rest)
         return left, "updated" if still else "removed"
-    return came, "moved"
+    if any(p.key == came.key for p in before[at:]):
+        return came, "moved"
+    updated = any(p.item == came.item for p in before[at:])
+    return came, "updated" if updated else "added"

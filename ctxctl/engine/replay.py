@@ -127,7 +127,7 @@ class Engine:
         elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
             self._adopt(thread, place, event)
         record = event.record
-        if place.late and type(record) is Usage:
+        if place.late and type(record) in _OF_THEIR_STEP:
             return done
         if type(record) is Item:
             self._item(thread, event, record)
@@ -158,6 +158,7 @@ class Engine:
             and mode is not None
             and mode.mode == "window"
             and thread.simulation is None
+            and self.rules.target == vocab.MODEL
             and event.event_type in _ENTERS
         )
 
@@ -238,9 +239,7 @@ class Engine:
     def _fact(self, thread: ThreadState, event: Event, record: object) -> None:
         facts = thread.open_facts()
         if isinstance(record, Selection):
-            if event.event_type == vocab.SELECTION_STARTED:
-                facts.started = record
-            else:
+            if event.event_type == vocab.SELECTION_COMPLETED:
                 facts.selection = record
                 facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
                 facts.model = record.model or facts.model
@@ -268,30 +267,25 @@ class Engine:
             if thread.root is not None and thread.root != record.root:
                 facts.causes = "branched"
             thread.root = record.root
-        facts.causes = record.cause or facts.causes
+        facts.causes = record.cause if record.cause in vocab.CAUSES else facts.causes
         facts.assembly = record
         facts.model = record.model or facts.model
         declared = vocab.mode_of(record.mode)
-        if (
-            thread.simulation is None
-            and declared is not None
-            and (thread.mode is None or not thread.mode.declared)
-        ):
+        if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)
         thread.take_assembly()
-        if thread.windows.unknown_base is not None:
-            self.report(
-                Problem(
-                    event.line, event.offset, "unknown-base",
-                    f"assembly {record.assembly_id} is spliced onto {thread.windows.unknown_base}, "
-                    "which is not among the last assemblies; its blocks are taken as the whole window",
-                )
-            )  # fmt: skip
+        fault = thread.windows.fault
+        if fault is not None:
+            what = _FAULTS[fault].format(assembly=record.assembly_id, base=record.base)
+            self.report(Problem(event.line, event.offset, fault, what))
+            facts.faults.add(fault)
 
     def _injection(self, thread: ThreadState, record: Injection) -> None:
         if thread.sealed is not None:
             # A second injection point of the same request.
-            thread.sealed.facts.injections.append(record)
+            facts = thread.sealed.facts.copy()
+            facts.injections.append(record)
+            thread.sealed = thread.sealed._replace(facts=facts)
             return
         thread.take_injection(record)
         self._seal(thread)
@@ -309,6 +303,7 @@ class Engine:
         """`append` where all the target's injections are at an appendix, else `window`."""
         points = {i.injection_point for i in thread.facts.injections if i.injection_point is not None}
         if points and not points <= vocab.APPEND_POINTS:
+            # Settled without a look ahead; a later declaration to the contrary comes too late.
             return Declared("window", False)
         ahead = self.rules.ahead(thread.key)
         if ahead.declared is not None:
@@ -337,5 +332,12 @@ class Engine:
         return done
 
 
+_FAULTS = {
+    "unknown-base": "assembly {assembly} is spliced onto {base}, which this thread has not shown lately; "
+    "its blocks are put behind the last window",
+    "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
+}
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
+_OF_THEIR_STEP = frozenset({Usage, Injection})
+"""Records that say something of their own step only, and nothing of a later frame."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -10,6 +10,7 @@ from ctxctl.model.vocab import SEGMENTS, Verdict
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import Sealed, ThreadState
+    from ctxctl.engine.window import Windows
 
 _NOTHING = StageView("not_recorded")
 
@@ -45,7 +46,7 @@ def stage_views(
         "selection": _selection(sealed),
         "budget": _budget(sealed, window),
         "window": _window(sealed, thread.frame.segments),
-        "assembly": _assembly(sealed),
+        "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
         "evidence": _evidence(usage, window.used),
     }
@@ -134,11 +135,11 @@ def still_over(sealed: Sealed, window: Window) -> bool:
 def _window(sealed: Sealed, segments: dict[str, int]) -> StageView:
     order: list[str] = [name for name in SEGMENTS if name in segments]
     order += [name for name in segments if name not in SEGMENTS]
-    recorded = any(b.segments for b in sealed.facts.budgets)
+    recorded = any(b.segments for b in sealed.facts.budgets) and sealed.basis == "assembly"
     return _view(recorded, {"segments": {name: segments[name] for name in order}})
 
 
-def _assembly(sealed: Sealed) -> StageView:
+def _assembly(sealed: Sealed, windows: Windows) -> StageView:
     assembly = sealed.facts.assembly
     if assembly is None:
         return _NOTHING
@@ -146,7 +147,7 @@ def _assembly(sealed: Sealed) -> StageView:
         True,
         {
             "assembly_id": assembly.assembly_id,
-            "blocks": len(sealed.order) if sealed.basis == "assembly" else len(assembly.blocks),
+            "blocks": windows.blocks(assembly.assembly_id) or len(assembly.blocks),
             "spliced_onto": assembly.base,
             "separator": assembly.separator,
             "hash": assembly.digest,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
-from ctxctl.engine.changes import Cause, Changes, Context, Named, changes_of, standing
+from ctxctl.engine.changes import Cause, Changes, Context, changes_of, standing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.frames import Delta, FrameState, delta_of
 from ctxctl.engine.placing import Count, Placer
@@ -62,7 +62,8 @@ class Sealed(NamedTuple):
     skips: int
     """Items that the selection records as skipped unchanged."""
     order: list[Placement]
-    named: tuple[Named, ...]
+    context: Context
+    """What its facts say of its changes."""
     was: dict[str, int]
     """Current copies, before the step, of the items that it touched or named."""
 
@@ -220,7 +221,7 @@ class ThreadState:
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
         self.sealed = Sealed(
             self.ids, facts, reading, basis, layer, before, delta, changes, prefix, saved, skips, after,
-            named, was,
+            context, was,
         )  # fmt: skip
         self.first = False
         self.model = facts.model or self.model

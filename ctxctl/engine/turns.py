@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.changes import Context, Named, changes_of
-from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.changes import Cause, Context, Named, changes_of
 from ctxctl.engine.frames import delta_of
 from ctxctl.engine.thread import Sealed, ThreadState
 from ctxctl.model.results import Ledger, Placement, Step, Turn
@@ -28,9 +27,12 @@ class TurnState:
         self.window_before = step.ledger.window_before
         self.was: dict[str, int] = {}
         """Current copies, at the turn's start, of the items that its steps touched."""
-        self.facts = Facts()
-        self.named: list[Named] = []
-        self.rescored: set[str] = set()
+        self.causes: dict[str, Cause] = {}
+        """Why each item that left during the turn, and has not come back, did."""
+        self.named: dict[str, Named] = {}
+        self.truncated: frozenset[str] = frozenset()
+        self.rescored: frozenset[str] = frozenset()
+        self.simulated = False
         self.steps = 0
         self.new = 0
         self.freed = 0
@@ -44,9 +46,8 @@ class TurnState:
         twin = TurnState.__new__(TurnState)
         twin.__dict__.update(self.__dict__)
         twin.was = dict(self.was)
-        twin.facts = self.facts.copy()
-        twin.named = list(self.named)
-        twin.rescored = set(self.rescored)
+        twin.causes = dict(self.causes)
+        twin.named = dict(self.named)
         twin.flags = dict(self.flags)
         return twin
 
@@ -62,8 +63,17 @@ class TurnState:
             self.saved = (self.saved or 0) + step.ledger.saved
         for item, copies in sealed.was.items():
             self.was.setdefault(item, copies)
-        self.facts.take(sealed.facts)
-        self.named += sealed.named
+        context = sealed.context
+        for named in context.named:
+            self.named.setdefault(named.item, named)
+        self.truncated |= context.truncated
+        self.rescored |= context.rescored
+        self.simulated = self.simulated or context.simulated
+        for change in step.changes:
+            if change.status == "removed":
+                self.causes[change.item] = Cause(change.cause, change.reason, change.into)
+            elif change.status != "omitted":
+                self.causes.pop(change.item, None)
         self.flags.update(dict.fromkeys(step.flags))
         if self.title is None:
             self.title = _title(thread, sealed)
@@ -75,8 +85,9 @@ class TurnState:
             counts, changes = last.counts, last.changes
         else:
             after = thread.frame
-            reading = Reading(self.facts, thread.book, thread.placer)
-            context = Context(reading.cause_of, reading.truncated(), named=tuple(self.named))
+            context = Context(
+                self._cause_of, self.truncated, self.rescored, tuple(self.named.values()), self.simulated
+            )
             delta = delta_of(self.before, after.placements)
             was = dict(self.was)
             result = changes_of(self.before, was, after, delta, context, list_skipped=rules.list_skipped)
@@ -98,6 +109,9 @@ class TurnState:
             flags=tuple(self.flags),
             title=self.title,
         )  # fmt: skip
+
+    def _cause_of(self, item: str) -> Cause:
+        return self.causes.get(item, Cause("unrecorded"))
 
 
 def _title(thread: ThreadState, sealed: Sealed) -> str | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
-from ctxctl.model.records import Assembly, Block
+from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
 
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
     from ctxctl.engine.thread import ThreadState
 
-_KEPT = 16
-"""Assemblies of a thread that a later one can be spliced against."""
+_KEPT_CELLS = 400_000
+"""Placements that the assemblies kept for later splices may hold together; at least two are kept."""
 
 
 class _Resolved:
@@ -29,6 +31,11 @@ class _Resolved:
         self.spans = spans
         self.record: Assembly | None = None
 
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.placements) if self.spans is None else len(self.spans)
+
 
 class _Hint(NamedTuple):
     """Two lists of which one was spliced from the other, and what they share at either end."""
@@ -37,6 +44,12 @@ class _Hint(NamedTuple):
     made: list[Placement]
     head: int
     tail: int
+    removed: list[Placement]
+    inserted: list[Placement]
+
+    def delta(self) -> Delta:
+        """The difference that the splicing made."""
+        return Delta(self.head, self.tail, self.removed, self.inserted, False, self.base, self.made)
 
 
 class Change(NamedTuple):
@@ -53,6 +66,7 @@ class Windows:
     def __init__(self, placer: Placer) -> None:
         self._placer = placer
         self._resolved: OrderedDict[str, _Resolved] = OrderedDict()
+        self._cells = 0
         self._raw: list[Placement] = []
         """The last frame before stale copies were marked."""
         self._copies: dict[str, int] = {}
@@ -64,34 +78,45 @@ class Windows:
         """What the last splicing left alone."""
         self.change: Change | None = None
         """The last frame's difference from the one before, where it is known already."""
-        self.unknown_base: str | None = None
-        """Base of the last assembly, if it is not known; the replay reports it."""
+        self.fault: str | None = None
+        """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
 
     def copy(self, placer: Placer) -> Windows:
         """An independent copy, for a snapshot of a replay."""
         twin = Windows(placer)
         twin._resolved = self._resolved.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
+        twin._cells = self._cells
         twin._copies = dict(self._copies)
         twin._multi = set(self._multi)
         return twin
 
     def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
         """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
-        self.unknown_base = None
+        self.fault = None
         base = self._resolved.get(assembly.base) if assembly.base is not None else None
         if assembly.base is not None and base is None:
-            self.unknown_base = assembly.base
+            self.fault = "unknown-base"
+            # Its new blocks are all that is known: they go behind the window as it last was.
+            base = _Resolved(self._raw, None)
+            at = len(self._raw)
+            assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
+        elif base is not None and assembly.splices and _reach(assembly) > base.blocks:
+            self.fault = "bad-splice"
         if base is not None:
             resolved = self._spliced(base, assembly, segments)
         else:
             resolved = self._whole(_ordered(assembly.blocks), segments)
         resolved.record = assembly
         if assembly.assembly_id is not None:
+            before = self._resolved.get(assembly.assembly_id)
+            self._cells -= len(before.placements) if before is not None else 0
             self._resolved[assembly.assembly_id] = resolved
             self._resolved.move_to_end(assembly.assembly_id)
-            if len(self._resolved) > _KEPT:
-                self._resolved.popitem(last=False)
+            self._cells += len(resolved.placements)
+            while self._cells > _KEPT_CELLS and len(self._resolved) > 2:
+                _, oldest = self._resolved.popitem(last=False)
+                self._cells -= len(oldest.placements)
         return resolved.placements
 
     def assembly(self, assembly_id: str) -> tuple[Assembly, list[Placement]] | None:
@@ -126,22 +151,30 @@ class Windows:
             new_spans = new_spans or [1] * len(fresh.placements)
         placements: list[Placement] = []
         spans: list[int] = []
+        removed: list[Placement] = []
         at = taken = 0
         for splice in assembly.splices:
             end = splice.at + splice.removed
             placements += base.placements[_offset(old_spans, at) : _offset(old_spans, splice.at)]
             stop = taken + splice.inserted
             placements += fresh.placements[_offset(new_spans, taken) : _offset(new_spans, stop)]
+            removed += base.placements[_offset(old_spans, splice.at) : _offset(old_spans, end)]
             if old_spans is not None and new_spans is not None:
                 spans += old_spans[at : splice.at] + new_spans[taken:stop]
             at, taken = end, stop
         tail = base.placements[_offset(old_spans, at) :]
         placements += tail
         head = _offset(old_spans, assembly.splices[0].at) if assembly.splices else len(placements)
-        self._hint = _Hint(base.placements, placements, head, len(tail))
+        used = fresh.placements[: _offset(new_spans, taken)]
+        self._hint = _Hint(base.placements, placements, head, len(tail), removed, used)
         if old_spans is not None:
             spans += old_spans[at:]
         return _Resolved(placements, None if plain else spans)
+
+    def blocks(self, assembly_id: str | None) -> int | None:
+        """Number of blocks of an assembly, those of its base included."""
+        found = self._resolved.get(assembly_id) if assembly_id is not None else None
+        return found.blocks if found is not None else None
 
     def delta(self, before: list[Placement], after: list[Placement]) -> Delta | None:
         """The difference of two frames if the last frame's making gave it."""
@@ -169,7 +202,7 @@ class Windows:
             self._live = [plain(v) for v in book.live.values() if v.visible]
         elif book.appeared:
             live = self._live + [plain(v) for v in book.appeared if v.visible]
-            self._hint = _Hint(self._live, live, len(self._live), 0)
+            self._hint = _Hint(self._live, live, len(self._live), 0, [], live[len(self._live) :])
             self._live = live
         self._live_taken = True
         book.settle()
@@ -181,7 +214,7 @@ class Windows:
         """Mark as stale each copy that is not of its item's newest version in the frame."""
         hint = self._hint
         known = hint is not None and hint.base is self._raw and hint.made is raw
-        change = delta_of(self._raw, raw, *(hint[2:] if hint is not None and known else (0, 0)))
+        change = hint.delta() if hint is not None and known else delta_of(self._raw, raw)
         self.change = Change(self._raw, raw, change)
         copies, multi = self._copies, self._multi
         for placement in change.removed:
@@ -213,6 +246,12 @@ class Windows:
                 if item not in newest or newest[item] != wanted:
                     newest[item] = placement.version
         return newest
+
+
+def _reach(assembly: Assembly) -> int:
+    """How many blocks of its base the splices speak of."""
+    last = assembly.splices[-1]
+    return last.at + last.removed
 
 
 def _offset(spans: list[int] | None, block: int) -> int:

@@ -10,7 +10,8 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.index import Span
 
 _ADDRESS = re.compile(
-    r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d+)(?:\.(?P<step>-?\d+))?", re.DOTALL
+    r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d{1,18})(?:\.(?P<step>-?\d{1,18}))?",
+    re.DOTALL | re.ASCII,
 )
 _HINT = "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2"
 

@@ -266,13 +266,12 @@ class Inspector:
         return self.trace.contents.text(content)
 
     def assembled(self, ordinal: int) -> str:
-        """The texts of a frame's placements in order, each ended by a line end.
-
-        The trace's own separators are used where its assembly records them.
+        """The texts of a frame's placements in order, with the separator that the assembly records between
+        them; where it records none, a line end.
         """
         at = self.at(ordinal)
         separator = at.step.stages["assembly"].facts.get("separator")
-        joint = separator if isinstance(separator, str) and separator.strip("\n ") else "\n"
+        joint = separator if isinstance(separator, str) else "\n"
         texts = [self.text(p.content) if p.content is not None else _absent(p) for p in at.placements]
         return joint.join(texts)
 

@@ -120,14 +120,15 @@ class StageView(msgspec.Struct, frozen=True):
 
 
 class BrokenBy(msgspec.Struct, frozen=True, gc=False):
-    """The first placement of the previous request that the possible prefix could not keep."""
+    """The placement whose change ended the possible prefix: one of the previous request that left, moved or
+    changed, or a new one that came before the rest."""
 
     item: str
     version: str | None
     position: int
-    """0-based, in the provider's order (tools, system, then the rest) of the previous request."""
+    """Where the run ended: 0-based, in the provider's order (tools, system, then the rest)."""
     status: str
-    """What happened to it: removed, updated, moved, stale."""
+    """What happened to it: `added`, `updated`, `removed` or `moved`."""
     cause: str | None
 
 

@@ -108,6 +108,7 @@ APPEND_POINTS: Final = frozenset({"user_message_appendix", "peer_agent_message"}
 SEGMENTS: Final = ("tools", "system", "history", "context", "user")
 """Window segments in the order in which providers place them."""
 
+
 def rank_of(segment: str) -> int:
     """Where providers put a segment: 0 tools, 1 system, 2 the rest."""
     if segment == "tools":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class CtxApp(App[None]):
     """Opens a trace after the first paint, and shows it."""
 
+    TITLE = "ctxctl"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False

@@ -12,6 +12,7 @@ from ctxctl.model.results import Change, Frame, Placement, Step
 from ctxctl.tui.changes import ChangeTable, Note, grouped
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import number
+from ctxctl.tui.outline import WARNINGS
 from ctxctl.tui.state import Detail, ItemKey, ItemText, Target, Trace
 
 if TYPE_CHECKING:
@@ -27,10 +28,13 @@ _WORDS: Final = 200
 _NOTES: Final = {
     "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
     "still_over_budget": "still over budget after everything that was cut",
+    "over_budget": "over the budget",
+    "missing_context": "the runtime found context missing",
+    "branched": "the conversation went on from an earlier point",
+    "cleared": "the conversation was cleared",
     "injection_not_recorded": "injection not recorded: what was selected may not have been sent",
     "simulated": "simulated: rebuilt from rules, not recorded",
 }
-_WARN: Final = frozenset({"unrecorded_cut", "still_over_budget"})
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",
@@ -87,7 +91,7 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
 def notes(step: Step) -> list[Note]:
     """What a reader of the frame should know before its changes."""
     found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
-    found += [Note(_NOTES[flag], warning=flag in _WARN) for flag in step.flags if flag in _NOTES]
+    found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in step.flags if flag in _NOTES]
     return sorted(found, key=lambda note: not note.warning)
 
 
@@ -117,7 +121,7 @@ def _unchanged(placement: Placement, in_window: int) -> Change:
         cause=None,
         reason=None,
         into=None,
-        flags=("carried",) if placement.carried else (),
+        flags=("carried-in",) if placement.carried else (),
         source=placement.source,
         provenance="simulated" if placement.simulated else "derived" if placement.derived else "native",
         line=placement.line,

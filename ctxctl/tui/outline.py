@@ -94,7 +94,7 @@ class Turns:
         return self.totals[entry.session, entry.thread]
 
 
-WARNINGS = frozenset({"unrecorded_cut", "still_over_budget"})
+WARNINGS = frozenset({"unrecorded_cut", "still_over_budget", "over_budget", "missing_context"})
 """Flags of a step that the list of turns marks; the others are facts of the recording."""
 
 

