@@ -69,6 +69,7 @@ def convert(
 def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> Imported:
     """Convert one source; `number` tells several apart, as two may give their events the same ids."""
     from ctxctl.errors import UnreadableError
+    from ctxctl.formats import registry
     from ctxctl.formats.registry import available, by_name, detect
     from ctxctl.trace.source import open_source
     from ctxctl.trace.writer import TraceWriter
@@ -87,7 +88,7 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
             target, source=importer.name, prefix=f"{importer.name}-{number}", report=problems.append
         ) as writer:
             size = max(1, opened.size)
-            for event in importer.events(opened, problems.append):
+            for event in registry.events(importer, opened, problems.append):
                 writer.write(_told_apart(event, source, number) if number else event)
                 how.out.progressed(min(1.0, writer.written / size))
             events = writer.events

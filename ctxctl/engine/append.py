@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.model.records import Compaction
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
 
@@ -24,8 +25,10 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
     same = len(frame)
     summaries: set[str] = set()
+    if facts.rerooted:
+        frame, index, same = [], {}, 0
     if facts.compactions:
-        frame, summaries = _cut(thread, facts, frame)
+        frame, summaries = compacted(thread, facts.compactions, frame)
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
         same = 0
     basis, sent = _sent(thread, facts, reading)
@@ -70,14 +73,16 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     return ("items" if sent else "repeat"), sent
 
 
-def _cut(thread: ThreadState, facts: Facts, frame: list[Placement]) -> tuple[list[Placement], set[str]]:
-    """Apply the step's compactions in order; also the summaries that they put in.
+def compacted(
+    thread: ThreadState, compactions: list[Compaction], frame: list[Placement]
+) -> tuple[list[Placement], set[str]]:
+    """A frame after compactions, in order; also the summaries that they put in.
 
     A compaction takes out the copies of the version that its ref names, or all copies for a plain `ID`, and
     puts its summary where they began, unless the frame holds that summary already.
     """
     placed: set[str] = set()
-    for compaction in facts.compactions:
+    for compaction in compactions:
         gone = [thread.book.named(ref) for ref in compaction.sources]
         whole = {item for item, version in gone if version is None}
         versions = {(item, version) for item, version in gone if version is not None}

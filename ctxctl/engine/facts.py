@@ -33,6 +33,7 @@ class Facts:
         "causes",
         "chosen",
         "compactions",
+        "cuts",
         "entered",
         "faults",
         "injections",
@@ -40,6 +41,7 @@ class Facts:
         "model",
         "redacted",
         "removed",
+        "rerooted",
         "selection",
         "surfaces",
     )
@@ -59,6 +61,10 @@ class Facts:
         """Items removed by an event, with the recorded cause."""
         self.entered: dict[str, None] = {}
         """Items added or updated, in line order; what an append mode sends where nothing else is recorded."""
+        self.rerooted = False
+        """The assembly began a new root: nothing of the history before is in the window."""
+        self.cuts: list[Compaction] = []
+        """Compactions that came after the selection, which could not know of them."""
         self.faults: set[str] = set()
         """What was wrong with the assembly's splices."""
         self.causes: str | None = None
@@ -77,6 +83,8 @@ class Facts:
         self.missing += later.missing
         self.redacted |= later.redacted
         self.faults |= later.faults
+        self.rerooted = self.rerooted or later.rerooted
+        self.cuts = later.cuts if later.selection is not None else self.cuts + later.cuts
         for item, cause in later.removed.items():
             self.removed[item] = cause
             self.entered.pop(item, None)
@@ -102,7 +110,11 @@ class Reading:
     """A step's facts read against the items of its thread."""
 
     def __init__(
-        self, facts: Facts, book: Book, placer: Placer, assembled: list[Placement] | None = None
+        self,
+        facts: Facts,
+        book: Book,
+        placer: Placer,
+        assembled: list[Placement] | None = None,
     ) -> None:
         self.facts = facts
         self.assembled = assembled or []

@@ -248,6 +248,8 @@ class Engine:
         elif isinstance(record, Compaction):
             if event.event_type == vocab.COMPACTION_COMPLETED:
                 facts.compactions.append(record)
+                if facts.selection is not None or thread.facts.selection is not None:
+                    facts.cuts.append(record)
                 self._compact(thread, event, record)
         elif isinstance(record, Missing):
             facts.missing.append(record)
@@ -266,6 +268,7 @@ class Engine:
         if record.root is not None:
             if thread.root is not None and thread.root != record.root:
                 facts.causes = "branched"
+                facts.rerooted = True
             thread.root = record.root
         facts.causes = record.cause if record.cause in vocab.CAUSES else facts.causes
         facts.assembly = record

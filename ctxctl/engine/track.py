@@ -31,6 +31,7 @@ class Cursor:
         "key",
         "named_steps",
         "pending",
+        "seen",
         "step",
         "step_id",
         "turn",
@@ -46,6 +47,8 @@ class Cursor:
         self.step = 0
         self.step_id: str | None = None
         self.turns: dict[str, int] = {}
+        self.seen: set[str] = set()
+        """Turn and step ids of the steps that are over, joined."""
         self.named_steps: dict[str, int] = {}
         """Step ids of the open turn, with their numbers."""
         self.assembled = False
@@ -69,7 +72,7 @@ class Cursor:
         return [
             self.key.session, self.key.thread, self.turn, self.turn_id, self.step, self.step_id,
             self.turns, self.named_steps, self.assembled, self.injected, self.pending,
-            sorted(self.asm_ids), sorted(self.inj_ids),
+            sorted(self.asm_ids), sorted(self.inj_ids), sorted(self.seen),
         ]  # fmt: skip
 
     @classmethod
@@ -79,11 +82,12 @@ class Cursor:
         cursor.turn, cursor.turn_id, cursor.step, cursor.step_id = state[2:6]
         cursor.turns, cursor.named_steps = state[6:8]
         cursor.assembled, cursor.injected, cursor.pending = state[8:11]
-        cursor.asm_ids, cursor.inj_ids = set(state[11]), set(state[12])
+        cursor.asm_ids, cursor.inj_ids, cursor.seen = set(state[11]), set(state[12]), set(state[13])
         return cursor
 
     def open_turn(self, turn_id: str | None) -> None:
         """Go on to the next turn."""
+        self.seen.update(f"{self.turn_id}\0{step_id}" for step_id in self.named_steps)
         self.turn += 1
         self.turn_id = turn_id
         if turn_id is not None:
@@ -200,7 +204,7 @@ class Tracker:
         """The event names another turn or step than the open one, or is the thread's first."""
         turn_id, step_id = event.turn_id, event.step_id
         if turn_id is not None and turn_id != cursor.turn_id:
-            if turn_id in cursor.turns:
+            if turn_id in cursor.turns and (step_id is None or f"{turn_id}\0{step_id}" in cursor.seen):
                 return Place(cursor, False, False, True)
             if cursor.turn and cursor.turn_id is None and not (cursor.assembled or cursor.injected):
                 # What comes before the first turn id (tools, system prompt) belongs to that turn.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.append import compacted
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
 from ctxctl.model.records import Assembly, Block, Splice
@@ -193,6 +194,8 @@ class Windows:
         dropped = reading.dropped()
         if facts.selection is not None:
             visible = [p for p in reading.selected() if p.item not in dropped and _visible(thread, p)]
+            if facts.cuts:
+                visible, _ = compacted(thread, facts.cuts, visible)
             return "selection", self._current(thread, visible)
         return "items", self._current(thread, self._live_frame(thread, dropped))
 

@@ -88,6 +88,19 @@ def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
     return best
 
 
+def events(importer: Format, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+    """A capture's events; the first one names the format, and the policy that the format is replayed under.
+
+    So an imported trace replays as the capture itself does.
+    """
+    for number, event in enumerate(importer.events(source, report)):
+        if not number:
+            ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
+            ours["format"] = importer.name
+            ours["policy"] = importer.default_policy
+        yield event
+
+
 def by_name(name: str) -> Format:
     """A format by its `--format` name; raises UsageError("unknown-format") naming what there is."""
     for candidate in available():

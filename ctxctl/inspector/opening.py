@@ -54,11 +54,12 @@ def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
 
 def convert(source: Source, importer: Format, problems: list[Problem]) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
+    from ctxctl.formats import registry
     from ctxctl.trace.writer import TraceWriter
 
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
     writer = TraceWriter(cast("BinaryIO", file), source=importer.name, report=problems.append)
-    for event in importer.events(source, problems.append):
+    for event in registry.events(importer, source, problems.append):
         writer.write(event)
     if not file.tell():
         return Source.from_bytes(source.name, b"")

@@ -12,13 +12,15 @@ from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
 from ctxctl.model.policy import Policy
 from ctxctl.model.records import Assembly, Injection, Selection, Usage
-from ctxctl.policies.registry import by_name
+from ctxctl.policies.registry import by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import resolve
+from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 
+_LINE = 1 << 16
 _PEEK = 4 << 20
 """Bytes at the head of a trace in which a model's name is looked for."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
@@ -85,7 +87,7 @@ def resolve_params(
         raise UsageError(
             "unknown-encoding", f"no encoding is called {encoding!r}", hint=f"there are: {known}"
         )
-    name = policy if policy is not None else opened.default_policy
+    name = policy if policy is not None else imported_policy(opened.trace) or opened.default_policy
     strategy = by_name(name)
     first = model if model is not None else first_model(opened.trace)
     found = resolve(first)
@@ -111,6 +113,16 @@ def first_model(trace: Trace) -> str | None:
         if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
             return record.model
     return None
+
+
+def imported_policy(trace: Trace) -> str | None:
+    """The policy that an imported trace's first event says its format is replayed under."""
+    line = trace.source.read(0, _LINE).split(b"\n", 1)[0]
+    first = parse_line(line) if b'"policy"' in line else None
+    metadata = first.get("metadata") if first is not None else None
+    ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+    found = ours.get("policy") if isinstance(ours, dict) else None
+    return found if isinstance(found, str) and found in names() else None
 
 
 def _ranks(encoding: str) -> str:

@@ -7,7 +7,7 @@ seen before and no longer attached, inject ``[Context removed: ID]`` and forget 
 
 Where the post is silent: versions are kept by item and not by provider, so that two items of one provider do
 not take each other's place; a provider that returns null while attached injects nothing and keeps its last
-version; an untitled context shows its id.
+version; an item that was taken back by itself counts as no longer attached; an untitled context shows its id.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class Sanqian:
             else:
                 acts.append(Act("skipped", context.item))
             seen[context.item] = context
+        offered = {context.item for context in situation.offered}
         for item, context in situation.seen.items():
-            if situation.attached is not None and not _belongs(context, situation.attached):
+            detached = situation.attached is not None and context.source not in situation.attached
+            if detached or item not in offered:
                 acts.append(Act("removed", item, f"[Context removed: {item}]"))
                 del seen[item]
         return Plan(tuple(acts), seen, OPENING, CLOSING)
@@ -58,7 +60,3 @@ def _attached(situation: Situation) -> list[Offered]:
         if source is not None and source in situation.attached:
             by_source.setdefault(source, []).append(offered)
     return [o for source in dict.fromkeys(situation.attached) for o in by_source.get(source, ())]
-
-
-def _belongs(context: Offered, attached: tuple[str, ...]) -> bool:
-    return context.source in attached

@@ -24,17 +24,25 @@ _EXACT_BYTES = 1 << 16
 _REF_KEYS = ("item_ref", "item_id", "ref", "id", "block_id", "source_id", "uri")
 
 
+_DIGITS = 4000
+
+
 def loads(raw: bytes) -> Any:
     """Parse JSON, integers of short records exactly and numbers that orjson refuses included.
 
     Raises ValueError or RecursionError.
     """
     if len(raw) <= _EXACT_BYTES and _LONG_NUMBER.search(raw):
-        return json.loads(raw)
+        return json.loads(raw, parse_int=_integer)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return json.loads(raw)
+        return json.loads(raw, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | float:
+    """An integer, or infinity for one that Python refuses to read: no count has thousands of digits."""
+    return int(digits) if len(digits) <= _DIGITS else float(digits)
 
 
 def show(value: object) -> str:

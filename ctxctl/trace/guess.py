@@ -62,5 +62,5 @@ _NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')
 
 
 def is_native(head: bytes) -> bool:
-    """Whether the first bytes of a file hold a context event; text that quotes one is escaped and does not."""
+    """Whether the first bytes of a file hold a context event; a text that quotes one is escaped."""
     return _NATIVE.search(head) is not None

@@ -37,7 +37,7 @@ class Point:
 
 def test_plug_ins_are_found_and_broken_ones_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [Point(ImportError("broken")), Point(Plugin), Point(object())]
-    monkeypatch.setattr(registry, "entry_points", lambda **_: points)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: points)
     registry.available.cache_clear()
     try:
         assert [f.name for f in registry.available()] == ["claude-code", "sanqian", "plugin"]
