@@ -16,14 +16,15 @@ class Totals:
         self.new = 0
         self.freed = 0
         self._counts = [0, 0, 0, 0, 0]
-        self._threads: set[ThreadKey] = set()
+        self._last: dict[ThreadKey, dict[str, int]] = {}
+        """By thread, the tokens of its last window by counting method."""
 
     def copy(self) -> Totals:
         """An independent copy, for a snapshot of a replay."""
         twin = Totals()
         twin.__dict__.update(self.__dict__)
         twin._counts = list(self._counts)
-        twin._threads = set(self._threads)
+        twin._last = dict(self._last)
         return twin
 
     def add(self, step: Step) -> None:
@@ -38,14 +39,18 @@ class Totals:
         sums[2] += counts.removed
         sums[3] += counts.skipped
         sums[4] += counts.omitted
-        self._threads.add(ThreadKey(step.session, step.thread))
+        self._last[ThreadKey(step.session, step.thread)] = step.window.by_method
 
     def summary(self, *, problems: int, unique_contents: int) -> Summary:
         """The totals as a value."""
         added, updated, removed, skipped, omitted = self._counts
+        by_method: dict[str, int] = {}
+        for window in self._last.values():
+            for method, tokens in window.items():
+                by_method[method] = by_method.get(method, 0) + tokens
         return Summary(
-            sessions=len({key.session for key in self._threads}),
-            threads=len(self._threads),
+            sessions=len({key.session for key in self._last}),
+            threads=len(self._last),
             turns=self.turns,
             steps=self.steps,
             events=self.events,
@@ -54,5 +59,5 @@ class Totals:
             freed=self.freed,
             counts=Counts(added, updated, removed, skipped, omitted),
             unique_contents=unique_contents,
-            by_method={},
+            by_method=by_method,
         )

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from ctxctl.engine.changes import Context, compare, no_cause
-from ctxctl.engine.cursor import At, Cursor, Snapshots
+from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import resolve
@@ -28,7 +28,21 @@ from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
 
-_ENGINE_PROBLEMS = 1000
+_KEPT_PROBLEMS = 1000
+
+
+class Reported:
+    """Problems of one pass of the engine: the first of them, and how many there were."""
+
+    def __init__(self) -> None:
+        self.kept: list[Problem] = []
+        self.count = 0
+
+    def add(self, problem: Problem) -> None:
+        """Take one in."""
+        self.count += 1
+        if self.count <= _KEPT_PROBLEMS:
+            self.kept.append(problem)
 
 
 class FrameDiff(NamedTuple):
@@ -62,8 +76,8 @@ class Inspector:
         self._surveying = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
-        self._engine_problems: list[Problem] = []
-        self._engine_count = 0
+        self._found = Reported()
+        """What the engine reported in the first pass, or in the last one that came to its end."""
         self._summary: Summary | None = None
         self._outline: Outline | None = None
         self._snapshots: Snapshots | None = None
@@ -102,13 +116,12 @@ class Inspector:
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
-        with self._lock:
-            return sorted([*self._opened.problems, *self.trace.problems, *self._engine_problems])
+        return sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
 
     @property
     def problem_count(self) -> int:
         """Number of problems found so far, those not kept included."""
-        return len(self._opened.problems) + self.trace.problem_count + self._engine_count
+        return len(self._opened.problems) + self.trace.problem_count + self._found.count
 
     @property
     def summary(self) -> Summary | None:
@@ -120,8 +133,8 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        self._engine_problems, self._engine_count = [], 0
-        engine = self._engine(self._report, skipped=skipped)
+        found = self._begin()
+        engine = self._engine(found.add, skipped=skipped)
         size = max(1, self.trace.source.size)
         for batch in self.trace.batches():
             if progress is not None:
@@ -130,9 +143,10 @@ class Inspector:
                 if done := engine.feed(event):
                     yield from done
         yield from engine.end()
-        self._finish(engine)
+        self._finish(engine, found)
 
-    def _finish(self, engine: Engine) -> None:
+    def _finish(self, engine: Engine, found: Reported) -> None:
+        self._found = found
         self._counter.flush()
         self._summary = engine.totals.summary(
             problems=self.problem_count, unique_contents=len(self.trace.contents)
@@ -162,8 +176,8 @@ class Inspector:
 
     def _survey(self, progress: Progress | None) -> Outline:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""
-        self._engine_problems, self._engine_count = [], 0
-        engine = self._engine(self._report)
+        found = self._begin()
+        engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
         snapshots = Snapshots(engine)
         with self._lock:
@@ -178,14 +192,16 @@ class Inspector:
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
         survey.note(list(engine.end()))
-        self._finish(engine)
+        self._finish(engine, found)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
 
-    def _report(self, problem: Problem) -> None:
-        self._engine_count += 1
-        if len(self._engine_problems) < _ENGINE_PROBLEMS:
-            self._engine_problems.append(problem)
+    def _begin(self) -> Reported:
+        """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
+        found = Reported()
+        if self._summary is None:
+            self._found = found
+        return found
 
     def _engine(self, report: Callable[[Problem], None], *, skipped: bool = False) -> Engine:
         params = self.params
@@ -226,7 +242,7 @@ class Inspector:
         with self._lock:
             if self._cursor is None:
                 if self._snapshots is None:
-                    self._snapshots = Snapshots(self._engine(self._report))
+                    self._snapshots = Snapshots(self._engine(ignore))
                 self._cursor = Cursor(self._snapshots, self.trace.events)
             try:
                 if ordinal >= 0:

@@ -224,4 +224,4 @@ class Summary(msgspec.Struct, frozen=True):
     counts: Counts
     unique_contents: int
     by_method: dict[str, int]
-    """Tokens of all distinct placements seen, by counting method."""
+    """Tokens of the last windows of all threads, by counting method."""
