@@ -195,14 +195,9 @@ class Engine:
     def _late(self, event: Event, what: str) -> None:
         slug = "late-usage" if isinstance(event.record, Usage) else "late-event"
         where = event.step_id if event.step_id is not None else event.turn_id
-        self.report(
-            Problem(
-                event.line,
-                event.offset,
-                slug,
-                f"{event.event_type} for {where} {what}; it counts for the next frame",
-            )
-        )
+        then = "is left out" if type(event.record) in _OF_THEIR_STEP else "counts for the next frame"
+        message = f"{event.event_type} for {where} {what}; it {then}"
+        self.report(Problem(event.line, event.offset, slug, message))
 
     def _item(self, thread: ThreadState, event: Event, record: Item) -> None:
         facts = thread.facts if thread.later is None else thread.later
