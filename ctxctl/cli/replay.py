@@ -78,6 +78,7 @@ def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) ->
     from ctxctl.report.replay import ReplayReport
 
     out = how.out
+    _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn)
     report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
     for result in inspector.replay(out.progressed, skipped=how.everything):
@@ -97,6 +98,7 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> 
 
     out = how.out
     totals = Totals()
+    _calm_collector()
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn)))
     for result in inspector.replay(out.progressed, skipped=how.everything):
         if not chosen(result):
@@ -110,6 +112,14 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> 
     tell_problems(inspector, how)
     out.json(jsonout.summary(totals.narrow(summary)))
     return verdict(inspector, how, differs=bool(totals.differs))
+
+
+def _calm_collector() -> None:
+    """Let the garbage collector look rarely: a replay makes many objects and hardly a cycle."""
+    import gc
+
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 def _finished(inspector: Inspector, chosen: Only, turn: str | None, steps: int) -> Summary:
