@@ -27,7 +27,7 @@ def life_of(results: Iterable[Step | Turn], item: str, session: str | None, thre
         change = next((c for c in step.changes if c.item == item), None)
         if change is not None:
             lives.append(_moment(ordinal, step, change, change.status))
-            if change.status in ("added", "updated"):
+            if change.status in ("added", "updated", "skipped"):
                 present[key] = change
             elif change.status == "removed":
                 present.pop(key, None)
