@@ -1,19 +1,33 @@
 """A unified diff of two texts in bounded work (DESIGN section 9, last rows).
 
-Common head and tail lines are trimmed; the rest goes to rapidfuzz's minimal alignment if its table is small
-enough, else it is divided at lines that occur once in both, and what then is still too large becomes one
-replaced block.  A diff that may not be minimal says so.
+What the texts share at their ends is cut off.  The rest is compared by the first of these that can afford it:
+
+1. the greedy algorithm of Wu, Manber, Myers and Miller ("An O(NP) Sequence Comparison Algorithm", 1990),
+   whose work grows with the number of edits and not with the texts; once on the texts as they are with few
+   steps allowed, then on their lines without those that only one text has, which no diff can keep;
+2. rapidfuzz's alignment, if its table is small enough;
+3. the same again between lines that occur once in both texts;
+4. rapidfuzz's alignment in windows that slide along both texts;
+5. when the table's allowance is used up: one replaced block.
+
+The first two are minimal.  What the others find is minimal too if it keeps each line as often as both texts
+have it; only if it does not, the diff is said to be `degraded`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from functools import partial
+from itertools import accumulate, chain, repeat
+from math import isqrt
+from typing import Any, Literal, NamedTuple
 
-_TABLE = 1 << 28
-"""Cells of the alignment table that one call may fill (32 MB of bits)."""
+from ctxctl.engine.textalign import Run, Work, same, same_end, solve
+
+_QUICK = 1 << 11
+"""Steps of the greedy algorithm on the texts as they are: about 2 ms."""
+_CHARS = 1 << 14
+"""Equal characters passed over at the cost of one step."""
 
 Kind = Literal[" ", "+", "-", "@"]
 
@@ -30,115 +44,185 @@ class TextDiff(NamedTuple):
 
     lines: tuple[DiffLine, ...]
     degraded: bool
-    """Not minimal: some common text may be shown as removed and added again."""
+    """Perhaps not minimal: some block was compared by parts or given up, and keeps fewer lines than the most
+    that could be kept if order did not matter.  False is a proof: no diff has fewer changed lines."""
     added: int
     removed: int
 
 
 class _Edit(NamedTuple):
-    """Lines [a0, a1) of the old text become lines [b0, b1) of the new one."""
+    """Lines [a0, a1) of the old text become lines [b0, b1) of the new one.
+
+    Their characters, with the ends of the lines, are [c0, c1) and [d0, d1).
+    """
 
     a0: int
     a1: int
     b0: int
     b1: int
+    c0: int
+    c1: int
+    d0: int
+    d1: int
 
 
 def unified(old: str, new: str, *, context: int = 3) -> TextDiff:
-    """Compare two texts line by line, with `context` equal lines around each hunk."""
-    a, b = old.split("\n"), new.split("\n")
-    ids: dict[str, int] = {}
-    edits: list[_Edit] = []
-    flat = [[ids.setdefault(line, len(ids)) for line in lines] for lines in (a, b)]
-    degraded = _align(flat[0], flat[1], 0, 0, edits)
-    lines = tuple(_hunks(a, b, edits, context))
+    """Compare two texts line by line, with `context` equal lines around each hunk.
+
+    Lines end at a line feed and nowhere else: a carriage return is a character of its line.
+    """
+    if old == new:
+        return TextDiff((), False, 0, 0)
+    least = min(len(old), len(new))
+    end = len(old) + 1
+    head = same(old, new, 0, 0, least)
+    tail = same_end(old, new, least - head)
+    start = old.rfind("\n", 0, head) + 1
+    # What the shared tail holds of a line that it has no start of is not shared.
+    stop = old.find("\n", len(old) - tail) + 1
+    if not stop:
+        # Nothing of a last line is shared: with an end to it, all lines to compare are alike.
+        old, new = old + "\n", new + "\n"
+        stop = len(old)
+    to = stop - len(old) + len(new)
+    edits = _walk(old, new, start, stop, to)
+    exact = edits is not None
+    if edits is None:
+        exact, edits = _by_line(old, new, start, stop, to)
+    first = old.count("\n", 0, start)
+    lines = tuple(_hunks(old, new, edits, first, end, context))
     added = sum(e.b1 - e.b0 for e in edits)
     removed = sum(e.a1 - e.a0 for e in edits)
-    return TextDiff(lines, degraded, added, removed)
+    return TextDiff(lines, not exact, added, removed)
 
 
-def _align(a: Sequence[int], b: Sequence[int], at_a: int, at_b: int, out: list[_Edit]) -> bool:
-    """Append the edits that turn `a` into `b`; True if they may not be minimal."""
-    head = 0
-    limit = min(len(a), len(b))
-    while head < limit and a[head] == b[head]:
-        head += 1
-    tail = 0
-    while tail < limit - head and a[len(a) - tail - 1] == b[len(b) - tail - 1]:
-        tail += 1
-    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
-    at_a, at_b = at_a + head, at_b + head
-    if not a or not b:
-        if a or b:
-            out.append(_Edit(at_a, at_a + len(a), at_b, at_b + len(b)))
-        return False
-    if len(a) * len(b) <= _TABLE:
-        _minimal(a, b, at_a, at_b, out)
-        return False
-    return _divided(a, b, at_a, at_b, out)
+# The texts as they are --------------------------------------------------------------------------------------
 
 
-def _minimal(a: Sequence[int], b: Sequence[int], at_a: int, at_b: int, out: list[_Edit]) -> None:
-    from rapidfuzz.distance import Indel
+def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | None:
+    """As `textalign.greedy` on the lines of `old[start:stop]` and `new[start:to]`, without separating them.
 
-    for op in Indel.opcodes(a, b):
-        if op.tag == "equal":
-            continue
-        edit = _Edit(at_a + op.src_start, at_a + op.src_end, at_b + op.dest_start, at_b + op.dest_end)
-        last = out[-1] if out else None
-        if last is not None and last.a1 == edit.a0 and last.b1 == edit.b0:
-            out[-1] = _Edit(last.a0, edit.a1, last.b0, edit.b1)
-        else:
-            out.append(edit)
+    `spot` holds the characters that belong to `reach`.
+    """
+    rows, columns = old.count("\n", start, stop), new.count("\n", start, to)
+    swapped = rows > columns
+    short, long = (new, old) if swapped else (old, new)
+    if swapped:
+        rows, columns, stop, to = columns, rows, to, stop
+    extra = columns - rows
+    left = _QUICK
+    most = min(rows, isqrt(left))
+    zero = most + 1
+    goal = zero + extra
+    if extra >= left:
+        return None
+    reach = [-1] * (extra + 2 * most + 3)
+    spot = [(start, start)] * len(reach)
+    via: list[Any] = [None] * len(reach)
+    for p in range(most + 1):
+        left -= extra + 2 * p + 1
+        if left < 0:
+            return None
+        for k in chain(range(zero - p, goal), range(goal + p, goal - 1, -1)):
+            y = reach[k - 1] + 1
+            if reach[k + 1] >= y:
+                y, trail = reach[k + 1], via[k + 1]
+                c, d = spot[k + 1]
+                c = short.find("\n", c) + 1
+            else:
+                trail = via[k - 1]
+                c, d = spot[k - 1]
+                d = long.find("\n", d) + 1 if y else start
+            end = short.find("\n", c, stop) + 1
+            if end and long.startswith(short[c:end], d, to):
+                end = short.rfind("\n", c, c + same(short, long, c, d, min(stop - c, to - d))) + 1
+                size = short.count("\n", c, end)
+                trail = (y - k + zero, y, size, c, d, end - c, trail)
+                left -= (end - c) // _CHARS
+                if left < 0:
+                    return None
+                y, c, d = y + size, end, d + end - c
+            reach[k], spot[k], via[k] = y, (c, d), trail
+        if reach[goal] >= columns:
+            return _walked((rows, columns, 0, stop, to, 0, via[goal]), start, swapped)
+    return None
 
 
-def _divided(a: Sequence[int], b: Sequence[int], at_a: int, at_b: int, out: list[_Edit]) -> bool:
-    """Divide at lines that occur once in both texts, in an order that both share."""
-    anchors = _anchors(a, b)
-    if not anchors:
-        out.append(_Edit(at_a, at_a + len(a), at_b, at_b + len(b)))
-        return True
-    from_a = from_b = 0
-    for in_a, in_b in [*anchors, (len(a), len(b))]:
-        _align(a[from_a:in_a], b[from_b:in_b], at_a + from_a, at_b + from_b, out)
-        from_a, from_b = in_a + 1, in_b + 1
-    return True
+def _walked(trail: Any, start: int, swapped: bool) -> list[_Edit]:
+    """What lies between the runs of a trail, whose last one is empty and stands for the ends of the texts."""
+    runs: list[tuple[int, int, int, int, int, int]] = []
+    while trail is not None:
+        x, y, size, c, d, chars, trail = trail
+        runs.append((y, x, size, d, c, chars) if swapped else (x, y, size, c, d, chars))
+    edits: list[_Edit] = []
+    a = b = 0
+    at_c = at_d = start
+    for x, y, size, c, d, chars in reversed(runs):
+        if x > a or y > b:
+            edits.append(_Edit(a, x, b, y, at_c, c, at_d, d))
+        a, b, at_c, at_d = x + size, y + size, c + chars, d + chars
+    return edits
 
 
-def _anchors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
-    once_a = {line for line, n in Counter(a).items() if n == 1}
-    once = {line for line, n in Counter(b).items() if n == 1 and line in once_a}
-    place = {line: at for at, line in enumerate(b) if line in once}
-    pairs = [(at, place[line]) for at, line in enumerate(a) if line in once]
-    tails: list[int] = []
-    ends: list[int] = []
-    back: list[int] = []
-    for index, (_, row) in enumerate(pairs):
-        at = bisect_left(tails, row)
-        back.append(ends[at - 1] if at else -1)
-        tails[at : at + 1], ends[at : at + 1] = [row], [index]
-    chain: list[tuple[int, int]] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        chain.append(pairs[at])
-        at = back[at]
-    return chain[::-1]
+# Line by line -----------------------------------------------------------------------------------------------
 
 
-def _hunks(a: list[str], b: list[str], edits: list[_Edit], context: int) -> Iterator[DiffLine]:
+def _by_line(old: str, new: str, start: int, stop: int, to: int) -> tuple[bool, list[_Edit]]:
+    """Whether the edits are minimal, and the edits."""
+    a, b = old[start:stop].split("\n"), new[start:to].split("\n")
+    # What follows the last line end is no line.
+    a.pop()
+    b.pop()
+    runs: list[Run] = []
+    exact = solve(a, b, 0, 0, Work(), runs, 0)
+    # Characters without the line ends, of which there is one for each line.
+    chars_a = list(accumulate(map(len, a), initial=start))
+    chars_b = list(accumulate(map(len, b), initial=start))
+    edits: list[_Edit] = []
+    x = y = 0
+    for to_x, to_y, size in [*runs, Run(len(a), len(b), 0)]:
+        if to_x > x or to_y > y:
+            chars = (chars_a[x] + x, chars_a[to_x] + to_x, chars_b[y] + y, chars_b[to_y] + to_y)
+            edits.append(_Edit(x, to_x, y, to_y, *chars))
+        x, y = to_x + size, to_y + size
+    return exact, edits
+
+
+# Hunks ------------------------------------------------------------------------------------------------------
+
+
+def _hunks(old: str, new: str, edits: list[_Edit], before: int, end: int, context: int) -> list[DiffLine]:
+    """The diff, with `before` lines before those that the edits count; the last line of all ends at `end`."""
+    out: list[DiffLine] = []
     for group in _groups(edits, context):
-        a0 = max(0, group[0].a0 - context)
-        b0 = max(0, group[0].b0 - context)
-        a1 = min(len(a), group[-1].a1 + context)
-        b1 = min(len(b), group[-1].b1 + context)
-        yield DiffLine("@", f"-{_span(a0, a1)} +{_span(b0, b1)}")
-        at = a0
+        first, last = group[0], group[-1]
+        start, stop = first.c0, last.c1
+        lead = trail = 0
+        while lead < context and start:
+            start = old.rfind("\n", 0, start - 1) + 1
+            lead += 1
+        while trail < context and stop < end:
+            stop = old.find("\n", stop) + 1 or end
+            trail += 1
+        span_a = _span(before + first.a0 - lead, before + last.a1 + trail)
+        span_b = _span(before + first.b0 - lead, before + last.b1 + trail)
+        out.append(DiffLine("@", f"-{span_a} +{span_b}"))
         for edit in group:
-            yield from (DiffLine(" ", line) for line in a[at : edit.a0])
-            yield from (DiffLine("-", line) for line in a[edit.a0 : edit.a1])
-            yield from (DiffLine("+", line) for line in b[edit.b0 : edit.b1])
-            at = edit.a1
-        yield from (DiffLine(" ", line) for line in a[at:a1])
+            _part(out, " ", old, start, edit.c0)
+            _part(out, "-", old, edit.c0, edit.c1)
+            _part(out, "+", new, edit.d0, edit.d1)
+            start = edit.c1
+        _part(out, " ", old, start, stop)
+    return out
+
+
+_line = partial(tuple.__new__, DiffLine)
+"""`DiffLine._make` without a call of Python for each line."""
+
+
+def _part(out: list[DiffLine], kind: Kind, text: str, start: int, stop: int) -> None:
+    if start < stop:
+        out.extend(map(_line, zip(repeat(kind), text[start : stop - 1].split("\n"))))
 
 
 def _groups(edits: list[_Edit], context: int) -> Iterator[list[_Edit]]:
