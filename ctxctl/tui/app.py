@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -75,16 +74,13 @@ class CtxApp(App[None]):
     def _opened(self, message: messages.Opened) -> None:
         self.turns.opened(message.trace)
 
-    @on(messages.Progress)
-    def _progress(self, message: messages.Progress) -> None:
-        self.turns.progressed(message.part)
+    @on(messages.Grown)
+    def _grown(self, message: messages.Grown) -> None:
+        self.turns.grown(message.growth, message.part)
 
     @on(messages.Outlined)
     def _outlined(self, message: messages.Outlined) -> None:
-        self.turns.outlined(message.turns, message.trace)
-        # What is there now stays; a collection that walks through all of it would be felt as a stutter.
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        self.turns.outlined(message.growth, message.trace)
 
     @on(messages.Detailed)
     def _detailed(self, message: messages.Detailed) -> None:

@@ -16,7 +16,7 @@ ORDER: Final[tuple[Status, ...]] = ("added", "updated", "removed", "omitted", "s
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """All changes of one status; `changes` may be missing where only their number is known."""
+    """All changes of one status; where only their number is known, `changes` is empty."""
 
     status: Status
     changes: Sequence[Change]
@@ -25,11 +25,18 @@ class Group:
     new: int
     freed: int
     folded: bool = False
+    noted: Sequence[Change] = ()
+    """Changes to list even where the group is folded: something happened to what was skipped."""
+
+    @property
+    def shown(self) -> Sequence[Change]:
+        """The changes that are listed below the heading."""
+        return self.noted if self.folded else self.changes
 
     @property
     def lines(self) -> int:
         """Lines of the list, heading included."""
-        return 1 if self.folded else 1 + len(self.changes)
+        return 1 + len(self.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,9 @@ class ChangeTable:
         """A table of the groups that hold anything; proportional to the changes."""
         kept = tuple(sorted((g for g in groups if g.count), key=lambda g: ORDER.index(g.status)))
         places = {
-            change.item: (g, n) for g, group in enumerate(kept) for n, change in enumerate(group.changes)
+            change.item: (g, n)
+            for g, group in enumerate(kept)
+            for n, change in enumerate(group.changes or group.noted)
         }
         return cls(tuple(notes), kept, (), places, labels or {})._placed()
 
@@ -85,7 +94,7 @@ class ChangeTable:
             return self.notes[line]
         g = bisect_right(self.starts, line) - 1
         below = line - self.starts[g]
-        return self.groups[g] if below == 0 else self.groups[g].changes[below - 1]
+        return self.groups[g] if below == 0 else self.groups[g].shown[below - 1]
 
     def change_at(self, line: int) -> Change | None:
         """The change on a line, None on headings, notes and outside."""
@@ -93,17 +102,21 @@ class ChangeTable:
         return found if isinstance(found, Change) else None
 
     def find(self, item: str) -> int | None:
-        """The line of an item's change; of one in a folded group, the group's heading."""
+        """The line of an item's change; of one that its folded group does not list, the group's heading."""
         place = (self.places or {}).get(item)
         if place is None:
             return None
-        group, n = place
-        return self.starts[group] + (0 if self.groups[group].folded else 1 + n)
+        g, n = place
+        group = self.groups[g]
+        if not group.folded:
+            return self.starts[g] + 1 + n
+        noted = (k for k, change in enumerate(group.noted, 1) if change.item == item)
+        return self.starts[g] + next(noted, 0)
 
     def first(self) -> int:
         """The line of the first change, else 0."""
         for start, group in zip(self.starts, self.groups, strict=True):
-            if not group.folded and group.changes:
+            if group.shown:
                 return start + 1
         return 0
 
@@ -123,20 +136,25 @@ def grouped(
     skipped_count: int,
     used: int,
 ) -> list[Group]:
-    """Groups by status.  `skipped` None: only their number is known, and their tokens are what is left."""
+    """Groups by status.
+
+    `changes` may hold some of the skipped items, those to which something happened; they are listed always.
+    `skipped` holds all of them; None: only their number is known, and their tokens are what is left.
+    """
     by_status: dict[Status, list[Change]] = {status: [] for status in ORDER}
     for change in changes:
         by_status[change.status].append(change)
-    if skipped is not None:
-        by_status["skipped"] = list(skipped)
+    noted = by_status.pop("skipped")
     groups = [_group(status, found) for status, found in by_status.items()]
-    if skipped is None and not by_status["skipped"]:
-        rest = used - sum(group.in_window for group in groups)
-        groups[-1] = Group("skipped", (), skipped_count, max(rest, 0), 0, 0, folded=True)
+    if skipped is not None:
+        return [*groups, replace(_group("skipped", skipped), noted=noted)]
+    some = _group("skipped", noted)
+    rest = max(used - sum(group.in_window for group in groups), some.in_window)
+    groups.append(replace(some, changes=(), count=skipped_count, in_window=rest, folded=True, noted=noted))
     return groups
 
 
-def _group(status: Status, changes: list[Change]) -> Group:
+def _group(status: Status, changes: Sequence[Change]) -> Group:
     return Group(
         status,
         changes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.model.content import Content
@@ -29,6 +29,7 @@ _NOTES: Final = {
     "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
     "still_over_budget": "still over budget after everything that was cut",
     "over_budget": "over the budget",
+    "unknown_base": "it builds on an assembly that the trace does not hold: the frame may lack items",
     "missing_context": "the runtime found context missing",
     "branched": "the conversation went on from an earlier point",
     "cleared": "the conversation was cleared",
@@ -61,12 +62,9 @@ def detail(inspector: Inspector, target: Target, with_skipped: bool) -> Detail:
     turn = inspector.turn(target.ordinal) if target.whole_turn else None
     changes = step.changes if turn is None else turn.changes
     counts = step.counts if turn is None else turn.counts
-    listed = [change for change in changes if change.status != "skipped"]
-    skipped = None
-    if with_skipped:
-        skipped = _skipped(inspector.frame(target.ordinal), {c.item for c in listed if c.status != "omitted"})
-    groups = grouped(listed, skipped, counts.skipped, step.window.used)
-    labels = _labels(inspector, target, [*listed, *(skipped or ())])
+    skipped = _skipped(inspector.frame(target.ordinal), changes) if with_skipped else None
+    groups = grouped(changes, skipped, counts.skipped, step.window.used)
+    labels = _labels(inspector, target, [*changes, *(skipped or ())])
     return Detail(target, step, turn, ChangeTable.of(groups, notes(step), labels), with_skipped)
 
 
@@ -91,19 +89,31 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
 def notes(step: Step) -> list[Note]:
     """What a reader of the frame should know before its changes."""
     found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
-    found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in step.flags if flag in _NOTES]
+    flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
+    found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
+    differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
+    if differing:
+        found.append(Note(f"not what was recorded: {', '.join(differing)}", warning=True))
     return sorted(found, key=lambda note: not note.warning)
 
 
-def _skipped(frame: Frame, changed: set[str]) -> list[Change]:
-    """The items of a frame that did not change, in its order, with the tokens of all their copies."""
+def _skipped(frame: Frame, changes: Sequence[Change]) -> list[Change]:
+    """The items of a frame that did not change, in its order, with the tokens of all their copies.
+
+    What `changes` says of some of them is kept.
+    """
+    noted = {change.item: change for change in changes if change.status == "skipped"}
+    changed = {change.item for change in changes if change.status not in ("skipped", "omitted")}
     held: dict[str, int] = {}
     current: dict[str, Placement] = {}
     for placement in frame.placements:
         held[placement.item] = held.get(placement.item, 0) + placement.tokens
         if not placement.stale and placement.item not in changed:
             current.setdefault(placement.item, placement)
-    return [_unchanged(placement, held[item]) for item, placement in current.items()]
+    return [
+        noted[item] if item in noted else _unchanged(placement, held[item])
+        for item, placement in current.items()
+    ]
 
 
 def _unchanged(placement: Placement, in_window: int) -> Change:

@@ -9,6 +9,7 @@ from ctxctl.model.vocab import SEGMENTS
 from ctxctl.text import cells, pad
 from ctxctl.tui.figures import methods, number, percent, short, signed
 from ctxctl.tui.lines import Parts, Piece, one_line, spread
+from ctxctl.tui.outline import TurnEntry
 from ctxctl.tui.state import State
 
 FREE: Final = "·"
@@ -26,14 +27,14 @@ def _where(state: State, width: int) -> Parts:
         left.append(Piece(state.trace.format, "muted", 2))
     entry, step = state.entry, None if state.detail is None else state.detail.step
     right: list[Piece] = []
+    if state.trace.policy != "recorded":
+        left.append(Piece(f"policy {state.trace.policy}", "warning", 8))
     if entry is not None:
         left.append(Piece(entry.session or "", "muted", 1))
         left.append(Piece(entry.thread, "thread", 7))
         total = state.list.turns.total(entry)
         right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
-        place = state.place
-        at = len(entry.ordinals) if place is None or place.step is None else place.step + 1
-        right.append(Piece(f"step {number(at)}/{number(len(entry.ordinals))}", "", 8))
+        right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))
     if step is not None:
         left.append(Piece(step.model or "", "", 6))
         mode = step.mode if step.mode_declared else f"{step.mode} (inferred)"
@@ -41,18 +42,32 @@ def _where(state: State, width: int) -> Parts:
     return spread(left, right, width)
 
 
+def _step(state: State, entry: TurnEntry) -> int:
+    """Which of the turn's steps the frame shown is, from 1."""
+    target = state.target
+    if target is None or target.whole_turn:
+        return entry.steps
+    return state.list.turns.rows[target.ordinal].step
+
+
 def _use(state: State, width: int) -> Parts:
-    if state.phase != "ready":
-        part = "" if state.progress is None else f" {int(state.progress * 100)} %"
-        words = "opening the trace…" if state.phase == "opening" else f"reading the trace…{part}"
-        return spread([Piece(words, "muted")], [], width)
     step = None if state.detail is None else state.detail.step
+    reading = _reading(state)
     if step is None:
-        return spread([], [Piece(state.trace.encoding, "muted")], width)
-    left = _used(step)
+        return spread(reading, [Piece(state.trace.encoding, "muted")], width)
+    left = _used(step) + reading
     right = _billed(step.usage)
     right.append(Piece(methods(step.window.by_method) or state.trace.encoding, "muted", 8))
     return spread(left, right, width)
+
+
+def _reading(state: State) -> list[Piece]:
+    """How much of the trace is read, until all of it is."""
+    if state.phase == "opening":
+        return [Piece("opening the trace…", "muted", 9)]
+    if state.progress is None:
+        return []
+    return [Piece(f"reading the trace… {int(state.progress * 100)} %", "muted", 9)]
 
 
 def _used(step: Step) -> list[Piece]:

@@ -109,9 +109,9 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     if place.step is not None:
         return _step_line(state, entry, place, width)
     full = state.list.turns.peak if entry.cap is None else entry.cap
-    several = len(entry.ordinals) > 1
+    several = entry.steps > 1
     mark = ("▾" if state.list.is_unfolded(place.turn) else "▸") if several else " "
-    digits = max(len(str(max(state.list.turns.totals.values(), default=0))), 2)
+    digits = max(len(str(state.list.turns.highest)), 2)
     columns = [
         Column(mark, "mark", 1),
         Column(str(entry.turn), "number", digits + 1, right=True),
@@ -127,19 +127,15 @@ def _turn_title(state: State, entry: TurnEntry) -> str:
     title = one_line(entry.title or "")
     if not state.list.turns.several:
         return title
-    session = f"{entry.session[:8]} " if entry.session and _sessions(state) > 1 else ""
+    session = f"{entry.session[:8]} " if entry.session and len(state.list.turns.sessions) > 1 else ""
     thread = "" if entry.thread == "main" else f"↳{entry.thread} "
     return f"{session}{thread}{title}"
-
-
-def _sessions(state: State) -> int:
-    return len({session for session, _ in state.list.turns.totals})
 
 
 def _step_line(state: State, entry: TurnEntry, place: Place, width: int) -> Parts:
     row = row_of(state, place)
     full = state.list.turns.peak if entry.cap is None else entry.cap
-    last = place.step == len(entry.ordinals) - 1
+    last = place.step == entry.steps - 1
     if width < _TIGHT:
         columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
         return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
@@ -384,10 +380,12 @@ def pane_titles(state: State) -> dict[str, str]:
 
 
 def _changes_title(state: State) -> str:
-    place, entry = state.place, state.entry
-    if place is None or entry is None:
+    """What the table speaks of: while the next frame is on its way, still of the one before."""
+    detail = state.detail
+    if detail is None:
         return "changes"
-    if place.step is None:
-        steps = f" ({counted(len(entry.ordinals), 'step')})" if len(entry.ordinals) > 1 else ""
-        return f"what changed in turn {entry.turn}{steps}"
-    return f"what changed in step {entry.turn}.{row_of(state, place).step}"
+    row = state.list.turns.rows[detail.target.ordinal]
+    if not detail.target.whole_turn:
+        return f"what changed in step {row.turn}.{row.step}"
+    steps = 1 if detail.turn is None else detail.turn.steps
+    return f"what changed in turn {row.turn}" + (f" ({counted(steps, 'step')})" if steps > 1 else "")

@@ -1,25 +1,28 @@
-"""One thread that asks the inspector, so that the event loop never does.
+"""Two threads that ask the inspector, so that the event loop never does.
 
-Requests of one kind replace each other: while the cursor runs down a list, what it passed is not computed.
-The thread is a daemon and not a Textual worker, because the interpreter waits for workers: quitting while a
-large trace is being read must not take as long as reading it.
+One reads the trace from end to end and tells which turns there are as it finds them; the other answers what
+the screens ask for, meanwhile and afterwards.  Requests of one kind replace each other: while the cursor runs
+down a list, what it passed is not computed.  The threads are daemons and not Textual workers, because the
+interpreter waits for workers: quitting while a large trace is being read must not take as long as reading it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import traceback
 from collections.abc import Callable
 from threading import Condition, Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from textual.message import Message
 
 from ctxctl.errors import CtxctlError
-from ctxctl.tui import gather, messages
+from ctxctl.tui import gather, messages, pauses
 from ctxctl.tui.changes import ChangeTable
 from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Grouping
 from ctxctl.tui.state import Detail, ItemText, Target
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 64
 """Frames whose changes are kept for coming back to them."""
+
+_UPDATE: Final = 0.1
+"""Seconds between two tellings of which turns there are."""
 
 FAULT_EXIT: Final = 70
 """Exit code after something inside went wrong; EX_SOFTWARE of sysexits.h."""
@@ -37,9 +43,9 @@ class _Stopped(BaseException):
 
 
 class Loader:
-    """Opens the trace, then answers requests until `stop`.
+    """Opens the trace, then reads it and answers requests until `stop`.
 
-    `post` is called from the thread and must be safe for that, as `post_message` is.
+    `post` is called from the threads and must be safe for that, as `post_message` is.
     """
 
     def __init__(self, open_inspector: Callable[[], Inspector], post: Callable[[Message], object]) -> None:
@@ -48,6 +54,8 @@ class Loader:
         self._wanted: dict[type[messages.Want], messages.Want] = {}
         self._changed = Condition()
         self._stopping = False
+        self._reading = self._answering = False
+        """What the two threads are at; guarded by `_changed`, as is `_wanted`."""
         self._kept: dict[tuple[Target, bool], Detail] = {}
         self._thread = Thread(target=self._run, name="ctxctl-loader", daemon=True)
         self.idle = Event()
@@ -58,7 +66,7 @@ class Loader:
         self._thread.start()
 
     def stop(self, timeout: float = 1.0) -> None:
-        """End the thread, which closes the inspector; one that is busy is left to the end of the process."""
+        """End the threads and close the inspector; one that is busy is left to the end of the process."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -76,41 +84,81 @@ class Loader:
     def _run(self) -> None:
         try:
             inspector = self._begin()
-            if inspector is None:
-                self.idle.set()
-                return
-            try:
-                while (want := self._next()) is not None:
-                    self._answer(inspector, want)
-            finally:
-                inspector.close()
         except _Stopped:
             return
+        if inspector is None:
+            self.idle.set()
+            return
+        self._reading = True
+        reader = Thread(target=self._read, args=(inspector,), name="ctxctl-reader", daemon=True)
+        reader.start()
+        try:
+            while (want := self._next()) is not None:
+                self._answer(inspector, want)
+        except _Stopped:
+            pass
+        finally:
+            reader.join()
+            inspector.close()
+            self.idle.set()
 
     def _begin(self) -> Inspector | None:
-        """Open the trace and read it once; None if it cannot be shown."""
+        """Open the trace; None if it cannot be shown."""
+        inspector = None
         try:
             inspector = self._open()
-            try:
-                self._tell(messages.Opened(gather.trace(inspector)))
-                outline = inspector.outline(self._progress)
-                turns = Turns.of(outline.rows, self._check)
-            except BaseException:
+            self._tell(messages.Opened(gather.trace(inspector)))
+        except BaseException as error:
+            if inspector is not None:
                 inspector.close()
-                raise
-        except CtxctlError as error:
-            self._tell(messages.Failed(str(error), error.hint, int(error.exit_code)))
+            self._fail(error)
             return None
-        except Exception as error:
-            where = place_of(error)
-            self._tell(messages.Failed(f"internal error: {where}", None, FAULT_EXIT))
-            return None
-        self._tell(messages.Outlined(turns, gather.trace(inspector)))
         return inspector
 
-    def _progress(self, part: float) -> None:
-        self._check()
-        self._tell(messages.Progress(part))
+    def _fail(self, error: BaseException) -> None:
+        """Tell why the trace cannot be shown; only errors that are meant for the user say what they say."""
+        if isinstance(error, CtxctlError):
+            self._tell(messages.Failed(str(error), error.hint, int(error.exit_code)))
+        elif isinstance(error, Exception):
+            self._tell(messages.Failed(f"internal error: {place_of(error)}", None, FAULT_EXIT))
+        else:
+            raise error
+
+    def _read(self, inspector: Inspector) -> None:
+        """Read the whole trace once, telling which turns there are; a thread of its own."""
+        try:
+            with pauses.short():
+                self._outline(inspector)
+        except _Stopped:
+            pass
+        except Exception as error:
+            with contextlib.suppress(_Stopped):
+                self._fail(error)
+        finally:
+            with self._changed:
+                self._reading = False
+                self._rest()
+
+    def _outline(self, inspector: Inspector) -> None:
+        grouping = Grouping()
+        told = 0.0
+        found = False
+
+        def progress(part: float) -> None:
+            nonlocal told, found
+            self._check()
+            now = monotonic()
+            if now - told < _UPDATE and (found or not inspector.known):
+                return
+            found = found or bool(inspector.known)
+            self._tell(messages.Grown(grouping.take(inspector.known, self._check), part))
+            pauses.settle()
+            told = monotonic()
+
+        rows = inspector.outline(progress).rows
+        pauses.settle()
+        growth = grouping.take(rows, self._check, complete=True)
+        self._tell(messages.Outlined(growth, gather.trace(inspector)))
 
     def _check(self) -> None:
         if self._stopping:
@@ -125,13 +173,20 @@ class Loader:
 
     def _next(self) -> messages.Want | None:
         with self._changed:
+            self._answering = False
             while not self._wanted and not self._stopping:
-                self.idle.set()
+                self._rest()
                 self._changed.wait()
             if self._stopping:
                 return None
+            self._answering = True
             kind = next(iter(self._wanted))
             return self._wanted.pop(kind)
+
+    def _rest(self) -> None:
+        """Say so if nothing is under way."""
+        if not (self._wanted or self._answering or self._reading):
+            self.idle.set()
 
     def _answer(self, inspector: Inspector, want: messages.Want) -> None:
         fault = None

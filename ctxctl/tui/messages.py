@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.message import Message
 
 from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Growth
 from ctxctl.tui.state import Detail, ItemKey, ItemText, Target, Trace
 
 
@@ -17,24 +17,24 @@ class Opened(Message, bubble=False):
         self.trace = trace
 
 
-class Progress(Message, bubble=False):
-    """A part of the trace, 0 to 1, has been read; only the newest is delivered."""
+class Grown(Message, bubble=False):
+    """A part of the trace, 0 to 1, has been read, and these turns are new or have changed.
 
-    def __init__(self, part: float) -> None:
+    Each speaks of its own turns, so none replaces another; the loader sends few a second.
+    """
+
+    def __init__(self, growth: Growth, part: float) -> None:
         super().__init__()
+        self.growth = growth
         self.part = part
-
-    def can_replace(self, message: Message) -> bool:
-        """A newer one replaces an older one."""
-        return isinstance(message, Progress)
 
 
 class Outlined(Message, bubble=False):
-    """All turns are known."""
+    """All turns are known; `growth` is what the messages before did not tell."""
 
-    def __init__(self, turns: Turns, trace: Trace) -> None:
+    def __init__(self, growth: Growth, trace: Trace) -> None:
         super().__init__()
-        self.turns = turns
+        self.growth = growth
         self.trace = trace
 
 

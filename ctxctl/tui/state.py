@@ -15,7 +15,7 @@ from ctxctl.model.results import Change, Step, Turn, Window
 from ctxctl.model.vocab import Status
 from ctxctl.tui.changes import ChangeTable, Group
 from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Folding, Place, TurnEntry, Turns
+from ctxctl.tui.outline import Folding, Growth, Place, TurnEntry, Turns
 
 Pane = Literal["turns", "changes", "item"]
 PANES: Final[tuple[Pane, ...]] = ("turns", "changes", "item")
@@ -95,6 +95,10 @@ class State:
     list: Folding = field(default_factory=lambda: Folding(Turns()))
     cursor: int = 0
     """Line in the list of turns."""
+    held: tuple[Place, Target] | None = None
+    """A turn that went on while its changes were being looked at, and what is shown of it until the user
+    comes back to the list or moves on.
+    """
     pane: Pane = "turns"
     detail: Detail | None = None
     change: int = 0
@@ -121,14 +125,19 @@ class State:
 
     @property
     def target(self) -> Target | None:
-        """The frame that the cursor asks for."""
-        place = self.place
-        if place is None:
+        """The frame that the cursor asks for; of a turn that is still being read, its first step's."""
+        place, entry = self.place, self.entry
+        if place is None or entry is None:
             return None
-        ordinals = self.list.turns.entries[place.turn].ordinals
-        if place.step is None:
-            return Target(ordinals[-1], whole_turn=True, first=ordinals[0])
-        return Target(ordinals[place.step], whole_turn=False, first=ordinals[place.step])
+        if self.held is not None and self.held[0] == place and self.pane != "turns":
+            return self.held[1]
+        first = entry.ordinals[0]
+        if place.step is not None:
+            ordinal = entry.ordinals[place.step]
+            return Target(ordinal, whole_turn=False, first=ordinal)
+        if entry.whole:
+            return Target(entry.last, whole_turn=True, first=first)
+        return Target(first, whole_turn=False, first=first)
 
     @property
     def shown(self) -> Detail | None:
@@ -183,9 +192,23 @@ def progressed(state: State, part: float) -> State:
     return state if state.phase == "ready" else replace(state, progress=min(max(part, 0.0), 1.0))
 
 
-def outlined(state: State, turns: Turns, trace: Trace) -> State:
-    """The list of turns is there; the cursor goes to the first."""
-    return replace(state, trace=trace, phase="ready", progress=None, list=Folding(turns), cursor=0)
+def grown(state: State, growth: Growth) -> State:
+    """More turns are known; the cursor stays on the turn or step it was on."""
+    place, target = state.place, state.target
+    state.list.turns.grow(growth)
+    folding = state.list.with_turns(state.list.unfolded)
+    state = replace(state, list=folding)
+    if place is None or target is None:
+        return state
+    state = replace(state, cursor=folding.line(place))
+    if state.pane != "turns" and state.target != target:
+        return replace(state, held=(place, target))
+    return state
+
+
+def outlined(state: State, growth: Growth, trace: Trace) -> State:
+    """All turns are known."""
+    return replace(grown(state, growth), trace=trace, phase="ready", progress=None)
 
 
 def detailed(state: State, detail: Detail) -> State:
@@ -219,7 +242,7 @@ def texted(state: State, text: ItemText) -> State:
 
 def to_line(state: State, line: int) -> State:
     """Move the cursor in the list of turns to a line, or to the nearest there is."""
-    return replace(state, cursor=_clamped(line, state.list.count))
+    return replace(state, cursor=_clamped(line, state.list.count), held=None)
 
 
 def next_turn(state: State, by: int) -> State:
@@ -232,7 +255,7 @@ def next_turn(state: State, by: int) -> State:
     turn = _clamped(place.turn + by, len(state.list.turns.entries))
     if turn == place.turn and by > 0:
         return state
-    return replace(state, cursor=state.list.line(Place(turn, None)))
+    return replace(state, cursor=state.list.line(Place(turn, None)), held=None)
 
 
 def toggle_steps(state: State, unfold: bool | None = None) -> State:
@@ -247,7 +270,7 @@ def toggle_steps(state: State, unfold: bool | None = None) -> State:
     wanted = not is_unfolded if unfold is None else unfold
     if place.step is not None and wanted:
         return state
-    if wanted == is_unfolded or (wanted and len(state.list.turns.entries[place.turn].ordinals) < 2):
+    if wanted == is_unfolded or (wanted and state.list.turns.entries[place.turn].steps < 2):
         return replace(state, cursor=state.list.line(Place(place.turn, None)))
     folding = state.list.toggled(place.turn)
     return replace(state, list=folding, cursor=folding.line(Place(place.turn, None)))
@@ -256,8 +279,8 @@ def toggle_steps(state: State, unfold: bool | None = None) -> State:
 def row_of(state: State, place: Place) -> Row:
     """The outline row of a step line, or of a turn's last step."""
     turns = state.list.turns
-    ordinals = turns.entries[place.turn].ordinals
-    return turns.rows[ordinals[-1 if place.step is None else place.step]]
+    entry = turns.entries[place.turn]
+    return turns.rows[entry.last if place.step is None else entry.ordinals[place.step]]
 
 
 # The table of changes ---------------------------------------------------------------------------------------
@@ -314,18 +337,18 @@ def enter(state: State) -> State:
 
 def back(state: State) -> State:
     """Go one level out."""
-    return replace(state, pane=PANES[max(PANES.index(state.pane) - 1, 0)])
+    return focused(state, PANES[max(PANES.index(state.pane) - 1, 0)])
 
 
 def cycle(state: State, by: int, panes: Sequence[Pane] = PANES) -> State:
     """Focus the next pane of those there are."""
     at = panes.index(state.pane) if state.pane in panes else 0
-    return replace(state, pane=panes[(at + by) % len(panes)])
+    return focused(state, panes[(at + by) % len(panes)])
 
 
 def focused(state: State, pane: Pane) -> State:
-    """Focus a pane."""
-    return replace(state, pane=pane)
+    """Focus a pane; back in the list of turns, what is known by now is shown."""
+    return replace(state, pane=pane, held=None if pane == "turns" else state.held)
 
 
 def toggle_tab(state: State) -> State:

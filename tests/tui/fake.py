@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from threading import Semaphore
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
+
+import msgspec
 
 from ctxctl.errors import CtxctlError
 from ctxctl.model.content import Content
@@ -83,6 +86,7 @@ class FakeInspector:
         self.problems = list(problems)
         self.problem_count = len(self.problems)
         self.closed = False
+        self.known: list[Row] = []
         self._cap = cap
         self._failing = failing or {}
         self._steps: list[int] = []
@@ -99,12 +103,11 @@ class FakeInspector:
 
     def outline(self, progress: Callable[[float], None] | None = None) -> Any:
         self._call("outline")
-        rows = []
         for n in range(len(self.requests)):
             if progress is not None and n % 100 == 0:
                 progress(n / len(self.requests))
-            rows.append(self._row(n))
-        return SimpleNamespace(rows=tuple(rows))
+            self.known.append(self._row(n))
+        return SimpleNamespace(rows=tuple(self.known))
 
     def step(self, ordinal: int) -> Step:
         self._call("step")
@@ -315,6 +318,37 @@ def _change(
         provenance="native",
         line=line,
     )
+
+
+class SlowInspector(FakeInspector):
+    """Its outline knows of as many steps as `deliver` was called for, and ends after the last.
+
+    A turn's title is known only when the turn has ended, as with a real one.
+    """
+
+    def __init__(self, requests: Sequence[Request], **settings: Any) -> None:
+        super().__init__(requests, **settings)
+        self._allowed = Semaphore(0)
+
+    def deliver(self, steps: int) -> None:
+        """Let this many more steps be found."""
+        self._allowed.release(steps)
+
+    def outline(self, progress: Callable[[float], None] | None = None) -> Any:
+        self._call("outline")
+        first = 0
+        for n, request in enumerate(self.requests):
+            while not self._allowed.acquire(timeout=0.02):
+                if progress is not None:
+                    progress(n / len(self.requests))
+            row = self._row(n)
+            if row.step == 1:
+                first = n
+            self.known.append(msgspec.structs.replace(row, title=None))
+            if n + 1 == len(self.requests) or self.requests[n + 1].turn != request.turn:
+                title = self.requests[first].title
+                self.known[first] = msgspec.structs.replace(self.known[first], title=title)
+        return SimpleNamespace(rows=tuple(self.known))
 
 
 # Traces -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ctxctl.text import cells
 from ctxctl.tui import figures, gather, header, lines
 from ctxctl.tui import state as moves
 from ctxctl.tui.lines import Column, Parts, Piece
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Grouping
 from ctxctl.tui.state import State, Trace
 
 WIDTHS = [0, 1, 2, 5, 10, 24, 33, 34, 44, 47, 60, 68, 80, 92, 140, 200]
@@ -24,8 +24,8 @@ def said(parts: Parts) -> str:
 
 
 def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
-    turns = Turns.of(inspector.outline().rows)
-    state = moves.outlined(State(Trace(inspector.name)), turns, gather.trace(inspector))
+    growth = Grouping().take(inspector.outline().rows, complete=True)
+    state = moves.outlined(State(Trace(inspector.name)), growth, gather.trace(inspector))
     state = replace(moves.to_line(state, line), skipped=skipped)
     assert state.target is not None
     return moves.detailed(state, gather.detail(inspector, state.target, skipped))

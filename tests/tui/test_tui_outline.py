@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.tui.outline import Folding, Place, Turns
+from ctxctl.tui.outline import Folding, Grouping, Place, Turns
 
 ASK = Thing("a", "a text")
 
@@ -55,7 +56,65 @@ def test_reading_the_outline_can_be_stopped() -> None:
         raise EnoughError
 
     with pytest.raises(EnoughError):
-        Turns.of(FakeInspector(notes_agent()).outline().rows, pause)
+        Grouping().take(FakeInspector(notes_agent()).outline().rows, pause)
+
+
+def facts(turns: Turns) -> list[tuple[object, ...]]:
+    return [
+        (e.session, e.thread, e.turn, e.title, list(e.ordinals[: e.steps]), e.used, e.new, e.freed, e.whole)
+        for e in turns.entries
+    ]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["main", "explorer"]), st.booleans()), min_size=1, max_size=14),
+    st.lists(st.integers(1, 5), min_size=14, max_size=14),
+)
+def test_turns_that_come_in_pieces_are_those_that_come_at_once(
+    steps: list[tuple[str, bool]], sizes: list[int]
+) -> None:
+    turn = {"main": 1, "explorer": 1}
+    requests = []
+    for thread, begins in steps:
+        turn[thread] += begins
+        requests.append(Request(turn[thread], (ASK,), thread=thread, title=f"{thread} {turn[thread]}"))
+    rows = FakeInspector(requests).outline().rows
+    grouping, turns, known = Grouping(), Turns(), []
+    for size in sizes:
+        known += rows[len(known) : len(known) + size]
+        turns.grow(grouping.take(known))
+        assert sum(entry.steps for entry in turns.entries) == len(known)
+    turns.grow(grouping.take(rows, complete=True))
+    assert facts(turns) == facts(Turns.of(rows))
+    assert turns.totals == Turns.of(rows).totals
+    assert all(entry.whole for entry in turns.entries)
+
+
+def test_only_what_changed_is_told_again() -> None:
+    rows = FakeInspector([Request(n + 1, (ASK,)) for n in range(50)]).outline().rows
+    grouping = Grouping()
+    assert len(grouping.take(rows[:40]).entries) == 40
+    assert [index for index, _ in grouping.take(rows[:41]).entries] == [39, 40]
+    assert grouping.take(rows[:41]).entries == []
+
+
+def test_a_title_that_comes_after_its_turn_is_taken_up() -> None:
+    titled = FakeInspector([Request(1, (ASK,), title="late")]).outline().rows
+    known = [msgspec.structs.replace(titled[0], title=None)]
+    grouping, turns = Grouping(), Turns()
+    turns.grow(grouping.take(known))
+    assert turns.entries[0].title is None
+    known[0] = titled[0]
+    turns.grow(grouping.take(known))
+    assert turns.entries[0].title == "late"
+
+
+def test_what_was_told_is_not_changed_by_what_comes_later() -> None:
+    rows = FakeInspector([Request(1, (ASK,)), Request(1, (ASK,))]).outline().rows
+    grouping = Grouping()
+    ((_, early),) = grouping.take(rows[:1]).entries
+    grouping.take(rows)
+    assert (early.steps, early.last, early.whole) == (1, 0, False)
 
 
 def test_an_unfolded_turn_lists_its_steps_below_it() -> None:

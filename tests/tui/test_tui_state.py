@@ -11,7 +11,7 @@ from ctxctl.tui import gather
 from ctxctl.tui import state as moves
 from ctxctl.tui.changes import Group, Note
 from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Grouping, Growth
 from ctxctl.tui.state import Detail, ItemText, State, Trace
 
 
@@ -22,8 +22,11 @@ def inspector() -> Any:
 
 @pytest.fixture
 def state(inspector: Any) -> State:
-    turns = Turns.of(inspector.outline().rows)
-    return load(moves.outlined(State(Trace("t")), turns, Trace("t")), inspector)
+    return load(moves.outlined(State(Trace("t")), whole(inspector), Trace("t")), inspector)
+
+
+def whole(inspector: Any) -> Growth:
+    return Grouping().take(inspector.outline().rows, complete=True)
 
 
 def load(state: State, inspector: Any) -> State:
@@ -45,7 +48,7 @@ def test_phases_follow_the_loader(inspector: Any) -> None:
     assert (state.phase, state.progress) == ("reading", 0.0)
     assert moves.progressed(state, 0.5).progress == 0.5
     assert moves.progressed(state, 7.0).progress == 1.0
-    state = moves.outlined(state, Turns.of(inspector.outline().rows), Trace("t", problems=3))
+    state = moves.outlined(state, whole(inspector), Trace("t", problems=3))
     assert (state.phase, state.progress, state.trace.problems) == ("ready", None, 3)
     assert moves.progressed(state, 0.9) is state
 

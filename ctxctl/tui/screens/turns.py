@@ -16,9 +16,9 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.figures import counted
 from ctxctl.tui.lines import Parts, Piece
 from ctxctl.tui.literal import content
-from ctxctl.tui.outline import Turns
+from ctxctl.tui.outline import Growth
 from ctxctl.tui.screens.reader import Reader
-from ctxctl.tui.state import PANES, Detail, ItemText, Pane, State, Trace
+from ctxctl.tui.state import PANES, Detail, ItemKey, ItemText, Pane, State, Target, Trace
 from ctxctl.tui.widgets.budget import BudgetBar
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -42,6 +42,10 @@ class TurnsScreen(Screen[None]):
         self.state = State(Trace(name))
         self._titled: dict[str, str] = {}
         """Titles as they are painted: to change one repaints its whole pane."""
+        self._asked: tuple[Target, bool] | None = None
+        """What was last asked for; the list of turns grows in place, so an older state cannot say."""
+        self._wanted: tuple[ItemKey, Pane] | None = None
+        """The item's text last asked for or shown, and the pane in front then."""
 
     def compose(self) -> ComposeResult:
         """Four strips and three panes."""
@@ -71,13 +75,14 @@ class TurnsScreen(Screen[None]):
         """The trace is open."""
         self.apply(moves.opened(self.state, trace))
 
-    def progressed(self, part: float) -> None:
-        """A part of it has been read."""
-        self.apply(moves.progressed(self.state, part))
+    def grown(self, growth: Growth, part: float) -> None:
+        """A part of it has been read, with these turns."""
+        state = moves.progressed(self.state, part)
+        self.apply(moves.grown(state, growth) if growth.entries else state, growing=True)
 
-    def outlined(self, turns: Turns, trace: Trace) -> None:
+    def outlined(self, growth: Growth, trace: Trace) -> None:
         """All turns are known."""
-        self.apply(moves.outlined(self.state, turns, trace))
+        self.apply(moves.outlined(self.state, growth, trace), growing=True)
 
     def detailed(self, detail: Detail) -> None:
         """A frame's changes are there."""
@@ -89,48 +94,62 @@ class TurnsScreen(Screen[None]):
 
     # Painting
 
-    def apply(self, new: State) -> None:
-        """Show another state: repaint what differs, ask for what it lacks."""
+    def apply(self, new: State, *, growing: bool = False) -> None:
+        """Show another state: repaint what differs, ask for what it lacks.
+
+        The lists' own cursors may be ahead of the state by keys whose messages are still under way: they are
+        set only where the state's differ from before.  `growing`: the list of turns is the same, but longer.
+        """
         old, self.state = self.state, new
         if new is old or not self.is_attached:
             return
         turns = self.query_one("#turns", Rows)
-        if new.list is not old.list:
+        if growing:
+            turns.grow(new.list.count, new.cursor - old.cursor)
+        elif new.list is not old.list:
             turns.show(new.list.count, new.cursor)
-        turns.place(new.cursor)
+        elif new.cursor != old.cursor:
+            turns.place(new.cursor)
         changes = self.query_one("#changes", Rows)
         if new.table is not old.table:
             changes.show(new.table.count, new.change)
-        changes.place(new.change)
+        elif new.change != old.change:
+            changes.place(new.change)
         if new.pane != old.pane:
             self._front()
-        if new.target != old.target or new.skipped != old.skipped:
-            self._ask_detail(old)
-        self._show_item(old)
+        self._ask_detail()
+        self._show_item()
         self._titles()
         self.query_one("#head", Banner).update()
-        self.query_one("#keys", Banner).update()
+        if new.pane != old.pane or new.trace != old.trace:
+            self.query_one("#keys", Banner).update()
         self.query_one("#budget", BudgetBar).show(None if new.detail is None else new.detail.step)
 
-    def _ask_detail(self, old: State) -> None:
+    def _ask_detail(self) -> None:
+        """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items."""
         new = self.state
-        if new.target is None:
+        if new.target is None or self._asked == (new.target, new.skipped):
             return
+        moved = self._asked is None or self._asked[0] != new.target
+        self._asked = (new.target, new.skipped)
         has = new.shown is not None and (new.shown.with_skipped or not new.skipped)
-        if not has or new.target != old.target:
+        if moved or not has:
             self.post_message(messages.WantDetail(new.target, new.skipped))
 
     def _item_is_seen(self) -> bool:
         return self.has_class("-three") or self.state.pane == "item"
 
-    def _show_item(self, old: State) -> None:
+    def _show_item(self) -> None:
         state = self.state
         if not self._item_is_seen():
+            self._wanted = None
             return
         wanted = state.wanted
-        news = wanted is not None and (not wanted.same(old.wanted) or old.pane != state.pane)
-        if news and wanted is not None and state.shown_text is None:
-            self.post_message(messages.WantItem(wanted))
+        if wanted is not None:
+            before, self._wanted = self._wanted, (wanted, state.pane)
+            news = before is None or not wanted.same(before[0]) or before[1] != state.pane
+            if news and state.shown_text is None:
+                self.post_message(messages.WantItem(wanted))
         if wanted is None or state.shown_text is not None:
             self.query_one("#item", TextView).show(self._document())
         self.query_one("#item-head", Banner).update()
@@ -193,7 +212,7 @@ class TurnsScreen(Screen[None]):
         self.set_class(width >= 190, "-wide")
         self.set_class(height < 20, "-short")
         self.set_class(height < 12, "-shortest")
-        self.call_after_refresh(self._show_item, self.state)
+        self.call_after_refresh(self._show_item)
         if width >= THREE and self.state.wanted is not None and self.state.shown_text is None:
             self.post_message(messages.WantItem(self.state.wanted))
 
@@ -260,17 +279,17 @@ class TurnsScreen(Screen[None]):
 
     def action_assembled(self) -> None:
         """Read the step's assembled text."""
-        target, entry, place = self.state.target, self.state.entry, self.state.place
-        if target is None or entry is None or place is None:
+        target, entry = self.state.target, self.state.entry
+        if target is None or entry is None:
             return
-        step = len(entry.ordinals) if place.step is None else place.step + 1
+        step = self.state.list.turns.rows[target.ordinal].step
         title = f"assembled text of step {entry.turn}.{step}"
         self.app.push_screen(Reader(title))
         self.post_message(messages.WantAssembled(target.ordinal, title))
 
     def action_problems(self) -> None:
         """Read what was wrong with the trace."""
-        if self.state.phase == "ready":
+        if self.state.phase != "opening":
             self.app.push_screen(Reader("problems"))
             self.post_message(messages.WantProblems())
 

@@ -147,18 +147,29 @@ class Banner(Painted):
     ) -> None:
         super().__init__(ident=ident, classes=classes)
         self._lines = lines
+        self._painted: list[Sequence[Part]] = []
+        self._width = 0
 
     def update(self) -> None:
-        """Paint anew."""
-        self.strips.clear()
-        self.refresh()
+        """Paint the lines that are not as they were."""
+        width = self.size.width
+        if width != self._width:
+            self.strips.clear()
+            self.refresh()
+            return
+        before, self._painted = self._painted, list(self._lines(width))
+        for y in range(max(len(before), len(self._painted))):
+            if before[y : y + 1] != self._painted[y : y + 1]:
+                self.strips.discard((y, width))
+                self.refresh(Region(0, y, width, 1))
 
     def render_line(self, y: int) -> Strip:
         """One line; blank below the last."""
         width = self.size.width
         found = self.strips.get((y, width))
         if found is None:
-            lines = self._lines(width)
-            found = self.painted(lines[y] if y < len(lines) else [], width)
+            if width != self._width:
+                self._painted, self._width = list(self._lines(width)), width
+            found = self.painted(self._painted[y] if y < len(self._painted) else [], width)
             self.strips[y, width] = found
         return found

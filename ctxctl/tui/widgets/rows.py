@@ -69,6 +69,15 @@ class Rows(Scroller, can_focus=True):
         self._follow()
         self.repaint(max(before, count))
 
+    def grow(self, count: int, shift: int) -> None:
+        """Show more rows; the cursor stays on its row, which has moved down by `shift`."""
+        before, self.count = self.count, count
+        self.set_height(count)
+        if shift:
+            self.cursor = min(max(self.cursor + shift, 0), max(count - 1, 0))
+            self._follow()
+        self.repaint(max(before, count))
+
     def place(self, line: int) -> bool:
         """Put the cursor on a row, or on the nearest there is; whether it was elsewhere."""
         line = min(max(line, 0), max(self.count - 1, 0))
