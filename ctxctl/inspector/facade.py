@@ -74,6 +74,7 @@ class Inspector:
         self._lock = RLock()
         """Guards the cursor and the caches; never held for a whole pass."""
         self._surveying = RLock()
+        self._indexing = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
         self._found = Reported()
@@ -154,7 +155,7 @@ class Inspector:
 
     def places(self, progress: Progress | None = None) -> Places:
         """Which steps there are, from the index; nothing is replayed."""
-        with self._lock:
+        with self._indexing:
             if self._places is None:
                 self._places = places(step_index(self.trace, progress))
             return self._places

@@ -321,10 +321,7 @@ def _change(
 
 
 class SlowInspector(FakeInspector):
-    """Its outline knows of as many steps as `deliver` was called for, and ends after the last.
-
-    A turn's title is known only when the turn has ended, as with a real one.
-    """
+    """Its outline finds as many steps as `deliver` allows; a title is known once its turn has ended."""
 
     def __init__(self, requests: Sequence[Request], **settings: Any) -> None:
         super().__init__(requests, **settings)

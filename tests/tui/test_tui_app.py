@@ -91,6 +91,15 @@ async def test_escape_goes_back_pane_by_pane_and_tab_cycles() -> None:
         assert panes == ["changes", "turns", "turns", "changes", "item", "turns", "item"]
 
 
+async def test_keys_typed_faster_than_they_are_painted_go_where_they_should() -> None:
+    async with running(made(notes())) as session:
+        for key in ("enter", "j", "j", "enter"):
+            await session.app._press_keys([key])
+        await settle(session.app, session.pilot)
+        state = session.app.turns.state
+        assert (state.cursor, state.pane, state.item) == (0, "item", "editor-state")
+
+
 async def test_a_wide_terminal_shows_the_item_beside_the_changes() -> None:
     async with running(made(notes()), LARGE) as session:
         assert "get_note" in session.text
@@ -220,7 +229,7 @@ async def test_a_crash_ends_with_its_place_and_without_data() -> None:
 
     async def crash() -> None:
         async with running(app) as session:
-            app.turns.apply = lambda new: 1 / 0  # type: ignore[method-assign]
+            app.turns.apply = lambda new, **_: 1 / 0  # type: ignore[method-assign,assignment]
             await session.press("j")
 
     with pytest.raises(ZeroDivisionError):

@@ -8,6 +8,7 @@ from fake import FakeInspector, Request, Thing, notes_agent
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.model.outline import Row
 from ctxctl.tui.outline import Folding, Grouping, Place, Turns
 
 ASK = Thing("a", "a text")
@@ -79,7 +80,8 @@ def test_turns_that_come_in_pieces_are_those_that_come_at_once(
         turn[thread] += begins
         requests.append(Request(turn[thread], (ASK,), thread=thread, title=f"{thread} {turn[thread]}"))
     rows = FakeInspector(requests).outline().rows
-    grouping, turns, known = Grouping(), Turns(), []
+    known: list[Row] = []
+    grouping, turns = Grouping(), Turns()
     for size in sizes:
         known += rows[len(known) : len(known) + size]
         turns.grow(grouping.take(known))

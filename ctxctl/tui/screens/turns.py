@@ -195,7 +195,8 @@ class TurnsScreen(Screen[None]):
             self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front")
         self.set_class(self.state.pane == "item", "-item")
         self.set_class(self.state.pane != "turns", "-inside")
-        self.query_one(f"#{self.state.pane}").focus(scroll_visible=False)
+        # Not the widget's own `focus`, which does it later: the next key may be there before.
+        self.set_focus(self.query_one(f"#{self.state.pane}"), scroll_visible=False)
 
     # Size and focus
 
@@ -219,7 +220,7 @@ class TurnsScreen(Screen[None]):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click may have focused another pane."""
         pane = event.widget.id
-        if pane in PANES and pane != self.state.pane:
+        if event.widget is self.focused and pane in PANES and pane != self.state.pane:
             self.apply(moves.focused(self.state, _pane(pane)))
 
     @on(Rows.Moved, "#turns")
