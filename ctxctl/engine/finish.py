@@ -23,10 +23,14 @@ def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, 
     """Tokens by counting method under its public name (DESIGN section 2, token counts)."""
     names = {
         "counted": f"{'exact' if known else 'estimate'}:{encoding}",
-        "estimated": "estimate:sampled",
+        "estimated": f"estimate:{encoding}",
         "declared": "declared",
     }
-    return {names[method]: by_method[method] for method in names if method in by_method}
+    public: dict[str, int] = {}
+    for method, name in names.items():
+        if method in by_method:
+            public[name] = public.get(name, 0) + by_method[method]
+    return public
 
 
 def finish_step(thread: ThreadState, rules: Rules) -> Step:

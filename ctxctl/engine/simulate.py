@@ -46,7 +46,7 @@ class Simulation:
         decided = {act.item for act in plan.acts} | set(self._seen) | set(plan.seen)
         own = _unattached(thread, facts, decided, self._attached)
         self._seen = plan.seen
-        return Sent([*own, *_placements(thread, plan)], plan)
+        return Sent(_behind_the_prompt(own, _placements(thread, plan)), plan)
 
 
 class Sent(NamedTuple):
@@ -97,7 +97,17 @@ def _placements(thread: ThreadState, plan: Plan) -> list[Placement]:
         elif act.action != "skipped":
             version = thread.book.live[act.item]
             placements.append(placer.wrapped(version, act.before))
+    if placements:
+        placements[0] = msgspec.structs.replace(placements[0], opens=plan.opening)
+        placements[-1] = msgspec.structs.replace(placements[-1], closes=plan.closing)
     return placements
+
+
+def _behind_the_prompt(own: list[Placement], injected: list[Placement]) -> list[Placement]:
+    """What is injected rides on the last human message of the step; without one it comes last."""
+    prompts = [at for at, placement in enumerate(own) if placement.kind == "user_message"]
+    at = prompts[-1] + 1 if prompts else len(own)
+    return own[:at] + injected + own[at:]
 
 
 def verified(views: dict[str, StageView], sent: Sent, reading: Reading) -> dict[str, StageView]:

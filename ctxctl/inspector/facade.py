@@ -289,8 +289,12 @@ class Inspector:
         at = self.at(ordinal)
         separator = at.step.stages["assembly"].facts.get("separator")
         joint = separator if isinstance(separator, str) else "\n"
-        texts = [self.text(p.content) if p.content is not None else _absent(p) for p in at.placements]
-        return joint.join(texts)
+        return joint.join(f"{p.opens}{self._text_of(p)}{p.closes}" for p in at.placements)
+
+    def _text_of(self, placement: Placement) -> str:
+        if placement.content is None:
+            return f"[{placement.item}: text not recorded]"
+        return self.text(placement.content)
 
     def native(self, line: int) -> dict[str, Any]:
         """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""
@@ -316,7 +320,3 @@ class Inspector:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _absent(placement: Placement) -> str:
-    return f"[{placement.item}: text not recorded]"

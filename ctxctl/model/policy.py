@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     acts: tuple[Act, ...]
     seen: Mapping[str, Offered]
     opening: str = ""
-    """Text in front of everything injected at the step."""
+    """Text in front of all that the step injects; like `closing` an overhead that the ledger leaves out."""
     closing: str = ""
 
 

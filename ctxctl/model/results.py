@@ -44,6 +44,9 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     """The item's identity was derived, not given by the runtime."""
     simulated: bool = False
     truncated: bool = False
+    opens: str = ""
+    """Text in front of it that is not its own: an overhead, shown in the assembled text and not counted."""
+    closes: str = ""
     carried: bool = False
     """Carried in from before the trace: current, never seen, uncounted."""
 

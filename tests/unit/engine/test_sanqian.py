@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.model.policy import Offered, Situation
 from ctxctl.model.results import Step
 from ctxctl.policies.sanqian import Sanqian
-from tests.unit.engine.making import Json, event, inspect, statuses, steps
+from tests.unit.engine.making import Json, add, event, inspect, statuses, steps
 
 
 def surface(turn: str, *sources: str) -> Json:
@@ -80,11 +80,17 @@ def test_the_markers_ride_with_the_content() -> None:
         policy="sanqian",
     )
     assert inspector.assembled(2).split("\n") == [
+        "<system_reminder>",
         "[Context: Editor]",
         "one",
+        "</system_reminder>",
+        "<system_reminder>",
         "[Context updated: Editor]",
         "two",
+        "</system_reminder>",
+        "<system_reminder>",
         "[Context removed: app:e]",
+        "</system_reminder>",
     ]
 
 
@@ -161,3 +167,28 @@ def test_attached_twice_is_injected_once() -> None:
     offered = (Offered("app:e", "1", None, "app:e"),)
     plan = Sanqian().plan(Situation(("app:e", "app:e"), offered, frozenset(), {}))
     assert [act.action for act in plan.acts] == ["added"]
+
+
+def test_the_reminder_rides_on_the_last_human_message() -> None:
+    prompt = {
+        "item_id": "m1",
+        "context_kind": "user_message",
+        "content_mode": "inline",
+        "content": "rewrite this",
+    }
+    found = inspect(
+        [surface("1", "app:e"), provide("1", "app:e", "one"), event("item.added", prompt, turn="1")],
+        policy="sanqian",
+    )
+    assert found.assembled(0).split("\n") == [
+        "rewrite this",
+        "<system_reminder>",
+        "[Context: app:e]",
+        "one",
+        "</system_reminder>",
+    ]
+
+
+def test_nothing_to_inject_makes_no_reminder() -> None:
+    found = inspect([surface("1", "app:e"), missing("1", "app:e")], policy="sanqian")
+    assert found.assembled(0) == ""
