@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.model.policy import Offered, Situation
 from ctxctl.model.results import Step
 from ctxctl.policies.sanqian import Sanqian
-from tests.unit.engine.making import Json, add, event, inspect, statuses, steps
+from tests.unit.engine.making import Json, event, inspect, statuses, steps
 
 
 def surface(turn: str, *sources: str) -> Json:
