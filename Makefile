@@ -25,7 +25,7 @@ CORPUS ?= ../shared
 WORKERS ?= 2
 ARGS ?=
 
-.PHONY: help demo test corpus check lint format bench goldens lock hooks clean
+.PHONY: help demo test corpus check lint format docs bench goldens lock hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ lint: $(DEV) ## formatting, ruff, mypy --strict, import contracts, file hygiene
 format: $(DEV) ## rewrite the sources as ruff would have them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(DEV) ## write docs/formats/ from what the importers declare
+	@$(BIN)/python scripts/docs_formats.py
 
 bench: $(DEV) ## measure against the floors and write docs/benchmarks.md
 	@$(BIN)/python -m tests.bench $(ARGS)

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 
@@ -68,43 +68,39 @@ def convert(
 
 def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> Imported:
     """Convert one source; `number` tells several apart, as two may give their events the same ids."""
+    from ctxctl.cli.session import base_name
     from ctxctl.errors import UnreadableError
     from ctxctl.formats import registry
-    from ctxctl.formats.registry import available, by_name, detect
-    from ctxctl.trace.source import open_source
+    from ctxctl.formats.capture import open_capture
+    from ctxctl.formats.kit.folder import told_apart
+    from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
-    with open_source(source) as opened:
-        name = how.settings.format
-        importer = by_name(name) if name is not None else detect(opened)
+    capture = open_capture(source, how.settings.format)
+    try:
+        opened, importer = capture
         if importer is None:
-            known = ", ".join(f.name for f in available())
+            known = ", ".join(sorted(f.name for f in registry.available()))
             raise UnreadableError(
                 "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
                 hint=f"name one with --format: {known}",
             )  # fmt: skip
-        problems: list[Problem] = list(opened.problems)
+        problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
+        size = max(1, opened.size) if isinstance(opened, Source) else 0
+        name = f"{number}:{base_name(source)}"
         with TraceWriter(
             target, source=importer.name, prefix=f"{importer.name}-{number}", report=problems.append
         ) as writer:
-            size = max(1, opened.size)
             for event in registry.events(importer, opened, problems.append):
-                writer.write(_told_apart(event, source, number) if number else event)
-                how.out.progressed(min(1.0, writer.written / size))
+                writer.write(told_apart(event, name, number) if number else event)
+                if size:
+                    how.out.progressed(min(1.0, writer.written / size))
             events = writer.events
         if not events:
             raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
-
-
-def _told_apart(event: dict[str, Any], source: str, number: int) -> dict[str, Any]:
-    """An event of one of several sources: ids of its own, and a session where its runtime knows none."""
-    from ctxctl.cli.session import base_name
-
-    event = {"session_id": f"{number}:{base_name(source)}", **event}
-    if "event_id" in event:
-        event["event_id"] = f"{number}:{event['event_id']}"
-    return event
+    finally:
+        capture.close()
 
 
 @contextmanager

@@ -1,29 +1,89 @@
-"""``ctxctl formats``: which captures can be opened."""
+"""``ctxctl formats``: which captures can be opened, and what each of them tells."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ctxctl.cli import options as opt
 
+if TYPE_CHECKING:
+    from ctxctl.cli.output import Output
+    from ctxctl.formats.registry import Format
 
-def formats(json: opt.Json = False) -> None:
-    """List the formats that can be opened directly or imported."""
+Name = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")
+]
+
+
+def formats(name: Name = None, json: opt.Json = False) -> None:
+    """List the formats that can be opened directly or imported, or tell all about one."""
     from ctxctl.cli.session import manner
-    from ctxctl.formats.registry import available
+    from ctxctl.formats.registry import available, by_name
+
+    how = manner(json=json)
+    if name is not None:
+        _one(by_name(name), how.out, json=json)
+    else:
+        _all(available(), how.out, json=json)
+    how.out.flush()
+    raise typer.Exit(0)
+
+
+def _all(known: tuple[Format, ...], out: Output, *, json: bool) -> None:
     from ctxctl.report.tables import Column, table
     from ctxctl.text import visible
 
-    how = manner(json=json)
     found = [("native", "ctxctl trace: Agent Context events as JSON Lines", "recorded")]
-    found += [(f.name, f.title, f.default_policy) for f in available()]
+    found += sorted((f.name, f.title, f.default_policy) for f in known)
     if json:
         for name, title, policy in found:
-            how.out.json({"type": "format", "name": name, "title": title, "default_policy": policy})
-    else:
-        columns = (Column("format"), Column("what", least=20), Column("policy"))
-        rows = [tuple(visible(cell) for cell in row) for row in found]
-        listed = table(columns, rows, how.out.width)
-        how.out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
-    how.out.flush()
-    raise typer.Exit(0)
+            out.json({"type": "format", "name": name, "title": title, "default_policy": policy})
+        return
+    columns = (Column("format"), Column("what", least=20), Column("policy"))
+    rows = [tuple(visible(cell) for cell in row) for row in found]
+    listed = table(columns, rows, out.width)
+    out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
+
+
+def _one(found: Format, out: Output, *, json: bool) -> None:
+    from ctxctl.report.fidelity import declared, declared_lines
+
+    about = found.about
+    if json:
+        out.json(
+            {
+                "type": "format",
+                "name": found.name,
+                "title": found.title,
+                "default_policy": found.default_policy,
+                "reads": about.reads,
+                "places": about.places,
+                "turns": about.turns,
+                "limits": about.limits,
+                "origin": about.origin or None,
+                "facts": declared(about),
+            }
+        )
+        return
+    out.lines(_described(found, out.width))
+    out.lines(["", *declared_lines(about, out.width)])
+
+
+def _described(found: Format, width: int) -> Iterator[str]:
+    """What a format is, in labelled paragraphs."""
+    from ctxctl.report.tables import labelled
+    from ctxctl.text import visible
+
+    about = found.about
+    facts = [("format", found.name), ("what", found.title), ("policy", found.default_policy)]
+    facts.append(("reads", about.reads))
+    facts += [("found in", place) for place in about.places]
+    facts.append(("turns", about.turns))
+    facts += [("left out", limit) for limit in about.limits]
+    if about.origin:
+        facts.append(("facts of", about.origin))
+    for label, text in facts:
+        yield from labelled(label, visible(text), width, indent=0, tab=9)

@@ -34,6 +34,7 @@ def validate(
     from ctxctl.cli.session import header, manner, opened
     from ctxctl.errors import Exit
     from ctxctl.report import jsonout
+    from ctxctl.report.fidelity import measured, measured_lines
     from ctxctl.report.problems import problem_lines
     from ctxctl.report.tables import plural
 
@@ -48,12 +49,22 @@ def validate(
             out.json(jsonout.trace(header(inspector)))
             for problem in found:
                 out.json(jsonout.problem(problem))
-            out.json({"type": "validation", "events": events, "problems": total, "valid": not total})
+            out.json(
+                {
+                    "type": "validation",
+                    "events": events,
+                    "problems": total,
+                    "valid": not total,
+                    "fidelity": measured(summary.fidelity if summary is not None else ()),
+                }
+            )
         else:
             cap = None if everything else max(how.settings.problems, 1)
             out.lines(problem_lines(inspector.name, found, total, cap))
             verdict = f"{plural(total, 'problem')} in " if total else "valid: "
             out.lines([f"{verdict}{plural(events, 'event')}"])
+            if summary is not None:
+                out.lines(measured_lines(summary.fidelity, out.width))
         out.flush()
     raise typer.Exit(Exit.FINDINGS if total else Exit.OK)
 

@@ -22,6 +22,7 @@ from ctxctl.model.records import (
     Assembly,
     Budget,
     Compaction,
+    Fidelity,
     Injection,
     Item,
     Missing,
@@ -104,6 +105,10 @@ class Engine:
         """Take one event; the steps and turns that it brings to an end, or None."""
         self.totals.events += 1
         if self._again(event):
+            return None
+        if event.event_type in vocab.ABOUT_THE_TRACE:
+            if isinstance(event.record, Fidelity):
+                self.totals.fidelity += (event.record,)
             return None
         place = self.tracker.place(event)
         cursor = place.cursor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctxctl.engine.track import ThreadKey
+from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Counts, Step, Summary
 
 
@@ -15,6 +16,8 @@ class Totals:
         self.turns = 0
         self.new = 0
         self.freed = 0
+        self.fidelity: tuple[Fidelity, ...] = ()
+        """What imports measured, in line order."""
         self._counts = [0, 0, 0, 0, 0]
         self._last: dict[ThreadKey, dict[str, int]] = {}
         """By thread, the tokens of its last window by counting method."""
@@ -60,4 +63,5 @@ class Totals:
             counts=Counts(added, updated, removed, skipped, omitted),
             unique_contents=unique_contents,
             by_method=by_method,
+            fidelity=self.fidelity,
         )

@@ -10,9 +10,13 @@ from functools import cache
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
+from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.fidelity import About, Meter
+from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.formats.sanqian import Sanqian
+from ctxctl.model import vocab
 from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source
 
@@ -32,6 +36,8 @@ class Format(Protocol):
     """For people."""
     default_policy: str
     """The policy that replays such a trace unless another is asked for."""
+    about: About
+    """What is read, from where, by which rules, and how far it can be trusted."""
 
     def detect(self, head: bytes) -> int:
         """How sure the content looks like this format: 0 (not at all) to 100."""
@@ -42,6 +48,21 @@ class Format(Protocol):
 
         Problems name the line and byte of the foreign file.  Nothing in the file raises.
         """
+        ...
+
+
+@runtime_checkable
+class FolderFormat(Protocol):
+    """A format whose captures may be directories: a session spread over several files."""
+
+    name: str
+
+    def detect_folder(self, folder: Folder) -> int:
+        """How sure the directory is one capture of this format: 0 to 100; reads the heads of few files."""
+        ...
+
+    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        """As `events`, of the whole directory; events carry `source_file` (`Maker.file`)."""
         ...
 
 
@@ -73,8 +94,11 @@ def detect(source: Source) -> Format | None:
     Plug-ins are asked about what no built-in format claims.
     """
     head = source.read(0, HEAD)
-    if is_native(head):
-        return None
+    return None if is_native(head) else of_head(head)
+
+
+def of_head(head: bytes) -> Format | None:
+    """The format of a foreign file by its first bytes; None for what nobody knows."""
     return _surest(FORMATS, head) or _surest(available(), head)
 
 
@@ -88,17 +112,45 @@ def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
     return best
 
 
-def events(importer: Format, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+def events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
     """A capture's events; the first one names the format, and the policy that the format is replayed under.
 
-    So an imported trace replays as the capture itself does.
+    So an imported trace replays as the capture itself does.  The last one says what the capture held of each
+    fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
     """
-    for number, event in enumerate(importer.events(source, report)):
-        if not number:
-            ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
-            ours["format"] = importer.name
-            ours["policy"] = importer.default_policy
+    meter = Meter(importer.about)
+    first = True
+    for event in _read(importer, source, report):
+        if first:
+            first = False
+            _stamp(event, importer)
+        meter.see(event)
         yield event
+    make = Maker(importer.name, f"{importer.name}-end-")
+    if first:
+        data = {"format": importer.name, "file": source.name.rpartition("/")[2]}
+        opened = make.event(vocab.SOURCE_OPENED, data, Place())
+        _stamp(opened, importer)
+        yield opened
+    yield make.event(
+        vocab.FIDELITY_MEASURED,
+        {"format": importer.name, "requests": meter.requests, "facts": meter.measured()},
+        Place(),
+    )
+
+
+def _read(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
+    if isinstance(source, Source):
+        return importer.events(source, report)
+    if isinstance(importer, FolderFormat):
+        return importer.folder_events(source, report)
+    raise TypeError(f"{importer.name} reads files, not directories")
+
+
+def _stamp(event: dict[str, Any], importer: Format) -> None:
+    ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
+    ours["format"] = importer.name
+    ours["policy"] = importer.default_policy
 
 
 def by_name(name: str) -> Format:

@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ctxctl.errors import UsageError
+from ctxctl.formats.capture import NATIVE, open_capture
 from ctxctl.model.problem import Problem
-from ctxctl.trace.guess import is_native
 from ctxctl.trace.reader import Trace
-from ctxctl.trace.source import Source, open_source
+from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ctxctl.formats.kit.folder import Folder
     from ctxctl.formats.registry import Format
     from ctxctl.trace.index import Span
 
-NATIVE = "native"
-_HEAD = 1 << 16
 _SPOOL = 32 << 20
 """Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
 
@@ -35,24 +34,21 @@ class Opened(NamedTuple):
 
 
 def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
-    """Open a native trace, or convert a foreign capture.
+    """Open a native trace, or convert a foreign capture: a file, a directory or standard input.
 
-    Raises what `open_source` raises, and UsageError("unknown-format").
+    Raises what `open_capture` raises.
     """
-    source = open_source(path)
-    if format_name == NATIVE or (format_name is None and is_native(source.read(0, _HEAD))):
-        return Opened(Trace(source), NATIVE, "recorded", ())
-    from ctxctl.formats import registry
-
-    found = registry.detect(source) if format_name is None else registry.by_name(format_name)
+    capture = open_capture(path, format_name)
+    source, found = capture
     if found is None:
+        assert isinstance(source, Source)
         return Opened(Trace(source), NATIVE, "recorded", ())
     problems: list[Problem] = []
     spooled = convert(source, found, problems)
     return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems))
 
 
-def convert(source: Source, importer: Format, problems: list[Problem]) -> Source:
+def convert(source: Source | Folder, importer: Format, problems: list[Problem]) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
     from ctxctl.formats import registry
     from ctxctl.trace.writer import TraceWriter
@@ -65,7 +61,8 @@ def convert(source: Source, importer: Format, problems: list[Problem]) -> Source
         return Source.from_bytes(source.name, b"")
     file.rollover()
     opened = cast("BinaryIO", file)
-    return Source.from_file(source.name, opened, path=source.path, problems=tuple(source.problems))
+    faults = source.problems if isinstance(source, Source) else ()
+    return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
 
 
 def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:

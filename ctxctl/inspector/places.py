@@ -14,6 +14,7 @@ import xxhash
 
 from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.model.event import Event
+from ctxctl.model.vocab import ABOUT_THE_TRACE
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
@@ -91,6 +92,10 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
             if (key_of := _key(event)) in seen:
                 continue
             seen.add(key_of)
+        if event.event_type in ABOUT_THE_TRACE:
+            last, line = event.length, event.line
+            end = event.offset + last + 1
+            continue
         place = tracker.place(event)
         key = place.cursor.key
         if place.opened:

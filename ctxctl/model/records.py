@@ -229,6 +229,16 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     metadata: dict[str, Any] = {}
 
 
+class Fidelity(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.fidelity.measured`: how much of each fact one imported capture held."""
+
+    format: str | None = None
+    requests: int | None = None
+    """Model requests in the capture."""
+    facts: dict[str, dict[str, int]] = {}
+    """By fact: how often `native`, `derived`, `simulated` and `not recorded`."""
+
+
 class Envelope(msgspec.Struct, frozen=True, eq=False):
     """`context_envelope` of a `context.exported` event."""
 
@@ -250,4 +260,5 @@ Record = (
     | Redaction
     | Usage
     | Envelope
+    | Fidelity
 )

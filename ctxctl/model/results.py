@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
+from ctxctl.model.records import Fidelity
 from ctxctl.model.vocab import Basis, Layer, Mode, Provenance, Status, Verdict
 
 
@@ -228,3 +229,5 @@ class Summary(msgspec.Struct, frozen=True):
     unique_contents: int
     by_method: dict[str, int]
     """Tokens of the last windows of all threads, by counting method."""
+    fidelity: tuple[Fidelity, ...] = ()
+    """What each import of the trace measured; empty for one that was recorded as it is."""

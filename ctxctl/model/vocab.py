@@ -35,6 +35,12 @@ MISSING_RESOLVED: Final = "context.missing.resolved"
 REDACTION_APPLIED: Final = "context.redaction.applied"
 EXPORTED: Final = "context.exported"
 USAGE_REPORTED: Final = "ctxctl.usage.reported"
+SOURCE_OPENED: Final = "ctxctl.source.opened"
+"""The one event of a capture that holds nothing to replay."""
+FIDELITY_MEASURED: Final = "ctxctl.fidelity.measured"
+"""The last event of an import: how much of each fact the capture held (`formats.fidelity`)."""
+ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED})
+"""Events that belong to no step."""
 
 STANDARD_EVENTS: Final = (
     SURFACE_CREATED,

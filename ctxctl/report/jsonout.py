@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
 from ctxctl.model.vocab import SEGMENTS
+from ctxctl.report.fidelity import measured
 from ctxctl.report.header import Header
 from ctxctl.text import json_safe
 
@@ -138,6 +139,7 @@ def summary(value: Summary) -> dict[str, Any]:
     """The last line of a replay."""
     fields = msgspec.structs.asdict(value)
     fields["by_method"] = dict(sorted(value.by_method.items()))
+    fields["fidelity"] = measured(value.fidelity)
     return {"type": "summary", **fields}
 
 

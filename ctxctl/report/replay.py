@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.changes import counts_line, counts_short
+from ctxctl.report.fidelity import measured_lines
 from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
@@ -115,3 +116,7 @@ class ReplayReport:
             facts.append(("policy", f"{plural(totals.differs, 'step')} differ from the record"))
         for label, text in facts:
             yield from labelled(label, text, self._width, indent=2, tab=9)
+        if summary.fidelity:
+            yield ""
+            yield self._paint("head", "what the capture told")
+            yield from measured_lines(summary.fidelity, self._width)

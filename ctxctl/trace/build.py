@@ -18,6 +18,7 @@ from ctxctl.model.records import (
     Budget,
     Compaction,
     Envelope,
+    Fidelity,
     Injection,
     Missing,
     Record,
@@ -289,6 +290,19 @@ def usage(fields: Fields) -> Usage:
     )
 
 
+def fidelity(fields: Fields) -> Fidelity:
+    """`ctxctl.fidelity.measured`; counts that are none are left out."""
+    facts: dict[str, dict[str, int]] = {}
+    for fact, levels in fields.table("facts").items():
+        if isinstance(levels, dict):
+            facts[fact] = {
+                level: count
+                for level, count in levels.items()
+                if isinstance(count, int) and not isinstance(count, bool) and count >= 0
+            }
+    return Fidelity(fields.text("format"), fields.count("requests"), facts)
+
+
 def envelope(fields: Fields) -> Envelope:
     """`context_envelope`."""
     return Envelope(
@@ -311,5 +325,6 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.REDACTION_APPLIED: redaction,
     vocab.EXPORTED: envelope,
     vocab.USAGE_REPORTED: usage,
+    vocab.FIDELITY_MEASURED: fidelity,
 }
 """Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""

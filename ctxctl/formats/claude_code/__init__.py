@@ -13,6 +13,8 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.claude_code.session import NAME, Session
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.folder import Folder, several
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -32,9 +34,49 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "result": ("key", "agentId"),
 }
 _FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind")
+ABOUT: Final = About(
+    reads=(
+        "A session's transcript of versions 1.0 to 2.1, with the files of its sub-agents; one line is one"
+        " message, or one block of it."
+    ),
+    places=(
+        "~/.claude/projects/<project>/<session>.jsonl",
+        "~/.claude/projects/<project>/<session>/subagents/agent-<id>.jsonl",
+        "~/.claude/projects/<project>/ (all sessions of a project)",
+    ),
+    turns="A turn is what one prompt or command sets off; a step is one API call, told by the message id.",
+    claims={
+        "item_ids": native("uuid of the line, id of the tool call"),
+        "messages": native(),
+        "reasoning": native("sealed without its text in later versions"),
+        "reminders": native("attachments; the wording around them is not recorded"),
+        "truncation": derived("tool results that a microcompaction blanked"),
+        "compaction": native("compact_boundary; what left is derived from the chain of parents"),
+        "summary": native(),
+        "order": derived("walk over the parents from the answer to the root or the last compaction"),
+        "requests": native("message id"),
+        "turns": derived("which user lines are prompts is told by their marks"),
+        "threads": native("sub-agents; branches are derived from the parents"),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native("of streamed answers the largest of the counts recorded"),
+        "system_prompt": absent("14 to 25 thousand tokens show up as the difference to what was billed"),
+        "tool_definitions": absent("names of deferred tools only"),
+        "limit": absent(),
+    },
+    limits=(
+        "files that tool results were moved to (`persisted-output`) are not opened",
+        "tokens of images are not counted",
+    ),
+    origin="transcripts of versions 1.0.0 to 2.1.219",
+)
 _SURE = 95
 _LIKELY = 80
 _LINES = 20
+_HEAD = 64 * 1024
+_LOOKED = 3
 
 
 class ClaudeCode:
@@ -43,6 +85,7 @@ class ClaudeCode:
     name: str = NAME
     title: str = "Claude Code transcript"
     default_policy: str = "recorded"
+    about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
         """How sure the first lines look like a transcript's; 0 for other JSON lines."""
@@ -60,9 +103,30 @@ class ClaudeCode:
                 best = max(best, _by_keys(value))
         return best
 
+    def detect_folder(self, folder: Folder) -> int:
+        """How sure a directory holds transcripts: a project's sessions, or one session's sub-agents."""
+        mains = _mains(folder)
+        looked = [self.detect(folder.head(name, _HEAD)) for name in mains[:_LOOKED]]
+        return max(looked, default=0) if looked and min(looked) >= _LIKELY else 0
+
+    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        """Each session in the order of the files' names; its sub-agents' files are read along with it."""
+        yield from several(folder, [(name, self) for name in _mains(folder)], report)
+
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The session's steps as `context_event` records; bounded by the session, linear in the file."""
         return Session(report).events(source)
+
+
+def _mains(folder: Folder) -> list[str]:
+    """The transcripts that are read by themselves; sub-agents' only where there is nothing else."""
+    lines = [name for name in folder.files if name.endswith(".jsonl")]
+    mains = [name for name in lines if "subagents/" not in name and not _base(name).startswith("agent-")]
+    return mains or lines
+
+
+def _base(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _by_keys(value: dict[str, Any]) -> int:

@@ -1,0 +1,197 @@
+"""From HTTP calls as captures hold them to exchanges with a model; what is no such exchange is counted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.calls import answers, bodies
+from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.wire import of_body
+from ctxctl.formats.wire.exchange import Exchange
+from ctxctl.formats.wire.exchanges import Exchanges
+from ctxctl.model import vocab
+
+_SESSION: Final = re.compile(r"session_([0-9a-fA-F-]{36})\Z")
+_REQUEST_IDS: Final = ("request-id", "x-request-id", "x-amzn-requestid")
+_SHOWN = 120
+
+
+class Call(NamedTuple):
+    """One HTTP call; bodies are as the capture keeps them (JSON, text, bytes), headers are the response's."""
+
+    url: Any
+    request: Any
+    response: Any = None
+    method: Any = "POST"
+    status: Any = None
+    headers: Any = None
+    """Of the response; only the request id is taken.  A request's headers hold keys and are never read."""
+    line: int = 0
+    time: Any = None
+    """When it was sent: RFC 3339, or seconds since 1970."""
+    native_id: str | None = None
+    session: str | None = None
+    thread: str | None = None
+    turn: str | None = None
+    error: str | None = None
+
+
+class Calls:
+    """Sorts the calls of a capture; those that ask a model become steps.
+
+    Problems: `unread-dialect`, `no-model-calls`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.exchanges = Exchanges(run)
+        self.asked = 0
+        """Requests to models so far."""
+        self.others: Counter[str] = Counter()
+        """What other calls were for, and how many."""
+        self._unread: Counter[str] = Counter()
+        self._session: str | None = None
+
+    def take(self, call: Call) -> None:
+        """The next call, in the order in which the capture has them."""
+        body = bodies.opened(call.request)
+        what = purpose(call.method, call.url, body)
+        if what != MODEL or not isinstance(body, dict):
+            self.others[what if what != MODEL else "other requests"] += 1
+            return
+        body = _unwrapped(body)
+        name = unread(call.url, body)
+        if name is not None:
+            self._refuse(name)
+            return
+        dialect = of_body(body, without_query(call.url))
+        if dialect is None:
+            self._strange(call, body)
+            return
+        self.asked += 1
+        status = _status(call.status)
+        answer = answers.final(bodies.opened(call.response), dialect)
+        error = call.error
+        if status is not None and status >= 400:
+            error, answer = error or _reason(answer, call.response, status), None
+        self.exchanges.add(
+            Exchange(
+                request=body,
+                response=answer,
+                line=call.line,
+                url=without_query(call.url),
+                time=moment(call.time),
+                status=status,
+                native_id=call.native_id or _request_id(call.headers),
+                session=call.session,
+                thread=call.thread,
+                turn=call.turn,
+                error=error,
+            )
+        )
+
+    def session_of(self, request: Any) -> str | None:
+        """The session that a Claude Code request names in its metadata; else that of the request before."""
+        body = bodies.opened(request)
+        metadata = body.get("metadata") if isinstance(body, dict) else None
+        user = metadata.get("user_id") if isinstance(metadata, dict) else None
+        if isinstance(user, str):
+            found = _SESSION.search(user)
+            if found is not None:
+                self._session = found.group(1)
+            elif user.startswith("{"):
+                named = bodies.opened(user)
+                self._session = (string(named.get("session_id")) if isinstance(named, dict) else None) or (
+                    self._session
+                )
+        return self._session
+
+    def finish(self) -> Iterator[Json]:
+        """Close the threads, say what was not read, and hand on the rest."""
+        self.exchanges.finish()
+        total = sum(self.others.values())
+        if not self.asked and not self._unread:
+            held = _listed(self.others) if total else "no HTTP call"
+            self.run.problem("no-model-calls", f"no request to a model in it: {held}")
+        if total:
+            data = {"format": self.run.name, "requests": self.asked, "others": dict(self.others)}
+            self.run.emit(vocab.SOURCE_OPENED, data)
+        yield from self.run.finish()
+
+    def _strange(self, call: Call, body: Json) -> None:
+        """A body that no dialect claims: another service's, unless its address says that it asks a model."""
+        path = path_of(call.url)
+        if any(mark in path for mark in ("/chat", "/messages", "/responses", ":generateContent", "/invoke")):
+            self._refuse(f"{path[:_SHOWN]} with {', '.join(list(body)[:5]) or 'an empty body'}"[:_SHOWN])
+        else:
+            self.others["other requests"] += 1
+
+    def _refuse(self, name: str) -> None:
+        self._unread[name] += 1
+        if self._unread[name] == 1:
+            self.run.problem("unread-dialect", f"{name}: not a dialect that is read; its requests are skipped")
+
+
+def moment(value: Any) -> str | None:
+    """A native time as RFC 3339 in UTC: text as it is, seconds or milliseconds since 1970 converted."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        return value or None
+    seconds = value / 1000 if value > 1e11 else float(value)
+    if not 0 < seconds < 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _unwrapped(body: Json) -> Json:
+    """The request inside the envelope of Google's Code Assist."""
+    inner = body.get("request")
+    if isinstance(inner, dict) and "contents" in inner and "contents" not in body:
+        model = body.get("model")
+        return {**inner, "model": model} if isinstance(model, str) else inner
+    return body
+
+
+def _status(value: Any) -> int | None:
+    if isinstance(value, dict):
+        value = value.get("code")
+    if isinstance(value, str):
+        value = int(value[:3]) if value[:3].isdigit() else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1000 else None
+
+
+def _request_id(headers: Any) -> str | None:
+    for name in _REQUEST_IDS:
+        value = bodies.header(headers, name)
+        if value is not None:
+            return value
+    return None
+
+
+def _reason(answer: Json | None, raw: Any, status: int) -> str:
+    """One line of why a request was refused."""
+    found: Any = answer if answer is not None else bodies.opened(raw)
+    for key in ("error", "message", "detail"):
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+    if isinstance(found, dict | list):
+        try:
+            found = orjson.dumps(found).decode()
+        except TypeError:
+            found = None
+    text = str(found).strip().partition("\n")[0][:_SHOWN] if found else ""
+    return f"HTTP {status}: {text}" if text else f"HTTP {status}"
+
+
+def _listed(found: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(found.items()))

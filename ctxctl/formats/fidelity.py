@@ -1,0 +1,269 @@
+"""What a format says about each fact of context assembly: declared by its importer, measured on each import.
+
+A fact is `native` (the capture holds it), `derived` (computed from what it holds), `simulated` (rebuilt
+from rules) or `not recorded`.  The declaration says what a format can tell at best; the measurement counts
+what one capture told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from ctxctl.model import vocab
+from ctxctl.model.vocab import Stage
+
+Json = dict[str, Any]
+
+
+class Level(StrEnum):
+    """How a fact is known, best first."""
+
+    NATIVE = "native"
+    DERIVED = "derived"
+    SIMULATED = "simulated"
+    NOT_RECORDED = "not recorded"
+
+
+class Fact(NamedTuple):
+    """One thing that a capture may or may not tell."""
+
+    name: str
+    stage: Stage
+    asks: str
+    """What it is, as a noun phrase for people."""
+
+
+FACTS: Final = (
+    Fact("candidates", "surface", "what was available before selection"),
+    Fact("sources", "surface", "where items come from (files, servers, providers)"),
+    Fact("item_ids", "surface", "identity of items"),
+    Fact("selected", "selection", "which candidates were kept"),
+    Fact("omitted", "selection", "which candidates were left out, and why"),
+    Fact("limit", "budget", "the window or input limit"),
+    Fact("reserved", "budget", "room kept for the answer"),
+    Fact("truncation", "budget", "what was cut or dropped to fit"),
+    Fact("system_prompt", "window", "the system prompt"),
+    Fact("tool_definitions", "window", "the tool definitions"),
+    Fact("messages", "window", "user and assistant messages, tool calls and results"),
+    Fact("reasoning", "window", "the text of the model's reasoning"),
+    Fact("reminders", "window", "context that the harness injects (reminders, files, notes)"),
+    Fact("compaction", "window", "that history was compacted, and what left"),
+    Fact("summary", "window", "the text that replaced it"),
+    Fact("order", "assembly", "the order of blocks in the request"),
+    Fact("wrapper", "assembly", "text and markup around items"),
+    Fact("requests", "injection", "where one model request ends and the next begins"),
+    Fact("turns", "injection", "which prompt set a request off"),
+    Fact("threads", "injection", "which conversation a request belongs to"),
+    Fact("model", "injection", "the model that was asked"),
+    Fact("times", "injection", "when it happened"),
+    Fact("input_tokens", "evidence", "what the provider billed as input"),
+    Fact("cached_tokens", "evidence", "how much of it came from the provider's cache"),
+    Fact("output_tokens", "evidence", "what it billed as output"),
+)
+FACT_NAMES: Final = tuple(fact.name for fact in FACTS)
+
+
+class Claim(NamedTuple):
+    """What a format says of one fact at best."""
+
+    level: Level
+    note: str = ""
+    """When, where or why; one short phrase."""
+
+
+class About(NamedTuple):
+    """A format's declaration: what is read, from where, by which rules, and how far it can be trusted."""
+
+    reads: str
+    """What a capture of this format is, and which versions or variants are read; a sentence or two."""
+    places: tuple[str, ...]
+    """Where on disk, or by which command, people find such a capture."""
+    turns: str
+    """The rule by which turns and steps are told apart."""
+    claims: Mapping[str, Claim]
+    """By fact name; a fact that is not named is not recorded."""
+    limits: tuple[str, ...] = ()
+    """What is not read, or read only in part."""
+    origin: str = ""
+    """Where the facts about the format come from: a project, a specification, a version."""
+
+    def claim(self, fact: str) -> Claim:
+        """The claim about a fact; `not recorded` where the format makes none."""
+        return self.claims.get(fact, _SILENT)
+
+
+_SILENT = Claim(Level.NOT_RECORDED)
+
+
+def native(note: str = "") -> Claim:
+    """The capture holds it."""
+    return Claim(Level.NATIVE, note)
+
+
+def derived(note: str = "") -> Claim:
+    """It is computed from what the capture holds."""
+    return Claim(Level.DERIVED, note)
+
+
+def simulated(note: str = "") -> Claim:
+    """It is rebuilt from the runtime's rules."""
+    return Claim(Level.SIMULATED, note)
+
+
+def absent(note: str = "") -> Claim:
+    """The capture does not hold it; the note says what it holds instead, if anything."""
+    return Claim(Level.NOT_RECORDED, note)
+
+
+# -- measuring ------------------------------------------------------------------------------------------
+
+_OF_KIND: Final = {
+    "system_prompt": "system_prompt",
+    "developer_instruction": "system_prompt",
+    "tool_definition": "tool_definitions",
+    "user_message": "messages",
+    "assistant_message": "messages",
+    "tool_call": "messages",
+    "tool_result": "messages",
+    "reasoning": "reasoning",
+    "thread_summary": "summary",
+}
+_STANDING: Final = ("system_prompt", "tool_definitions")
+"""Facts that every request should have: counted by request, the others by occurrence."""
+_IN_USAGE: Final = ("input_tokens", "cached_tokens", "output_tokens")
+_OF_THE_FORMAT: Final = ("threads", "wrapper")
+"""Facts that every request of a format tells or none does."""
+
+
+class Meter:
+    """Counts over the events of one import how often each fact was native, derived, simulated or lacking.
+
+    Nothing is counted as better than the format declares it.
+    """
+
+    def __init__(self, about: About) -> None:
+        self.requests = 0
+        self._about = about
+        claims = about.claims
+        self._of_the_format = tuple(
+            fact for fact in _OF_THE_FORMAT if fact in claims and claims[fact].level is not Level.NOT_RECORDED
+        )
+        self._counts: dict[str, dict[str, int]] = {}
+        self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
+        self._handlers: dict[str, Callable[[Json, Json], None]] = {
+            vocab.ITEM_ADDED: self._item,
+            vocab.ITEM_UPDATED: self._item,
+            vocab.SURFACE_CREATED: self._surface,
+            vocab.SURFACE_UPDATED: self._surface,
+            vocab.SELECTION_COMPLETED: self._selection,
+            vocab.BUDGET_APPLIED: self._budget,
+            vocab.ASSEMBLY_CREATED: self._assembly,
+            vocab.INJECTION_APPLIED: self._injection,
+            vocab.COMPACTION_COMPLETED: self._compaction,
+            vocab.USAGE_REPORTED: self._usage,
+        }
+
+    def see(self, event: Json) -> None:
+        """Take one event into account; it is not changed."""
+        handler = self._handlers.get(event.get("event_type", ""))
+        data = event.get("data")
+        if handler is not None and isinstance(data, dict):
+            handler(event, data)
+
+    def measured(self) -> dict[str, dict[str, int]]:
+        """By fact, in the order of `FACTS`: how often at which level.  Facts never met are left out.
+
+        `system_prompt` and `tool_definitions` are counted by request, usage by request too; the other facts
+        by occurrence.  `not recorded` counts the requests that lack a fact which every request has.
+        """
+        for fact in _IN_USAGE:
+            told = sum(self._counts.get(fact, {}).values())
+            if self.requests > told:
+                self._add(fact, Level.NOT_RECORDED, self.requests - told)
+        return {fact: self._counts[fact] for fact in FACT_NAMES if fact in self._counts}
+
+    def _add(self, fact: str, level: Level, count: int = 1) -> None:
+        if level is Level.NATIVE:
+            best = self._about.claim(fact).level
+            level = level if best is Level.NOT_RECORDED else best
+        found = self._counts.setdefault(fact, {})
+        found[level.value] = found.get(level.value, 0) + count
+
+    def _item(self, event: Json, data: Json) -> None:
+        marks = _marks(data)
+        level = _level(marks)
+        kind = data.get("context_kind")
+        fact = _OF_KIND.get(kind, "reminders") if isinstance(kind, str) else "reminders"
+        if data.get("content_mode") == "opaque" and "content" not in data:
+            level = Level.NOT_RECORDED
+        if fact in _STANDING:
+            thread = (event.get("session_id"), event.get("thread_id"))
+            self._standing.setdefault(thread, {})[fact] = level
+        else:
+            self._add(fact, level)
+        self._add("item_ids", Level.DERIVED if marks.get("identity") == "derived" else Level.NATIVE)
+        if data.get("source_refs"):
+            self._add("sources", level if level is not Level.NOT_RECORDED else Level.NATIVE)
+        if marks.get("truncated") is True:
+            self._add("truncation", level)
+
+    def _surface(self, _event: Json, data: Json) -> None:
+        self._add("candidates", _level(_marks(data)))
+
+    def _selection(self, _event: Json, data: Json) -> None:
+        level = _level(_marks(data))
+        self._add("selected", level)
+        if data.get("omitted_items") or data.get("omitted_refs") or data.get("omitted_item_refs"):
+            self._add("omitted", level)
+
+    def _budget(self, _event: Json, data: Json) -> None:
+        level = _level(_marks(data))
+        if any(data.get(name) is not None for name in ("max_tokens", "max_bytes", "max_items")):
+            self._add("limit", level)
+        if data.get("reserved_tokens") is not None:
+            self._add("reserved", level)
+        if data.get("truncation_records"):
+            self._add("truncation", level)
+
+    def _assembly(self, event: Json, data: Json) -> None:
+        if data.get("target", vocab.MODEL) == vocab.MODEL:
+            self._add("order", _level(_marks(data)))
+            if "model" in _marks(data):
+                self._add("model", Level.NATIVE)
+
+    def _injection(self, event: Json, data: Json) -> None:
+        if data.get("target", vocab.MODEL) != vocab.MODEL:
+            return
+        self.requests += 1
+        self._add("requests", _level(_marks(data)))
+        self._add("turns", Level.NATIVE if event.get("turn_id") is not None else Level.NOT_RECORDED)
+        timed = event.get("time") not in (None, vocab.NO_TIME)
+        self._add("times", Level.NATIVE if timed else Level.NOT_RECORDED)
+        for fact in self._of_the_format:
+            self._add(fact, Level.NATIVE)
+        known = self._standing.get((event.get("session_id"), event.get("thread_id")), {})
+        for fact in _STANDING:
+            self._add(fact, known.get(fact, Level.NOT_RECORDED))
+
+    def _compaction(self, _event: Json, data: Json) -> None:
+        self._add("compaction", _level(_marks(data)))
+        self._add("summary", Level.NATIVE if data.get("summary_ref") else Level.NOT_RECORDED)
+
+    def _usage(self, _event: Json, data: Json) -> None:
+        for fact in _IN_USAGE:
+            if data.get(fact) is not None:
+                self._add(fact, _level(_marks(data)))
+
+
+def _marks(data: Json) -> Json:
+    metadata = data.get("metadata")
+    marks = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+    return marks if isinstance(marks, dict) else {}
+
+
+def _level(marks: Json) -> Level:
+    if marks.get("simulated"):
+        return Level.SIMULATED
+    return Level.DERIVED if marks.get("derived") else Level.NATIVE

@@ -1,0 +1,300 @@
+"""One thread of an import: what is in its window, and the events of each request that carried it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Block, Edit, Json, Maker, Place, Window, trimmed
+from ctxctl.formats.kit.parts import Part
+from ctxctl.model import vocab
+
+_Row = tuple[Block, str]
+"""A placement and the item's kind."""
+
+
+class Conversation:
+    """A window that grows, is cut, or is seen whole with each request; costs what changed.
+
+    The importer changes the window (`append`, `splice`, `replace`), then says `request`: that seals a step.
+    What a request answered is appended and enters the next request's window.
+
+    Args:
+        make: Makes the import's events; shared by its conversations.
+        out: Where events go, in order; the importer hands them on.
+        session: Session id; None where the format knows none.
+        thread: Thread name; None means main.
+        origin: For `metadata.ctxctl` of the first assembly (`parent_thread`, `parent_tool_call`,
+            `agent_type`).
+        mode: `window` (each request carries everything) or `append`.
+        point: The injection point.
+    """
+
+    def __init__(
+        self,
+        make: Maker,
+        out: list[Json],
+        *,
+        session: str | None = None,
+        thread: str | None = None,
+        origin: Json | None = None,
+        mode: vocab.Mode = "window",
+        point: str = "message_history",
+    ) -> None:
+        self._make = make
+        self._out = out
+        self.session = session
+        self.thread = thread
+        self.turn: str | None = None
+        """Native id of the turn that the next request belongs to; set it when a prompt comes."""
+        self.rows: list[_Row] = []
+        self._origin = dict(origin or {})
+        self._mode = mode
+        self._point = point
+        self._window = Window()
+        self._old: list[_Row] = []
+        self._clean = 0
+        self._pending: list[Part] = []
+        self._later: list[Callable[[Place], Json]] = []
+        self._versions: dict[str, str] = {}
+        """Version last announced, by item."""
+        self._derived: set[str] = set()
+        """Items whose identity was made here."""
+        self._steps: set[str] = set()
+        self._made = 0
+        self._place = Place(session, thread, None, None)
+        self._cause: str | None = None
+        self.steps = 0
+        """Requests so far."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # -- the window -----------------------------------------------------------------------------------------
+
+    def append(self, *parts: Part) -> None:
+        """Put parts at the end of the window."""
+        self.splice(len(self.rows), 0, parts)
+
+    def splice(self, at: int, removed: int, parts: Iterable[Part] = (), *, cause: str | None = None) -> None:
+        """Replace `removed` rows from index `at` by `parts`; `cause`: why the old ones go (`branched` …)."""
+        fresh = [(part.block(), part.kind) for part in self._known(parts)]
+        if not fresh and not removed:
+            return
+        self._touch(at)
+        self.rows[at : at + removed] = fresh
+        if cause is not None:
+            self._cause = cause
+
+    def drop(self, unwanted: Callable[[str], bool], *, cause: str | None = None) -> int:
+        """Take the items out whose id `unwanted` says yes to; returns how many rows went."""
+        keep = [row for row in self.rows if not unwanted(row[0].item)]
+        gone = len(self.rows) - len(keep)
+        if gone:
+            self._touch(0)
+            self.rows[:] = keep
+            self._cause = cause or self._cause
+        return gone
+
+    def replace(self, parts: Sequence[Part], *, fresh: bool = False, cause: str | None = None) -> None:
+        """The window is exactly `parts`, as a captured request body shows it.
+
+        Identity: the part's key, else its source, else alignment by digest among the window's rows of the
+        same role and kind; `fresh` starts derived identity anew (after a compaction or at a new root).
+        """
+        self._align(parts, fresh=fresh)
+        self._known(parts)
+        self._touch(0)
+        self.rows[:] = [(part.block(), part.kind) for part in parts]
+        if cause is not None:
+            self._cause = cause
+
+    def compact(
+        self,
+        parts: Sequence[Part],
+        *,
+        summary: Part | None = None,
+        keep: Callable[[str], bool] | None = None,
+        line: int = 0,
+        **record: Any,
+    ) -> None:
+        """A compaction: the window becomes `parts`, and the items that `keep` says yes to stay behind them.
+
+        Args:
+            parts: What the window begins with afterwards; `summary` among them, if the capture holds one.
+            summary: The part that stands for what left; None if its text is not recorded.
+            keep: By item id; None keeps nothing.
+            line: Line of the foreign file.
+            record: Further fields of the `context_compaction` (`method`, `trigger`, `coverage`, `loss_notes`,
+                `metadata` …).
+        """
+        left = [row for row in self.rows if keep is None or not keep(row[0].item)]
+        kept = [row for row in self.rows if keep is not None and keep(row[0].item)]
+        self._align(parts, fresh=True)
+        self._known(parts)
+        self._touch(0)
+        self.rows[:] = [(part.block(), part.kind) for part in parts] + kept
+        stays = {row[0].item for row in self.rows}
+        refs = [row[0].ref for row in left if row[0].item not in stays]
+        into = summary.block().ref if summary is not None else None
+        self.compacted(refs, into, line=line, **record)
+
+    def compacted(self, sources: list[str], into: str | None, *, line: int = 0, **record: Any) -> None:
+        """Tell of a compaction with the next request, without changing the window."""
+        self._made += 1
+        native_id = record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}"
+        self.tell(
+            vocab.COMPACTION_COMPLETED,
+            {
+                "compaction_id": native_id,
+                "scope": "session",
+                "source_item_refs": sources,
+                "summary_ref": into,
+                "method": "abstractive_summary" if into is not None else "custom",
+                "coverage": {"items": len(sources)},
+                **record,
+            },
+            line=line,
+        )
+
+    def tell(self, event_type: str, fields: Json, *, line: int = 0) -> None:
+        """Have a record (selection, budget, surface …) told with the next request, before its assembly."""
+        record = self._make.record(**fields)
+        time = self._make.time
+
+        def event(place: Place) -> Json:
+            return self._make.event(event_type, record, place, line, time=time)
+
+        self._later.append(event)
+
+    # -- requests -------------------------------------------------------------------------------------------
+
+    def request(
+        self,
+        step: str | None = None,
+        *,
+        line: int = 0,
+        model: str | None = None,
+        native_id: str | None = None,
+        **ctxctl: Any,
+    ) -> Place:
+        """Seal a step: the window as it is now went to the model.
+
+        Args:
+            step: Native id of the request; one is made up where there is none.
+            line: Line of the foreign file.
+            model: The model that was asked.
+            native_id: The provider's id of the request.
+            ctxctl: Further fields of the assembly's `metadata.ctxctl` (`derived=True` where the window was
+                put together rather than read, …).
+        """
+        self.steps += 1
+        name = self._unique(step or f"step-{self.steps}")
+        place = self._place = Place(self.session, self.thread, self.turn, name)
+        self._flush(place)
+        scope = f"{self.session or ''}/{self.thread or vocab.MAIN_THREAD}/{name}".lstrip("/")
+        marks = {**self._origin, **ctxctl, "mode": self._mode}
+        assembly = self._window.assemble(
+            self._make, f"asm-{scope}", self._edits(), model=model, cause=self._cause, **marks
+        )
+        self._origin = {}
+        self._cause = None
+        self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
+        record = build.injection(
+            self._make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model
+        )
+        self._emit(vocab.INJECTION_APPLIED, record, place, line)
+        return place
+
+    def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
+        """Report what the provider billed for the last request, or for that of `place`."""
+        if record is not None:
+            self._emit(vocab.USAGE_REPORTED, record, place or self._place, line)
+
+    def finish(self) -> None:
+        """The thread's end: announce what no request has carried yet (the last answer)."""
+        # Without a step: the last one is over, and what comes now belongs to none yet.
+        self._flush(Place(self.session, self.thread, self.turn, None))
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
+        self._out.append(self._make.event(event_type, data, place, line, time=time))
+
+    def _unique(self, name: str) -> str:
+        found, again = name, 1
+        while found in self._steps:
+            again += 1
+            found = f"{name}~{again}"
+        self._steps.add(found)
+        return found
+
+    def _touch(self, at: int) -> None:
+        """Remember what the last request carried from row `at` on."""
+        if at < self._clean:
+            self._old[0:0] = self.rows[at : self._clean]
+            self._clean = at
+
+    def _edits(self) -> list[Edit]:
+        old = [row[0] for row in self._old]
+        new = [row[0] for row in self.rows[self._clean :]]
+        edit = trimmed(self._clean, old, new)
+        self._old = []
+        self._clean = len(self.rows)
+        return [] if edit is None else [edit]
+
+    def _known(self, parts: Iterable[Part]) -> list[Part]:
+        """The parts, each with an identity, and announced if the thread has not had that version yet."""
+        result = list(parts)
+        for part in result:
+            if not part.item:
+                part.item = self._name(part)
+                self._derived.add(part.item)
+            if self._versions.get(part.item) == part.mark:
+                part.text = None
+            else:
+                part.time = part.time or self._make.time
+                self._pending.append(part)
+        return result
+
+    def _name(self, part: Part) -> str:
+        """An identity for a part that brings none."""
+        if part.source is not None:
+            return part.source
+        self._made += 1
+        return f"{part.kind}-{self._made}"
+
+    def _align(self, parts: Sequence[Part], *, fresh: bool) -> None:
+        """Give the parts of a whole request their identities, in time linear in the request."""
+        held: dict[tuple[str, str, str], deque[str]] = {}
+        for block, kind in () if fresh else self.rows:
+            if block.item in self._derived:
+                mark = block.ref[len(block.item) + 1 :]
+                held.setdefault((block.role, kind, mark), deque()).append(block.item)
+        taken: set[str] = set()
+        for part in parts:
+            if not part.item:
+                queue = held.get((part.role, part.kind, part.mark)) if part.source is None else None
+                part.item = queue.popleft() if queue else self._name(part)
+                self._derived.add(part.item)
+            name, again = part.item, 1
+            while part.item in taken:
+                again += 1
+                part.item = f"{name}~{again}"
+            taken.add(part.item)
+
+    def _flush(self, place: Place) -> None:
+        """Announce the items that are new since the last request, then what else was to be told."""
+        for part in self._pending:
+            known = part.item in self._versions
+            if known and self._versions[part.item] == part.mark:
+                continue
+            self._versions[part.item] = part.mark
+            record = part.record(derived_identity=part.item in self._derived)
+            self._emit(vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED, record, place, part.line, part.time)
+            part.text = None
+        self._pending.clear()
+        self._out.extend(event(place) for event in self._later)
+        self._later.clear()

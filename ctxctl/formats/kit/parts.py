@@ -1,0 +1,130 @@
+"""An item as an importer sees it in a request, before it has an identity."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+
+_ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
+_TITLE: Final = 80
+
+
+class Part:
+    """One piece of a request that has a place and, over several requests, an identity of its own.
+
+    Args:
+        kind: Context kind (`system_prompt`, `tool_definition`, `user_message`, `assistant_message`,
+            `reasoning`, `tool_call`, `tool_result`, `image`, `thread_summary`, `policy_note`,
+            `runtime_state`, `external_resource`, `file`, `custom` …); it decides the window segment.
+        text: What the model got; None if the capture does not hold it.
+        role: Role of the block: `system`, `user`, `assistant`, `tool`.
+        key: The runtime's own id for it, unique in its thread and the same in each request that carries it;
+            None if it has none, which makes identity derived.
+        source: Where it comes from (a path, a server, a provider's id); the identity where there is no key.
+    """
+
+    __slots__ = (
+        "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "role", "source",
+        "text", "time", "title", "truncated", "version",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kind: str,
+        text: str | None,
+        role: str,
+        *,
+        key: str | None = None,
+        source: str | None = None,
+        title: str | None = None,
+        native: Json | None = None,
+        line: int = 0,
+        version: str | None = None,
+        estimate: int | None = None,
+        truncated: bool = False,
+        derived: bool = False,
+        **data: Any,
+    ) -> None:
+        self.kind = kind
+        self.role = role
+        self.item = key or ""
+        """Identity; empty until a conversation gives one."""
+        self.source = source
+        self.title = title
+        self.native = native
+        """The runtime's own fields that have no other home; kept under `metadata.native`."""
+        self.line = line
+        """Line of the foreign file; 0: the request's."""
+        self.time: str | None = None
+        self.text = text
+        """Given up once the item was emitted."""
+        self.digest = build.digest_of(text) if text is not None else None
+        """SHA-256 hex of the text."""
+        self.version = version
+        """As the runtime gives it; None: the text's digest is the version."""
+        self.estimate = estimate
+        """The runtime's own token count of it, where recorded."""
+        self.truncated = truncated
+        """It was cut or blanked to fit."""
+        self.derived = derived
+        """The text was put together from several native facts."""
+        self.data = data
+        """Further fields of the `context_item` (`mime_type`, `byte_size`, `priority` …)."""
+
+    @property
+    def mark(self) -> str:
+        """What tells two versions of one item apart: the version as a block names it; empty if unknown."""
+        if self.version is not None:
+            return self.version
+        return self.digest[: build.VERSION_DIGITS] if self.digest is not None else ""
+
+    def block(self) -> build.Block:
+        """Its placement in a window."""
+        mark = self.mark
+        return build.Block(f"{self.item}@{mark}" if mark else self.item, self.item, self.role, self.truncated)
+
+    def record(self, *, derived_identity: bool) -> Json:
+        """Its `context_item`, text inline."""
+        fields: Json = {"title": self.title, "token_estimate": self.estimate, **self.data}
+        if self.source is not None:
+            fields["source_refs"] = [{"schema_version": "0.1.1", "source_id": self.source}]
+        meta: Json = {}
+        if self.version is not None:
+            meta["version"] = self.version
+        if self.native:
+            meta["native"] = self.native
+        marks: Json = {}
+        if derived_identity:
+            marks["identity"] = "derived"
+        if self.truncated:
+            marks["truncated"] = True
+        if self.derived:
+            marks["derived"] = True
+        if marks:
+            meta["ctxctl"] = marks
+        fields["metadata"] = meta or None
+        if self.text is None:
+            return build.opaque_item(self.item, self.kind, None, **fields)
+        return build.text_item(self.item, self.kind, self.text, **fields)
+
+
+def call_title(name: str, arguments: Any) -> str:
+    """One line that tells a tool call from others: the tool and its first telling argument."""
+    if isinstance(arguments, dict):
+        for key in _ARGUMENTS:
+            value = arguments.get(key)
+            if isinstance(value, str) and value.strip():
+                return f"{name}: {value.strip().splitlines()[0][:_TITLE]}"
+    return name
+
+
+def string(value: Any) -> str | None:
+    """The value if it is a non-empty string."""
+    return value if isinstance(value, str) and value else None
+
+
+def count(value: Any) -> int | None:
+    """A token count, or None for what is not one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

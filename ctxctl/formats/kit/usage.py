@@ -1,0 +1,58 @@
+"""What a provider billed, in one shape: `input_tokens` is the whole context, cached tokens included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import count
+
+
+def usage_record(
+    *,
+    input_tokens: Any,
+    output_tokens: Any = None,
+    cached: Any = None,
+    cache_write: Any = None,
+    reasoning: Any = None,
+    excludes_cache: bool = False,
+    provider: str | None = None,
+    model: str | None = None,
+    native: Json | None = None,
+) -> Json | None:
+    """The record of `ctxctl.usage.reported`; None where no input count is reported.
+
+    Args:
+        input_tokens: The runtime's count of input tokens.
+        output_tokens: Of output tokens, reasoning included.
+        cached: Of input tokens read from the provider's cache.
+        cache_write: Of input tokens written to it.
+        reasoning: Of output tokens that were reasoning.
+        excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
+        provider: Whose bill it is.
+        model: The model that answered.
+        native: The runtime's own usage fields; kept under `metadata.native`.
+
+    Values that are no counts are taken as not reported.
+    """
+    billed = count(input_tokens)
+    if billed is None:
+        return None
+    read, written = count(cached), count(cache_write)
+    if excludes_cache:
+        billed += (read or 0) + (written or 0)
+    made: Json = {}
+    for name, value in (
+        ("provider", provider),
+        ("model", model),
+        ("input_tokens", billed),
+        ("cached_tokens", read),
+        ("cache_write_tokens", written),
+        ("output_tokens", count(output_tokens)),
+        ("reasoning_tokens", count(reasoning)),
+    ):
+        if value is not None:
+            made[name] = value
+    if native:
+        made["metadata"] = {"native": native}
+    return made
