@@ -71,10 +71,18 @@ class Block(NamedTuple):
     item: str
     role: str
     truncated: bool = False
+    before: str = ""
+    """Text of the request in front of the item, which is no part of it (a separator, an opening tag)."""
+    segment: str = ""
+    """The window segment, where it is not that of the item's kind."""
 
     def record(self) -> Json:
         """As it stands in `ordered_blocks`."""
         made: Json = {"block_id": self.item, "item_refs": [self.ref], "role": self.role}
+        if self.before:
+            made["wrapper"] = {"before": self.before}
+        if self.segment:
+            made["segment"] = self.segment
         if self.truncated:
             made["metadata"] = {"ctxctl": {"truncated": True}}
         return made

@@ -31,3 +31,6 @@ class Event(msgspec.Struct, gc=False, eq=False):
     """Byte offset of the line in the (decompressed) trace."""
     length: int = 0
     """Bytes of the line without its line end."""
+    task_id: str | None = None
+    run_id: str | None = None
+    attempt_id: str | None = None

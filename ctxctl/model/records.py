@@ -34,6 +34,23 @@ class Surface(msgspec.Struct, frozen=True, eq=False):
     metadata: dict[str, Any] = {}
 
 
+class Redaction(msgspec.Struct, frozen=True, eq=False):
+    """What was done to an item's text before it was shown."""
+
+    item_id: str
+    redaction_state: str | None = None
+    redaction_method: str | None = None
+    policy_refs: tuple[str, ...] = ()
+    metadata: dict[str, Any] = {}
+    reason: str | None = None
+    fields: tuple[str, ...] = ()
+    """Parts of the item that were redacted, where only some were."""
+    actor: str | None = None
+    """Who redacted it."""
+    replacement: str | None = None
+    """Ref of what stands in its place."""
+
+
 class Item(msgspec.Struct, frozen=True, eq=False):
     """`context_item`.  `content` is None where the record has no text (opaque, or an unresolved ref)."""
 
@@ -59,6 +76,8 @@ class Item(msgspec.Struct, frozen=True, eq=False):
     cause: str | None = None
     """`metadata.cause`: why an item was removed."""
     metadata: dict[str, Any] = {}
+    redaction: Redaction | None = None
+    """What the item itself says was done to its text; None where its state is `none` or not said."""
 
 
 class Selection(msgspec.Struct, frozen=True, eq=False):
@@ -108,6 +127,9 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
     segments: dict[str, str] = {}
     """Segment name by item ref, from `window_segments`."""
     metadata: dict[str, Any] = {}
+    max_time_ms: int | None = None
+    """Milliseconds that gathering the context may take; the draft has time budgets, but no field for them."""
+    actual_time_ms: int | None = None
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
@@ -127,6 +149,8 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     segment: str | None = None
     role: str | None = None
     truncated: bool = False
+    redaction_state: str | None = None
+    """None where it is `none`."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
@@ -186,6 +210,9 @@ class Compaction(msgspec.Struct, frozen=True, eq=False):
     loss_notes: tuple[str, ...] = ()
     replacement_policy: str | None = None
     metadata: dict[str, Any] = {}
+    scope: str | None = None
+    validation: str | None = None
+    """Whether anybody has looked the summary over, as recorded."""
 
 
 class Missing(msgspec.Struct, frozen=True, eq=False):
@@ -200,16 +227,13 @@ class Missing(msgspec.Struct, frozen=True, eq=False):
     blocked_actions: tuple[str, ...] = ()
     resolution_refs: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}
-
-
-class Redaction(msgspec.Struct, frozen=True, eq=False):
-    """What was done to an item's text before it was shown."""
-
-    item_id: str
-    redaction_state: str | None = None
-    redaction_method: str | None = None
-    policy_refs: tuple[str, ...] = ()
-    metadata: dict[str, Any] = {}
+    scope: str | None = None
+    candidate_sources: tuple[str, ...] = ()
+    """Where it may be had, one phrase each."""
+    requested_action: str | None = None
+    """What whoever is asked is to do."""
+    summary: str | None = None
+    """Words for the user that give nothing away."""
 
 
 class Usage(msgspec.Struct, frozen=True, eq=False):
@@ -246,6 +270,8 @@ class Envelope(msgspec.Struct, frozen=True, eq=False):
     scope: str | None = None
     lifecycle: str | None = None
     metadata: dict[str, Any] = {}
+    refs: dict[str, tuple[str, ...]] = {}
+    """Ids of the records that it binds together, by field (`surface_refs`, `budget_ref` ...)."""
 
 
 Record = (

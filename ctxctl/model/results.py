@@ -12,6 +12,7 @@ import msgspec
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
+from ctxctl.model.told import Told
 from ctxctl.model.vocab import Basis, Layer, Mode, Provenance, Status, Verdict
 
 
@@ -50,6 +51,10 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     closes: str = ""
     carried: bool = False
     """Carried in from before the trace: current, never seen, uncounted."""
+    redaction: str | None = None
+    """What was done to its text (`masked`, `removed` …), by its block, its item or a redaction."""
+    own: bool = False
+    """Its text is its block's, not the item's."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -188,6 +193,8 @@ class Step(msgspec.Struct, frozen=True):
     first_line: int = 0
     first_byte: int = 0
     """Where the step's first event stands in the trace."""
+    told: Told = Told()
+    """What its records tell beside the frame."""
 
 
 class Turn(msgspec.Struct, frozen=True):

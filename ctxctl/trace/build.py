@@ -16,13 +16,9 @@ from ctxctl.model.records import (
     Assembly,
     Block,
     Budget,
-    Compaction,
-    Envelope,
     Fidelity,
     Injection,
-    Missing,
     Record,
-    Redaction,
     Selection,
     Splice,
     Surface,
@@ -30,6 +26,7 @@ from ctxctl.model.records import (
     Usage,
 )
 from ctxctl.trace.coerce import Fields
+from ctxctl.trace.told import compaction, envelope, missing, redaction
 
 _DROPPED = re.compile(r"drop|omit|remov", re.IGNORECASE)
 _CUT = re.compile(r"truncat|cut|shorten|blank", re.IGNORECASE)
@@ -39,6 +36,9 @@ _LEFT = tuple(
     for name in (f"{word}_tokens", f"tokens_{word}", word)
 )
 """Where a truncation record says how many tokens of the item are left."""
+
+
+_LONGEST = 1e12
 
 
 def ours(fields: Fields) -> Fields:
@@ -113,7 +113,18 @@ def budget(fields: Fields) -> Budget:
         ),
         _segments(fields),
         fields.table("metadata"),
+        _milliseconds(fields, "max"),
+        _milliseconds(fields, "actual"),
     )
+
+
+def _milliseconds(fields: Fields, what: str) -> int | None:
+    """A limit or measure of time: the draft has such budgets and no field for them, so spellings differ."""
+    found = fields.count(*(f"{what}_{name}" for name in ("time_ms", "duration_ms", "latency_ms", "ms")))
+    if found is not None:
+        return found
+    seconds = fields.number(*(f"{what}_{name}" for name in ("time_seconds", "seconds", "time_s")))
+    return round(seconds * 1000) if seconds is not None and 0 <= seconds < _LONGEST else None
 
 
 def _truncation(row: Any, fields: Fields) -> Truncation | None:
@@ -231,51 +242,6 @@ def injection(fields: Fields) -> Injection:
     )
 
 
-def compaction(fields: Fields) -> Compaction:
-    """`context_compaction`."""
-    return Compaction(
-        fields.ident("compaction_id"),
-        fields.ref_names("source_item_refs"),
-        fields.name("summary_ref"),
-        fields.text("method"),
-        fields.text("trigger"),
-        fields.table("coverage"),
-        fields.texts("loss_notes"),
-        fields.text("replacement_policy"),
-        fields.table("metadata"),
-    )
-
-
-def missing(fields: Fields) -> Missing:
-    """`missing_context`."""
-    return Missing(
-        fields.ident("missing_id"),
-        fields.text("question"),
-        fields.text("severity"),
-        fields.text("status"),
-        fields.name("needed_for"),
-        fields.name("requested_from"),
-        fields.texts("blocked_actions"),
-        fields.ref_names("resolution_refs"),
-        fields.table("metadata"),
-    )
-
-
-def redaction(fields: Fields) -> Redaction | None:
-    """The record of `context.redaction.applied`: it names the item."""
-    item_id = fields.name("item_id", "item_ref", "ref", "id")
-    if item_id is None:
-        fields.report("bad-field", "item_id", f"{fields.where} names no item; ignored")
-        return None
-    return Redaction(
-        item_id,
-        fields.text("redaction_state"),
-        fields.text("redaction_method", "method"),
-        fields.ref_names("policy_refs"),
-        fields.table("metadata"),
-    )
-
-
 def usage(fields: Fields) -> Usage:
     """`ctxctl.usage.reported`."""
     return Usage(
@@ -301,13 +267,6 @@ def fidelity(fields: Fields) -> Fidelity:
                 if isinstance(count, int) and not isinstance(count, bool) and count >= 0
             }
     return Fidelity(fields.text("format"), fields.count("requests"), facts)
-
-
-def envelope(fields: Fields) -> Envelope:
-    """`context_envelope`."""
-    return Envelope(
-        fields.ident("context_id"), fields.text("scope"), fields.text("lifecycle"), fields.table("metadata")
-    )
 
 
 BUILDERS: dict[str, Callable[[Fields], Record | None]] = {

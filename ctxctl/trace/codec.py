@@ -120,6 +120,9 @@ class Decoder:
                                 line,
                                 base + begin,
                                 stop - begin,
+                                head.task_id,
+                                head.run_id,
+                                head.attempt_id,
                             )
                         )
                         begin = end + 1
@@ -233,6 +236,9 @@ class Decoder:
             self._lineno,
             offset,
             length,
+            head.task_id,
+            head.run_id,
+            head.attempt_id,
         )
 
     def _migrated(self, head: Head, text: bytes) -> tuple[Head, bytes] | None:
@@ -276,7 +282,11 @@ class Decoder:
         if kind == vocab.SUMMARY_CREATED:
             return self._items.summary(raw, self._line, self._offset)
         data_fields = self._parsed(raw)
-        return BUILDERS[kind](Fields(data_fields, self._fault)) if data_fields is not None else None
+        if data_fields is None:
+            return None
+        if kind == vocab.REDACTION_APPLIED and "policy_refs" not in data_fields:
+            data_fields["policy_refs"] = loads(text).get("policy_refs")
+        return BUILDERS[kind](Fields(data_fields, self._fault))
 
     def _item(self, data: Raw, text: bytes) -> Item | None:
         """The item of `data`, remembered by its bytes and, where it ends the line, by those with its key."""

@@ -21,7 +21,11 @@ Report = Callable[[str, str, str], None]
 
 _LONG_NUMBER = re.compile(rb"\d{19}")
 _EXACT_BYTES = 1 << 16
-_REF_KEYS = ("item_ref", "item_id", "ref", "id", "block_id", "source_id", "uri")
+_REF_KEYS = (
+    "item_ref", "item_id", "ref", "id", "block_id", "source_id", "uri",
+    "surface_id", "selection_id", "budget_id", "assembly_id", "injection_id", "compaction_id", "missing_id",
+    "summary_id", "context_id", "policy_id", "evidence_id", "artifact_id", "tool_call_id",
+)  # fmt: skip
 
 
 _DIGITS = 4000

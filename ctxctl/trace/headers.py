@@ -131,4 +131,7 @@ def _event(head: Head, record: Record | None, line: int, offset: int, length: in
         line,
         offset,
         length,
+        head.task_id,
+        head.run_id,
+        head.attempt_id,
     )

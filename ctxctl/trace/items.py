@@ -10,13 +10,14 @@ import msgspec
 import xxhash
 
 from ctxctl.model.content import Content
-from ctxctl.model.records import Block, Item
+from ctxctl.model.records import Block, Item, Redaction
 from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 from ctxctl.trace.memo import Memo
+from ctxctl.trace.told import UNREDACTED, of_item
 from ctxctl.trace.utf8 import check_utf8
-from ctxctl.trace.wire import Raw, decode_body, decode_item
+from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item
 
 _SHA256 = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
 _MARK = "{content}"
@@ -86,6 +87,7 @@ class ItemBuilder:
                 _version(metadata),
                 _cause(metadata),
                 metadata,
+                self._redaction(wire) if wire.redaction_state is not None else None,
             )
         if item is None or reported:
             return item
@@ -112,6 +114,11 @@ class ItemBuilder:
                     continue
             blocks.append(block)
         return tuple(blocks)
+
+    def _redaction(self, wire: ItemWire) -> Redaction | None:
+        names = ("redaction_state", "redaction_method", "redaction_reason", "redacted_by", "policy_refs")
+        told = {name: getattr(wire, name) for name in (*names, "metadata")}
+        return of_item(wire.item_id, Fields(told, self._report))
 
     def _coerced(
         self, raw: bytes, line: bytes, offset: int, *, kind: str = "custom"
@@ -152,6 +159,7 @@ class ItemBuilder:
             _version(metadata),
             _cause(metadata),
             metadata,
+            of_item(item_id, fields),
         )
         return item, by_ref
 
@@ -214,6 +222,7 @@ def _made_block(fields: Fields, content: Content | None) -> Block:
         _first(place.text("segment") for place in places),
         _first(place.text("role") for place in places),
         bool(_first(place.flag("truncated") for place in places)),
+        None if (state := fields.text("redaction_state")) in UNREDACTED else state,
     )
 
 

@@ -14,7 +14,10 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 NOTHING = Raw()
 """What a raw field holds where the line has no such key."""
 
-IDS = ("event_id", "source", "time", "context_id", "session_id", "thread_id", "turn_id", "step_id")
+IDS = (
+    "event_id", "source", "time", "context_id", "session_id", "thread_id", "turn_id", "step_id",
+    "task_id", "run_id", "attempt_id",
+)  # fmt: skip
 
 
 class Head(msgspec.Struct, gc=False):
@@ -29,6 +32,9 @@ class Head(msgspec.Struct, gc=False):
     thread_id: str | None = None
     turn_id: str | None = None
     step_id: str | None = None
+    task_id: str | None = None
+    run_id: str | None = None
+    attempt_id: str | None = None
     schema_version: str | None = None
     data: Raw = NOTHING
 
@@ -45,6 +51,9 @@ class LooseHead(msgspec.Struct, gc=False):
     thread_id: Any = None
     turn_id: Any = None
     step_id: Any = None
+    task_id: Any = None
+    run_id: Any = None
+    attempt_id: Any = None
     schema_version: Any = None
     data: Raw = NOTHING
 
@@ -64,6 +73,10 @@ class ItemWire(msgspec.Struct, gc=False):
     priority: float | None = None
     redaction_state: str | None = None
     metadata: dict[str, Any] | None = None
+    redaction_method: Any = None
+    redaction_reason: Any = None
+    redacted_by: Any = None
+    policy_refs: Any = None
 
 
 class Body(msgspec.Struct, gc=False):

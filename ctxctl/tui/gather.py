@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Change, Frame, Placement, Step
+from ctxctl.model.results import Change, Frame, Placement, Step, Summary
 from ctxctl.tui.changes import ChangeTable, Note, grouped
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import number
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _PRETTY: Final = 1 << 20
 """Bytes of JSON up to which structured content is shown indented."""
 
+_WIDE: Final = 76
+"""Columns of what the capture told: what the narrowest usual screen holds."""
 _LABELS: Final = 300
 _WORDS: Final = 200
 """Items whose first words are read for the list, and characters of each."""
@@ -233,4 +235,27 @@ def problems(found: Iterable[Problem], total: int) -> Document:
         lines = [(" ", "Every line of the trace could be read.")]
     elif total > len(lines):
         lines.append(("!", f"and {number(total - len(lines))} more"))
+    return Document.of_lines(lines)
+
+
+def about(format_name: str, summary: Summary | None) -> Document:
+    """What the format can tell of each fact, and what the capture held of it once it was read whole."""
+    from ctxctl.formats.registry import available
+    from ctxctl.report.fidelity import declared_lines, measured_lines
+
+    measured = summary.fidelity if summary is not None else ()
+    if measured and measured[0].format is not None:
+        format_name = measured[0].format
+    lines = [("@", f"format {format_name}")]
+    declared = next((f.about for f in available() if f.name == format_name), None)
+    if declared is None and not measured:
+        lines.append((" ", "A trace as it was recorded: each step's stages say what was not recorded of it."))
+    if measured:
+        lines += [(" ", ""), ("@", "what the capture told")]
+        lines += [(" ", line) for line in measured_lines(measured, _WIDE, indent=0)]
+    elif declared is not None:
+        lines += [(" ", ""), ("!", "what this capture told is known once it was read whole")]
+    if declared is not None:
+        lines += [(" ", ""), ("@", "what such captures tell at best")]
+        lines += [(" ", line) for line in declared_lines(declared, _WIDE)]
     return Document.of_lines(lines)

@@ -80,6 +80,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
     Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
     Action("problems", ("p",), "problems", "what was wrong with the trace", "turns"),
+    Action("about", ("i",), "about", "what the trace records, and what it does not", "turns"),
     Action("reader.back", ("escape", "q"), "dismiss", "back", "reader", "back"),
     Action("theme", ("T",), "theme", "light or dark", "app"),
     Action("help", ("question_mark",), "help", "this help", "app", "help"),

@@ -213,6 +213,8 @@ class Loader:
             case messages.WantProblems():
                 found = gather.problems(inspector.problems, inspector.problem_count)
                 return messages.Reading("problems", found)
+            case messages.WantAbout():
+                return messages.Reading("recorded", gather.about(inspector.format, inspector.summary))
         return None
 
     def _detail(self, inspector: Inspector, want: messages.WantDetail) -> Detail:

@@ -121,3 +121,7 @@ class WantAssembled(Want):
 
 class WantProblems(Want):
     """The problems of the trace."""
+
+
+class WantAbout(Want):
+    """What the trace records, and what it does not."""

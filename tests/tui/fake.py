@@ -23,6 +23,7 @@ from ctxctl.model.results import (
     Placement,
     StageView,
     Step,
+    Summary,
     Turn,
     UsageView,
     Window,
@@ -85,6 +86,7 @@ class FakeInspector:
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)
+        self.summary: Summary | None = None
         self.closed = False
         self.known: list[Row] = []
         self._cap = cap

@@ -10,6 +10,8 @@ from fake import FakeInspector, long_session, notes_agent, unreadable
 from helpers import LARGE, SMALL, check_golden, made, running, settle
 
 from ctxctl.model.problem import Problem
+from ctxctl.model.records import Fidelity
+from ctxctl.model.results import Counts, Summary
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.loader import FAULT_EXIT
 
@@ -145,6 +147,17 @@ async def test_problems_are_counted_and_listed() -> None:
         assert "p 1 problem" in session.text
         await session.press("p")
         assert "line 7, byte 4,021  bad-json  not a JSON value" in session.text
+
+
+async def test_what_the_capture_told_is_said() -> None:
+    inspector = notes()
+    facts = {"messages": {"native": 3}, "reasoning": {"native": 1, "not recorded": 2}}
+    inspector.summary = Summary(1, 1, 1, 2, 9, 0, 0, 0, Counts(), 0, {}, (Fidelity("claude-code", 2, facts),))
+    async with running(made(inspector)) as session:
+        await session.press("i")
+        assert "format claude-code" in session.text
+        assert "reasoning (1 of 3)" in session.text
+        assert "system prompt" in session.text
 
 
 async def test_the_theme_can_be_changed() -> None:

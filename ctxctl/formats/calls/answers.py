@@ -63,17 +63,20 @@ def _joined(pieces: list[Json]) -> Json:
     """The chunks of an answer that came as JSON lines (Ollama): texts in a row, the last chunk's other fields."""
     if len(pieces) == 1 or not isinstance(pieces[0].get("message"), dict):
         return pieces[-1]
-    whole: Json = {"role": "assistant", "content": ""}
+    texts: dict[str, list[str]] = {"content": [], "thinking": []}
     calls: list[Any] = []
     for piece in pieces:
         message = piece.get("message")
         if isinstance(message, dict):
-            for key in ("content", "thinking"):
+            for key, found in texts.items():
                 text = message.get(key)
-                if isinstance(text, str) and text:
-                    whole[key] = whole.get(key, "") + text
-            found = message.get("tool_calls")
-            calls += found if isinstance(found, list) else []
+                if isinstance(text, str):
+                    found.append(text)
+            made = message.get("tool_calls")
+            calls += made if isinstance(made, list) else []
+    whole: Json = {"role": "assistant", "content": "".join(texts["content"])}
+    if texts["thinking"]:
+        whole["thinking"] = "".join(texts["thinking"])
     if calls:
         whole["tool_calls"] = calls
     return {**pieces[-1], "message": whole}

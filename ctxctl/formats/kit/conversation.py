@@ -261,6 +261,8 @@ class Conversation:
 
     def _name(self, part: Part) -> str:
         """An identity for a part that brings none."""
+        if part.place is not None:
+            return part.place
         if part.source is not None:
             return part.source
         self._made += 1
@@ -276,7 +278,8 @@ class Conversation:
         taken: set[str] = set()
         for part in parts:
             if not part.item:
-                queue = held.get((part.role, part.kind, part.mark)) if part.source is None else None
+                named = part.source is not None or part.place is not None
+                queue = None if named else held.get((part.role, part.kind, part.mark))
                 part.item = queue.popleft() if queue else self._name(part)
                 self._derived.add(part.item)
             name, again = part.item, 1

@@ -23,11 +23,13 @@ class Part:
         key: The runtime's own id for it, unique in its thread and the same in each request that carries it;
             None if it has none, which makes identity derived.
         source: Where it comes from (a path, a server, a provider's id); the identity where there is no key.
+        before: Text of the request in front of it, which is no part of it (a separator).
+        segment: The window segment, where it is not that of the kind (a file in the system prompt).
     """
 
     __slots__ = (
-        "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "role", "source",
-        "text", "time", "title", "truncated", "version",
+        "before", "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "place", "role",
+        "segment", "source", "text", "time", "title", "truncated", "version",
     )  # fmt: skip
 
     def __init__(
@@ -45,13 +47,19 @@ class Part:
         estimate: int | None = None,
         truncated: bool = False,
         derived: bool = False,
+        before: str = "",
+        segment: str = "",
         **data: Any,
     ) -> None:
+        self.before = before
+        self.segment = segment
         self.kind = kind
         self.role = role
         self.item = key or ""
         """Identity; empty until a conversation gives one."""
         self.source = source
+        self.place: str | None = None
+        """Where it stands in a history that only grows: the derived identity where there is no key."""
         self.title = title
         self.native = native
         """The runtime's own fields that have no other home; kept under `metadata.native`."""
@@ -83,7 +91,8 @@ class Part:
     def block(self) -> build.Block:
         """Its placement in a window."""
         mark = self.mark
-        return build.Block(f"{self.item}@{mark}" if mark else self.item, self.item, self.role, self.truncated)
+        ref = f"{self.item}@{mark}" if mark else self.item
+        return build.Block(ref, self.item, self.role, self.truncated, self.before, self.segment)
 
     def record(self, *, derived_identity: bool) -> Json:
         """Its `context_item`, text inline."""

@@ -294,6 +294,12 @@ class TurnsScreen(Screen[None]):
             self.app.push_screen(Reader("problems"))
             self.post_message(messages.WantProblems())
 
+    def action_about(self) -> None:
+        """Read what the trace records, and what it does not."""
+        if self.state.phase != "opening":
+            self.app.push_screen(Reader("recorded"))
+            self.post_message(messages.WantAbout())
+
 
 def _indented(parts: Parts) -> Parts:
     """Room for the cursor's mark."""

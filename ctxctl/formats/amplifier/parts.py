@@ -1,0 +1,239 @@
+"""Parts of a request from Amplifier's own messages, and what Amplifier put inside the parts of a wire body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ctxctl.formats.amplifier.injected import Piece, pieces
+from ctxctl.formats.build import Json, canonical, digest_of
+from ctxctl.formats.kit.parts import Part, call_title, string
+
+Origin = Callable[[Piece], Json | None]
+"""The source ref of a `context_file` piece, as far as known."""
+
+CUT: Final = "[truncated: ~"
+"""How a tool result begins that compaction has cut."""
+INGRESS: Final = "[tool-result truncated at ingress"
+_STUB: Final = re.compile(r'\[User message compacted - original: "(.*)\.\.\."\]\Z', re.DOTALL)
+_MASK: Final = "[REDACTED"
+_SPREAD: Final = frozenset({"user_message", "tool_result", "system_prompt", "developer_instruction"})
+_TITLE: Final = 80
+
+
+def stub_of(text: str) -> str | None:
+    """The first characters of the user message that a stub stands for; None for what is no stub."""
+    if not text.startswith("[User message compacted"):
+        return None
+    match = _STUB.match(text)
+    return match.group(1) if match is not None else None
+
+
+def spread(parts: list[Part], origin: Origin) -> list[Part]:
+    """The parts of a request with Amplifier's reminders and files as parts of their own."""
+    made: list[Part] = []
+    for part in parts:
+        if part.kind in _SPREAD and part.text is not None:
+            made += _spread(part, part.text, origin)
+        else:
+            made.append(_noted(part))
+    return made
+
+
+def _spread(part: Part, text: str, origin: Origin) -> Iterator[Part]:
+    found = pieces(text) if _may_cut(part.kind, text) else []
+    if len(found) < 2 and not (found and found[0].tag):
+        yield _noted(part)
+        return
+    injected = False
+    for at, piece in enumerate(found):
+        injected = injected or piece.tag not in (None, "context_file")
+        made = _of_piece(part, piece, injected=injected, origin=origin)
+        if at == 0:
+            made.before = part.before + made.before
+        yield _noted(made)
+
+
+def _may_cut(kind: str, text: str) -> bool:
+    """Reminders are put behind a tool result; what stands within it is the tool's own output."""
+    if kind != "tool_result" or "<system-reminder" not in text:
+        return True
+    own = text[: text.find("\n\n<system-reminder")] if "\n\n<system-reminder" in text else text
+    return text.rstrip().endswith("</system-reminder>") or (own[:1] == "{" and own[-1:] == "}" and own != text)
+
+
+def _of_piece(part: Part, piece: Piece, *, injected: bool, origin: Origin) -> Part:
+    if piece.tag == "context_file":
+        ref = origin(piece)
+        return Part(
+            "external_resource", piece.text, part.role, key=piece.source, title=piece.mention or piece.source,
+            line=part.line, before=piece.before, segment="system", source_refs=[ref] if ref else None,
+        )  # fmt: skip
+    if injected:
+        segment = "system" if part.kind in ("system_prompt", "developer_instruction") else ""
+        return _reminder(piece, part.role, part.line, segment)
+    whole = Part(
+        part.kind, piece.text, part.role, key=part.item or None, source=part.source, title=part.title,
+        native=part.native, line=part.line, before=piece.before, segment=part.segment, **part.data,
+    )  # fmt: skip
+    whole.derived = part.derived
+    return whole
+
+
+def _reminder(piece: Piece, role: str, line: int, segment: str) -> Part:
+    if piece.source is None:
+        title = "reminder" if piece.tag else "text injected behind a reminder"
+        return Part("policy_note", piece.text, role, title=title, line=line, before=piece.before, segment=segment)
+    refs = [{"schema_version": "0.1.1", "source_id": piece.source, "source_kind": "hook"}]
+    return Part(
+        "policy_note", piece.text, role, key=f"reminder:{piece.source}", title=f"reminder: {piece.source}",
+        line=line, before=piece.before, segment=segment, source_refs=refs,
+    )  # fmt: skip
+
+
+def _noted(part: Part) -> Part:
+    """The part with what its text says about itself: cut to fit, masked."""
+    text = part.text
+    if text is None:
+        return part
+    if part.kind == "tool_result" and (text.startswith(CUT) or INGRESS in text):
+        part.truncated = True
+    elif part.kind == "user_message" and stub_of(text) is not None:
+        part.truncated = True
+    if _MASK in text:
+        part.data["redaction_state"] = "masked"
+    return part
+
+
+# -- Amplifier's own messages ---------------------------------------------------------------------------
+
+
+def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
+    """A message as Amplifier's context managers keep it: a row of a transcript."""
+    role = row.get("role")
+    meta = row.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    if role == "assistant":
+        return answer(row, line)
+    if role == "tool":
+        return [result(row.get("tool_call_id"), row.get("name"), row.get("content"), line)]
+    if role in ("system", "developer"):
+        kind = "system_prompt" if role == "system" else "developer_instruction"
+        return spread(list(_texts(kind, str(role), row.get("content"), line)), origin)
+    source = string(meta.get("hook_name")) if meta.get("source") == "hook" else string(meta.get("source"))
+    if meta.get("source") == "hook" or meta.get("ephemeral") is True:
+        text = plain(row.get("content"))
+        found = pieces(text)
+        if not any(piece.tag for piece in found):
+            return [_noted(_reminder(Piece("", text, "hook", source), "user", line, ""))]
+    return spread(list(_texts("user_message", "user", row.get("content"), line)), origin)
+
+
+def is_prompt(row: Json) -> bool:
+    """Whether a person wrote this row; hooks write rows of the role user, too."""
+    meta = row.get("metadata")
+    if isinstance(meta, dict) and (meta.get("source") == "hook" or meta.get("ephemeral") is True):
+        return False
+    return row.get("role") == "user" and pieces(plain(row.get("content")))[0].tag is None
+
+
+def answer(row: Json, line: int = 0) -> list[Part]:
+    """An assistant's message: its blocks, and the tool calls that only `tool_calls` holds."""
+    content = row.get("content")
+    made = [part for one in _blocks(content) if (part := block(one, line)) is not None]
+    named = {part.item for part in made if part.kind == "tool_call"}
+    calls = row.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            part = _call(call, line)
+            if part.item not in named or not part.item:
+                made.append(part)
+    return made
+
+
+def _blocks(content: Any) -> Iterator[Json]:
+    if isinstance(content, str):
+        if content:
+            yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        for one in content:
+            if isinstance(one, dict):
+                yield one
+            elif isinstance(one, str) and one:
+                yield {"type": "text", "text": one}
+
+
+def block(one: Json, line: int = 0) -> Part | None:
+    """A content block of an answer; None for an empty one."""
+    kind = one.get("type")
+    if kind in ("thinking", "reasoning", "redacted_thinking"):
+        text = string(one.get("thinking")) or string(one.get("text"))
+        sealed = string(one.get("signature")) or string(one.get("data"))
+        if text is None and sealed is None:
+            return None
+        version = digest_of(sealed)[:16] if text is None and sealed is not None else None
+        return Part("reasoning", text, "assistant", line=line, version=version)
+    if kind in ("tool_call", "tool_use"):
+        return _call(one, line)
+    text = string(one.get("text"))
+    if kind == "text" or (kind is None and text is not None):
+        return _noted(Part("assistant_message", text, "assistant", line=line)) if text is not None else None
+    return Part("custom", canonical(one), "assistant", line=line, title=string(kind))
+
+
+def _call(call: Json, line: int) -> Part:
+    inner = call.get("function")
+    function = inner if isinstance(inner, dict) else call
+    name = string(function.get("name")) or string(call.get("tool")) or "tool"
+    arguments = next((call[key] for key in ("input", "arguments") if key in call), function.get("arguments"))
+    return called(string(call.get("id")), name, arguments, line)
+
+
+def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
+    """A tool call."""
+    text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments)}"
+    return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
+
+
+def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
+    """A tool's result; `derived`: the text is put together from the tool's own answer."""
+    key = string(call_id)
+    return _noted(
+        Part(
+            "tool_result", plain(content), "tool", key=f"{key}/result" if key is not None else None,
+            title=string(name), line=line, derived=derived,
+        )  # fmt: skip
+    )
+
+
+def _texts(kind: str, role: str, content: Any, line: int) -> Iterator[Part]:
+    for one in _blocks(content):
+        text = string(one.get("text"))
+        if text is not None:
+            yield Part(kind, text, role, line=line)
+        elif one.get("type") in ("image", "input_image", "image_url"):
+            data = canonical(one)
+            yield Part("image", None, role, line=line, version=digest_of(data)[:16], byte_size=len(data))
+        elif one:
+            yield Part("custom", canonical(one), role, line=line, title=string(one.get("type")))
+
+
+def plain(content: Any) -> str:
+    """The text of a content, whatever its shape; structured content as canonical JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and content:
+        texts = [one.get("text") if isinstance(one, dict) else one for one in content]
+        if all(isinstance(text, str) for text in texts):
+            return "".join(str(text) for text in texts)
+    return canonical(content)
+
+
+def prompt(text: str, line: int) -> Part:
+    """What a person submitted."""
+    stripped = text.strip()
+    title = stripped.splitlines()[0][:_TITLE] if stripped else None
+    return _noted(Part("user_message", text, "user", title=title, line=line))

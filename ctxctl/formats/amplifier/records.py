@@ -1,0 +1,118 @@
+"""One event of an Amplifier log, whichever of the loggers wrote it.
+
+Three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`), that of
+hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for `event`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats.build import Json, canonical, timestamp
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.lines import Line
+
+EVENT: Final = re.compile(
+    r"(?:session|prompt|plan|provider|llm|content_block|thinking|tool|context|orchestrator|execution|user"
+    r"|artifact|policy|approval|cancel|module|mentions|cleanup|delegate|task|skill|mode|recipe):[a-z_:]+\Z"
+)
+"""Names of Amplifier's events."""
+_BODIES: Final = ("raw", "params", "response")
+
+
+class Record(NamedTuple):
+    """An event without its envelope."""
+
+    event: str
+    session: str | None
+    time: str | None
+    """When it was logged, or emitted; None if the log does not hold a valid time."""
+    emitted: str | None
+    """The kernel's own time stamp, the same in each logger's copy; None if it is masked or lacking."""
+    data: Json
+    line: Line
+    top: Json
+    """The envelope: hooks-logging takes `status`, `request_id`, `error` and others out of `data`."""
+
+    def field(self, name: str) -> Any:
+        """A field of the payload, wherever the logger put it."""
+        value = self.data.get(name)
+        return value if value is not None else self.top.get(name)
+
+    @property
+    def parent(self) -> str | None:
+        """The session that this one was set off by."""
+        return string(self.data.get("parent_id")) or string(self.data.get("parent"))
+
+
+def record(value: Json, line: Line) -> Record | None:
+    """The event of a log line; None for what is none."""
+    event = string(value.get("event")) or string(value.get("type"))
+    if event is None:
+        return None
+    data = value.get("data")
+    data = data if isinstance(data, dict) else {}
+    inner, outer = data.get("timestamp"), value.get("ts") or value.get("timestamp")
+    emitted = timestamp(inner if inner is not None else outer)
+    session = string(value.get("session_id")) or string(data.get("session_id"))
+    return Record(event, session, timestamp(outer) or emitted, emitted, data, line, value)
+
+
+def body(found: Record) -> Json | None:
+    """The provider's own request or response, where the log holds it."""
+    for name in _BODIES:
+        value = found.data.get(name)
+        if isinstance(value, dict) and value:
+            return value
+    return None
+
+
+def distinct(records: Iterable[Record]) -> Iterator[Record]:
+    """The records without the copies: two loggers, or one that is registered twice, write each event twice.
+
+    A copy has the same event, session and kernel time, or the same provider's id of the response.  Where the
+    time is masked, only neighbours with equal payloads are copies.  Of two neighbours the one with
+    the provider's body is kept.  Holds one number for each event.
+    """
+    seen: set[int] = set()
+    held: Record | None = None
+    names: list[int] = []
+    for found in records:
+        now = _names(found)
+        if held is not None and _same(held, names, found, now):
+            held = found if body(held) is None and body(found) is not None else held
+            names += now
+            seen.update(now)
+            continue
+        if any(name in seen for name in now):
+            continue
+        if held is not None:
+            yield held
+        held, names = found, now
+        seen.update(now)
+    if held is not None:
+        yield held
+
+
+def _names(found: Record) -> list[int]:
+    data = found.data
+    made: list[int] = []
+    if found.emitted is not None:
+        call, block = data.get("tool_call_id"), data.get("block_index")
+        made.append(hash((found.event, found.session, found.emitted, repr(call), repr(block))))
+    elif found.event == "tool:post" and (call := string(data.get("tool_call_id"))) is not None:
+        made.append(hash((found.event, found.session, call)))
+    response = body(found) if found.event == "llm:response" else None
+    if response is not None and (name := string(response.get("id"))) is not None:
+        made.append(hash((found.event, found.session, "id", name)))
+    return made
+
+
+def _same(held: Record, names: list[int], found: Record, now: list[int]) -> bool:
+    if any(name in names for name in now):
+        return True
+    if held.event != found.event or held.session != found.session or (held.emitted and found.emitted):
+        return False
+    return held.emitted is found.emitted and canonical(held.data) == canonical(found.data)

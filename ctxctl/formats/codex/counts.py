@@ -1,0 +1,69 @@
+"""Which `token_count` events are evidence of a request, and what that request was billed.
+
+Codex repeats the event (after rate-limit news, at the start of a turn, after a compaction, on resume): only one
+whose running total changed stands for a request.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import count
+from ctxctl.formats.kit.usage import usage_record
+
+_FIELDS: Final = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+_WRITTEN: Final = "cache_write_input_tokens"
+
+
+class Counts:
+    """The running total of a thread."""
+
+    def __init__(self) -> None:
+        self._total: Json | None = None
+
+    def read(self, info: Any, model: str | None, provider: str | None) -> Json | None:
+        """The usage record of the request that an event's `info` tells of for the first time, else None.
+
+        The bill is `last_token_usage`; where that is lacking, by how much the total grew.
+        """
+        if not isinstance(info, dict):
+            return None
+        total = _numbers(info.get("total_token_usage"))
+        last = _numbers(info.get("last_token_usage"))
+        if total is None and last is None:
+            return None
+        before = self._total
+        if total is not None:
+            self._total = total
+            if total == before or not any(total.values()):
+                return None
+            last = last or _grown(total, before)
+        if last is None or not (last["input_tokens"] or last["output_tokens"]):
+            return None
+        return usage_record(
+            input_tokens=last["input_tokens"],
+            cached=last.get("cached_input_tokens"),
+            cache_write=last.get(_WRITTEN),
+            output_tokens=last.get("output_tokens"),
+            reasoning=last.get("reasoning_output_tokens"),
+            provider=provider,
+            model=model,
+        )
+
+
+def _numbers(value: Any) -> Json | None:
+    """The token counts of a usage object; None for what is none."""
+    if not isinstance(value, dict) or count(value.get("input_tokens")) is None:
+        return None
+    made = {name: count(value.get(name)) or 0 for name in _FIELDS}
+    if count(value.get(_WRITTEN)) is not None:
+        made[_WRITTEN] = value[_WRITTEN]
+    return made
+
+
+def _grown(total: Json, before: Json | None) -> Json | None:
+    if before is None:
+        return total
+    grown = {name: value - before.get(name, 0) for name, value in total.items()}
+    return grown if all(value >= 0 for value in grown.values()) else None

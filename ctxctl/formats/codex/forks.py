@@ -1,0 +1,63 @@
+"""How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but requests
+and counts that are not its own.
+
+Codex writes a copied line anew, with the time of the fork.  Turn ids are UUIDs of version 7 and hold their
+time: a turn from before the session id is the parent's.  Where there are no such ids, what was written in one
+burst with the first line is the copy.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Final
+
+_UUID7: Final = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_BURST: Final = 0.5
+"""Seconds between two lines of one burst; no request is answered and logged faster."""
+
+
+class Fork:
+    """Follows the lines of a forked rollout and says where its own part begins."""
+
+    def __init__(self, session: str | None) -> None:
+        self._born = born(session)
+        self._ids = False
+        """A turn id has told that the copy goes on."""
+        self._first: float | None = None
+        self._last: float | None = None
+        self.copying = True
+
+    def line(self, time: Any) -> None:
+        """A line's timestamp; it ends the copy only where turn ids do not tell."""
+        seconds = _seconds(time)
+        if not self.copying or seconds is None:
+            return
+        last, self._last = self._last, seconds
+        if self._first is None:
+            self._first = seconds
+        elif not self._ids and last is not None and seconds >= self._first and seconds - last > _BURST:
+            self.copying = False
+
+    def turn(self, turn: str) -> None:
+        """A turn begins."""
+        made = born(turn)
+        if not self.copying or made is None or self._born is None:
+            return
+        self._ids = made < self._born
+        self.copying = self._ids
+
+
+def born(name: str | None) -> int | None:
+    """Milliseconds since the epoch that a UUID of version 7 was made at; None for other ids."""
+    match = _UUID7.match(name) if name is not None else None
+    return int(match.group(1) + match.group(2), 16) if match is not None else None
+
+
+def _seconds(value: Any) -> float | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -1,0 +1,153 @@
+"""The history of a Codex thread: what stands before it, how it is compacted, and how turns are rolled back.
+
+The rules are those by which Codex itself rebuilds a thread from its rollout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.codex.items import Items, Read
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+
+_CONTEXT: Final = frozenset(
+    {"developer_instruction", "runtime_state", "durable_memory", "external_resource", "policy_note"}
+)
+"""Kinds that Codex puts before a turn's prompt, and takes back together with it."""
+
+
+class History:
+    """The window of one thread: a head (tool definitions, instructions), then the history."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._head: list[Part] = []
+        self._prompts: list[str] = []
+        """Items that are prompts and still in the window, oldest first."""
+
+    def head(self, parts: list[Part]) -> None:
+        """What every request begins with from now on."""
+        if [(p.item, p.mark) for p in parts] == [(p.item, p.mark) for p in self._head]:
+            return
+        self.conversation.splice(0, len(self._head), parts)
+        self._head = parts
+
+    def add(self, read: Read) -> None:
+        """One item of the log."""
+        if not read.parts:
+            return
+        self.conversation.append(*read.parts)
+        if read.prompt:
+            self._prompts.append(_prompt_of(read.parts).item)
+
+    def before_all(self, parts: Sequence[Part]) -> None:
+        """Parts that stand before the rest of the history."""
+        self.conversation.splice(len(self._head), 0, parts)
+
+    # -- compaction -----------------------------------------------------------------------------------------
+
+    def compact(self, payload: Json, items: Items, line: int, *, tell: bool) -> None:
+        """A `compacted` record; `tell` False where the parent thread did it, before it was forked."""
+        message = string(payload.get("message"))
+        given = payload.get("replacement_history")
+        if isinstance(given, list):
+            reads = [items.read(item, line, again=True) for item in given if isinstance(item, dict)]
+            self._replace([read for read in reads if read.parts], message, payload, line, tell)
+        else:
+            self._shorten(message, payload, line, tell)
+
+    def _replace(
+        self, reads: list[Read], message: str | None, payload: Json, line: int, tell: bool
+    ) -> None:
+        """The record holds the whole new history."""
+        parts = [part for read in reads for part in read.parts]
+        sealed = [part for part in parts if part.kind == "thread_summary"]
+        if not sealed and message is not None:
+            sealed = [p for p in parts if p.kind == "user_message" and p.text is not None and message in p.text]
+            for part in sealed[-1:]:
+                part.kind, part.title = "thread_summary", "compaction summary"
+        self._cut(parts, sealed[-1] if sealed else None, payload, line, tell, derived=False)
+        self._prompts = [
+            _prompt_of(read.parts).item
+            for read in reads
+            if read.prompt and any(p.kind != "thread_summary" for p in read.parts)
+        ]
+
+    def _shorten(self, message: str | None, payload: Json, line: int, tell: bool) -> None:
+        """Only a summary is recorded: Codex keeps the first context and what people wrote, then the summary."""
+        rows = self.conversation.rows
+        start = len(self._head)
+        prompts = set(self._prompts)
+        lead = start
+        while lead < len(rows) and rows[lead][0].item not in prompts and rows[lead][1] in _CONTEXT:
+            lead += 1
+        self._gone = [row[0].ref for row in rows[lead:] if row[0].item not in prompts]
+        for at in range(len(rows) - 1, lead - 1, -1):
+            if rows[at][0].item not in prompts:
+                last = at + 1
+                while at > lead and rows[at - 1][0].item not in prompts:
+                    at -= 1
+                if last <= len(rows) and rows[at][0].item not in prompts:
+                    self.conversation.splice(at, last - at)
+        summary = None
+        if message is not None:
+            summary = Part("thread_summary", message, "user", title="compaction summary", line=line)
+            self.conversation.append(summary)
+        if tell:
+            self._tell(self._gone, summary, payload, line, derived=True)
+
+    def _cut(
+        self, parts: list[Part], summary: Part | None, payload: Json, line: int, tell: bool, *, derived: bool
+    ) -> None:
+        rows = self.conversation.rows
+        start = len(self._head)
+        left = [row[0] for row in rows[start:]]
+        self.conversation.splice(start, len(left), parts)
+        stays = {row[0].item for row in rows}
+        if tell:
+            gone = [block.ref for block in left if block.item not in stays]
+            self._tell(gone, summary, payload, line, derived=derived)
+
+    def _tell(
+        self, gone: list[str], summary: Part | None, payload: Json, line: int, *, derived: bool
+    ) -> None:
+        native = {
+            name: payload[name]
+            for name in ("window_id", "window_number", "first_window_id", "previous_window_id")
+            if isinstance(payload.get(name), str | int)
+        }
+        metadata: dict[str, Any] = {}
+        if native:
+            metadata["native"] = native
+        if derived:
+            metadata["ctxctl"] = {"derived": True}
+        into = summary.block().ref if summary is not None else None
+        fields: Json = {"metadata": metadata} if metadata else {}
+        self.conversation.compacted(gone, into, line=line, **fields)
+
+    # -- going back -----------------------------------------------------------------------------------------
+
+    def roll_back(self, turns: int) -> None:
+        """The last `turns` prompts and all that came after them leave, and the context put before them."""
+        if turns <= 0 or not self._prompts:
+            return
+        turns = min(turns, len(self._prompts))
+        target, first = self._prompts[-turns], self._prompts[0]
+        rows = self.conversation.rows
+        at = len(rows) - 1
+        while at >= 0 and rows[at][0].item != target:
+            at -= 1
+        del self._prompts[-turns:]
+        if at < 0:
+            return
+        if target != first:
+            while at > len(self._head) and rows[at - 1][1] in _CONTEXT:
+                at -= 1
+        self.conversation.splice(at, len(rows) - at, cause="branched")
+
+
+def _prompt_of(parts: list[Part]) -> Part:
+    return next((part for part in parts if part.kind in ("user_message", "peer_agent_message")), parts[0])

@@ -1,0 +1,300 @@
+"""Reads a rollout line by line into one thread's requests.
+
+A request ends where the model's answer begins: everything before it was sent.  What the model made until the
+next tool output, message or count of tokens is that answer.  A `token_count` whose total grew without any
+answer logged (older versions log it first; a compaction logs none) is a request too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.codex import texts
+from ctxctl.formats.codex.counts import Counts
+from ctxctl.formats.codex.forks import Fork
+from ctxctl.formats.codex.history import History
+from ctxctl.formats.codex.items import Items, Read, tools
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+NAME: Final = "codex"
+_ITEM_TYPES: Final = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+     "custom_tool_call_output", "local_shell_call", "web_search_call"}
+)  # fmt: skip
+"""Items that stand bare on a line of the oldest rollouts."""
+
+
+class Rollout(Run):
+    """One rollout: one thread of one session."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(NAME, report)
+        self._items = Items()
+        self._counts = Counts()
+        self._fork: Fork | None = None
+        self._known: History | None = None
+        self._origin: Json | None = None
+        self._met = False
+        """A `session_meta` was read."""
+        self._model: str | None = None
+        self._provider: str | None = None
+        self._limit: int | None = None
+        self._instructions: Part | None = None
+        self._tools: list[Part] = []
+        self._aside: dict[str, Part] = {}
+        """Instructions that stand in metadata only, until a message is found that carries them."""
+        self._answering = False
+        self._counted = True
+        """The last request's bill is known, or there was none."""
+        self._native_turns = False
+        self._turns = 0
+        self._asked = 0
+        """Requests of the present turn."""
+        self._logged = False
+        """The rollout holds response items, so its display events tell nothing new."""
+        self._types = {
+            "session_meta": self._session_meta,
+            "turn_context": self._turn_context,
+            "response_item": self._response_item,
+            "event_msg": self._event,
+            "compacted": self._compacted,
+        }
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The rollout's events; bounded by the ids in it, not by its texts."""
+        for record in self.records(source):
+            self._record(record)
+            if self.out:
+                yield from self.drain()
+        yield from self.finish()
+
+    def _record(self, record: Json) -> None:
+        time = record.get("timestamp")
+        self.make.at(time)
+        if self._fork is not None:
+            self._fork.line(time)
+        kind = record.get("type")
+        payload = record.get("payload")
+        handler = self._types.get(kind) if isinstance(kind, str) else None
+        if handler is not None:
+            if isinstance(payload, dict):
+                handler(payload)
+            else:
+                self.problem("unexpected-shape", f"a {kind} record without its payload; skipped")
+        elif payload is None:
+            self._bare(record, kind)
+
+    def _bare(self, record: Json, kind: Any) -> None:
+        """A line of the oldest rollouts, or of one that was taken apart."""
+        if kind in _ITEM_TYPES or (kind is None and "role" in record):
+            self._response_item(record)
+        elif kind is None and "record_type" not in record and string(record.get("id")) is not None:
+            self._session_meta(record)
+
+    # -- the session ----------------------------------------------------------------------------------------
+
+    @property
+    def _history(self) -> History:
+        if self._known is None:
+            self._known = History(self.thread(None, origin=self._origin))
+        return self._known
+
+    @property
+    def _copying(self) -> bool:
+        return self._fork is not None and self._fork.copying
+
+    def _session_meta(self, meta: Json) -> None:
+        session = string(meta.get("id")) or string(meta.get("session_id"))
+        if not self._met:
+            self._met = True
+            if self._known is None:
+                self.session = session
+                self._origin = _origin(meta)
+            if string(meta.get("forked_from_id")) is not None:
+                self._fork = Fork(session)
+                self._fork.line(meta.get("timestamp"))
+        elif session != self.session and (self._instructions is not None or self._copying):
+            return
+        self._provider = string(meta.get("model_provider")) or self._provider
+        self._model = self._model or string(meta.get("model"))
+        given = meta.get("base_instructions")
+        text = string(given.get("text")) if isinstance(given, dict) else string(given)
+        self._set_instructions(text)
+        self._set_aside("user_instructions", meta.get("instructions"))
+        defined = tools(meta.get("dynamic_tools") or [], self.line.number)
+        if defined:
+            self._tools = _keyed(defined)
+            self._set_head()
+
+    def _set_instructions(self, text: str | None) -> None:
+        if text is None:
+            return
+        part = Part("system_prompt", text, "system", key="base_instructions", line=self.line.number)
+        if self._instructions is None or self._instructions.mark != part.mark:
+            self._instructions = part
+            self._set_head()
+
+    def _set_head(self) -> None:
+        parts = list(self._tools)
+        if self._instructions is not None:
+            parts.append(self._instructions)
+        self._history.head(parts)
+
+    def _set_aside(self, name: str, text: Any) -> None:
+        if isinstance(text, str) and text.strip() and name not in self._aside:
+            kind = "durable_memory" if name == "user_instructions" else "developer_instruction"
+            role = "user" if name == "user_instructions" else "developer"
+            self._aside[name] = Part(
+                kind, text, role, key=name, title=name, derived=True, line=self.line.number
+            )
+
+    def _turn_context(self, context: Json) -> None:
+        self._model = string(context.get("model")) or self._model
+        self._set_instructions(string(context.get("base_instructions")))
+        for name in ("user_instructions", "developer_instructions"):
+            self._set_aside(name, context.get(name))
+        self._native_turn(context.get("turn_id"))
+
+    def _native_turn(self, turn: Any) -> None:
+        if not isinstance(turn, str) or not turn:
+            return
+        if self._fork is not None:
+            self._fork.turn(turn)
+        conversation = self._history.conversation
+        if not self._copying and conversation.turn != turn:
+            self._native_turns = True
+            conversation.turn = turn
+            self._asked = 0
+
+    # -- items ----------------------------------------------------------------------------------------------
+
+    def _response_item(self, item: Json) -> None:
+        self._logged = True
+        read = self._items.read(item, self.line.number)
+        if read.parts:
+            self._take(read)
+
+    def _take(self, read: Read) -> None:
+        if self._copying:
+            self._history.add(read)
+            self._settle(read)
+            return
+        if read.answer:
+            if not self._answering:
+                self._request()
+        else:
+            self._answering = False
+            self._settle(read)
+            if read.prompt:
+                self._prompted()
+        self._history.add(read)
+
+    def _settle(self, read: Read) -> None:
+        """Instructions that a message carries need not be taken from metadata."""
+        if not self._asked and self._aside is not None:
+            for part in read.parts:
+                if part.kind == "durable_memory":
+                    self._aside.pop("user_instructions", None)
+                elif part.kind == "developer_instruction":
+                    self._aside.pop("developer_instructions", None)
+
+    def _prompted(self) -> None:
+        """A prompt sets off a turn, where the rollout does not name turns itself."""
+        conversation = self._history.conversation
+        if not self._native_turns and (conversation.turn is None or self._asked):
+            self._turns += 1
+            self._asked = 0
+            conversation.turn = f"turn-{self._turns}"
+
+    def _request(self, **marks: Any) -> None:
+        history = self._history
+        if history.conversation.steps == 0 and self._aside:
+            history.before_all(list(self._aside.values()))
+        if self._limit is not None:
+            budget = {
+                "budget_id": "model_context_window",
+                "target": vocab.MODEL,
+                "max_tokens": self._limit,
+            }
+            history.conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+        history.conversation.request(line=self.line.number, model=self._model, **marks)
+        self._answering = True
+        self._counted = False
+        self._asked += 1
+
+    # -- events ---------------------------------------------------------------------------------------------
+
+    def _event(self, event: Json) -> None:
+        kind = event.get("type")
+        if kind == "token_count":
+            self._token_count(event.get("info"))
+        elif kind in ("task_started", "turn_started"):
+            self._window(event.get("model_context_window"))
+            self._native_turn(event.get("turn_id"))
+            self._answering = False
+        elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+            self._answering = False
+        elif kind == "thread_rolled_back":
+            self._answering = False
+            self._history.roll_back(count(event.get("num_turns")) or 0)
+        elif not self._logged:
+            self._shown(event, kind)
+
+    def _window(self, limit: Any) -> None:
+        self._limit = count(limit) or self._limit
+
+    def _token_count(self, info: Any) -> None:
+        if isinstance(info, dict):
+            self._window(info.get("model_context_window"))
+        record = self._counts.read(info, self._model, self._provider)
+        if record is None or self._copying:
+            return
+        if self._counted:
+            self._request(derived=True)
+        self._counted = True
+        self._history.conversation.usage(record, line=self.line.number)
+
+    def _shown(self, event: Json, kind: Any) -> None:
+        """A display event of a rollout that holds no items: all there is of the conversation."""
+        text = string(event.get("message")) or string(event.get("text"))
+        if text is None or kind not in ("user_message", "agent_message", "agent_reasoning"):
+            return
+        line = self.line.number
+        if kind == "user_message":
+            found = texts.of_user(text)
+            part = Part(found.kind, text, "user", title=found.title, line=line, derived=True)
+            self._take(Read([part], False, found.kind == "user_message"))
+        else:
+            made = "assistant_message" if kind == "agent_message" else "reasoning"
+            self._take(Read([Part(made, text, "assistant", line=line, derived=True)], True))
+
+    def _compacted(self, payload: Json) -> None:
+        self._answering = False
+        self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
+
+
+def _origin(meta: Json) -> Json | None:
+    """Which thread a sub-agent's rollout hangs on, and what it is."""
+    source = meta.get("source")
+    inner = source.get("subagent") if isinstance(source, dict) else None
+    if inner is None and string(meta.get("parent_thread_id")) is None:
+        return None
+    spawn = inner.get("thread_spawn") if isinstance(inner, dict) else None
+    spawn = spawn if isinstance(spawn, dict) else {}
+    other = inner.get("other") if isinstance(inner, dict) else inner
+    made = {
+        "parent_thread": string(meta.get("parent_thread_id")) or string(spawn.get("parent_thread_id")),
+        "agent_type": string(meta.get("agent_role")) or string(spawn.get("agent_role")) or string(other)
+        or string(meta.get("agent_nickname")),
+    }  # fmt: skip
+    return {name: value for name, value in made.items() if value is not None} or None
+
+
+def _keyed(parts: list[Part]) -> list[Part]:
+    return parts

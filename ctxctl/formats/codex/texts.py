@@ -1,0 +1,59 @@
+"""What a text in a Codex rollout is: the harness writes context into messages of the user and developer roles.
+
+The markers are those of Codex' contextual fragments (0.2 to 0.146).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+
+class Reading(NamedTuple):
+    """How one text of a message is to be read."""
+
+    kind: str
+    """The context kind."""
+    title: str | None
+    """Codex' own name for it; None for what a person or the model wrote."""
+
+
+_USER: Final = {
+    "environment_context": "runtime_state",
+    "user_shell_command": "runtime_state",
+    "user_instructions": "durable_memory",
+    "additional_context": "external_resource",
+    "skill": "external_resource",
+    "turn_aborted": "policy_note",
+    "user_action": "policy_note",
+    "hook_prompt": "policy_note",
+    "goal_context": "policy_note",
+    "subagent_notification": "peer_agent_message",
+}
+"""Kind by the tag that wraps the whole text of a user message."""
+AGENTS_MD: Final = "AGENTS.md"
+_AGENTS_START: Final = "# AGENTS.md instructions"
+_OPENING: Final = re.compile(r"<([A-Za-z][A-Za-z0-9_-]*)(?: instructions)?[ >]")
+_PROMPT: Final = Reading("user_message", None)
+
+
+def of_user(text: str) -> Reading:
+    """A text in a message of the user role."""
+    body = text.lstrip()
+    if not body.startswith(("<", "#")):
+        return _PROMPT
+    if body.startswith(_AGENTS_START):
+        return Reading("durable_memory", AGENTS_MD)
+    match = _OPENING.match(body)
+    if match is None:
+        return _PROMPT
+    tag = match.group(1).lower()
+    kind = _USER.get(tag)
+    closed = body.rstrip().lower().endswith(f"</{tag}>")
+    return Reading(kind, tag) if kind is not None and closed else _PROMPT
+
+
+def of_developer(text: str) -> Reading:
+    """A text in a message of the developer role."""
+    match = _OPENING.match(text.lstrip())
+    return Reading("developer_instruction", match.group(1) if match is not None else None)

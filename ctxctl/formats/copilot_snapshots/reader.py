@@ -1,0 +1,160 @@
+"""The stored conversations of a Copilot SDK snapshot as requests: each answer was given to what stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.calls import yamls
+from ctxctl.formats.calls.bodies import opened
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.formats.wire import by_name
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.source import Source
+
+NAME: Final = "copilot-snapshots"
+"""As `--format` takes it."""
+LIST: Final = ("conversations",)
+_PLACEHOLDERS: Final = {
+    "${system}": ("system_prompt", "the system prompt, replaced by a placeholder"),
+    "${compaction_prompt}": ("user_message", "the prompt that asks for a summary, replaced by a placeholder"),
+}
+_IMAGE: Final = "\n[image]"
+_ROOTS: Final = 2
+"""Messages that two conversations must share to be one: the system prompt and the first prompt."""
+
+
+class _Stored(NamedTuple):
+    """What a thread holds after one of its conversations."""
+
+    conversation: Conversation
+    marks: list[bytes]
+    """One per message: of it and of all before it."""
+    ends: list[int]
+    """Rows of the window after each message."""
+    prompts: list[int]
+    """User messages up to each message."""
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The snapshot's events.
+
+    Raises:
+        UnavailableError: `needs-yaml`.
+    """
+    run = Run(NAME, report)
+    loaded = yamls.load(source, LIST, run.report)
+    snapshot = _Snapshot(run, _model(loaded.fields) if loaded is not None else None)
+    for piece in loaded.pieces if loaded is not None else ():
+        messages = piece.value.get("messages") if isinstance(piece.value, dict) else None
+        if isinstance(messages, list):
+            snapshot.add([m for m in messages if isinstance(m, dict)], piece.line)
+            yield from run.drain()
+        else:
+            run.problem("not-a-record", "a conversation without messages; skipped")
+    yield from run.finish()
+
+
+def _model(fields: Json) -> str | None:
+    """The model, where the snapshot names one only."""
+    models = fields.get("models")
+    return string(models[0]) if isinstance(models, list) and len(models) == 1 else None
+
+
+class _Snapshot:
+    def __init__(self, run: Run, model: str | None) -> None:
+        self._run = run
+        self._model = model
+        self._threads: list[_Stored] = []
+        self._by_root: dict[bytes, int] = {}
+        """Which thread begins with the two messages of this mark."""
+        self._asked: set[bytes] = set()
+        """Requests told so far: a conversation repeats those of the one that it goes on from."""
+        self._tasks: dict[str, Json] = {}
+        """Where a sub-agent's first prompt comes from."""
+        self._dialect = by_name("openai-chat")
+
+    def add(self, messages: list[Json], line: int) -> None:
+        """One stored conversation; it may share its beginning with earlier ones."""
+        marks = _marks(messages)
+        if not marks:
+            return
+        stored = self._thread(messages, marks)
+        limit = min(len(marks), len(stored.marks))
+        shared = next((at for at in range(limit) if marks[at] != stored.marks[at]), limit)
+        conversation = stored.conversation
+        keep = stored.ends[shared - 1] if shared else 0
+        if len(conversation) > keep:
+            conversation.splice(keep, len(conversation) - keep, cause="branched")
+        del stored.marks[shared:], stored.ends[shared:], stored.prompts[shared:]
+        for at in range(shared, len(messages)):
+            self._message(stored, messages[at], marks[at], line)
+
+    def _thread(self, messages: list[Json], marks: list[bytes]) -> _Stored:
+        root = marks[min(_ROOTS, len(marks)) - 1]
+        number = self._by_root.setdefault(root, len(self._threads))
+        if number == len(self._threads):
+            first = messages[1].get("content") if len(messages) > 1 else None
+            origin = self._tasks.get(first) if isinstance(first, str) else None
+            name = f"conversation-{number + 1}" if number else None
+            conversation = self._run.thread(name, origin=origin)
+            self._threads.append(_Stored(conversation, [], [], []))
+        return self._threads[number]
+
+    def _message(self, stored: _Stored, message: Json, mark: bytes, line: int) -> None:
+        conversation = stored.conversation
+        before = stored.marks[-1] if stored.marks else b""
+        prompts = stored.prompts[-1] if stored.prompts else 0
+        role = message.get("role")
+        if role == "assistant":
+            if before and before not in self._asked:
+                self._asked.add(before)
+                conversation.request(line=line, model=self._model, derived=True)
+            self._note_tasks(message, conversation)
+        elif role == "user":
+            prompts += 1
+            conversation.turn = f"turn-{prompts}"
+        conversation.append(*self._parts(message, len(stored.marks), line))
+        stored.marks.append(mark)
+        stored.ends.append(len(conversation))
+        stored.prompts.append(prompts)
+
+    def _note_tasks(self, message: Json, conversation: Conversation) -> None:
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            function = call.get("function") if isinstance(call, dict) else None
+            arguments = opened(function.get("arguments")) if isinstance(function, dict) else None
+            prompt = arguments.get("prompt") if isinstance(arguments, dict) else None
+            if isinstance(prompt, str) and isinstance(arguments, dict):
+                self._tasks[prompt] = {
+                    "parent_thread": conversation.thread or MAIN_THREAD,
+                    "parent_tool_call": string(call.get("id")),
+                    "agent_type": string(arguments.get("agent_type")),
+                }
+
+    def _parts(self, message: Json, at: int, line: int) -> list[Part]:
+        content = message.get("content")
+        if isinstance(content, str) and content.strip() in _PLACEHOLDERS:
+            kind, title = _PLACEHOLDERS[content.strip()]
+            role = string(message.get("role")) or "user"
+            return [Part(kind, None, role, key=f"{content.strip()}", title=title, line=line)]
+        images = 0
+        while isinstance(content, str) and content.endswith(_IMAGE):
+            content, images = content.removesuffix(_IMAGE), images + 1
+        parts = self._dialect.message({**message, "content": content} if images else message, at, line)
+        role = string(message.get("role")) or "user"
+        return parts + [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
+
+
+def _marks(messages: list[Json]) -> list[bytes]:
+    made: list[bytes] = []
+    before = b""
+    for message in messages:
+        before = sha256(before + canonical(message).encode("utf-8", "replace")).digest()
+        made.append(before)
+    return made

@@ -1,0 +1,68 @@
+"""What the beginning of a JSON document, or of JSON lines, tells of its layout, though it may be cut anywhere."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:)?|([{}\[\]])|(")')
+_DEPTH: Final = 6
+_VALUE: Final = 80
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Skim(NamedTuple):
+    """The keys met, as paths: `info.model`, `messages[].role`, `[].task_id`; the root adds nothing."""
+
+    paths: frozenset[str]
+    values: dict[str, str]
+    """The first short string at a path."""
+
+    def has(self, *paths: str) -> bool:
+        """Whether all these paths were met."""
+        return self.paths.issuperset(paths)
+
+    def any(self, *paths: str) -> bool:
+        """Whether one of these paths was met."""
+        return not self.paths.isdisjoint(paths)
+
+
+@lru_cache(maxsize=2)
+def skim(head: bytes) -> Skim:
+    """The layout of what the first bytes of a file show; nothing for what is not JSON.  Linear in the head."""
+    body = head.removeprefix(_BOM).lstrip(b"\0 \t\r\n")
+    if body[:1] not in (b"{", b"["):
+        return Skim(frozenset(), {})
+    paths: set[str] = set()
+    values: dict[str, str] = {}
+    stack: list[str] = []
+    """Path prefix of each open container."""
+    arrays: list[bool] = []
+    here = ""
+    for token in _TOKEN.finditer(body):
+        text, colon, mark, torn = token.groups()
+        if torn is not None:
+            break
+        if mark is None:
+            if len(stack) > _DEPTH or not stack:
+                continue
+            if colon is not None and not arrays[-1]:
+                here = stack[-1] + text.decode("utf-8", "replace")
+                paths.add(here)
+            elif len(text) <= _VALUE:
+                values.setdefault(here, text.decode("utf-8", "replace"))
+        elif mark in b"{[":
+            if not arrays:
+                here = ""
+            else:
+                here = stack[-1] if arrays[-1] else f"{here}."
+            is_array = mark == b"["
+            if is_array:
+                here = f"{here.removesuffix('.')}[]."
+            stack.append(here)
+            arrays.append(is_array)
+        elif stack:
+            here = stack.pop()
+            arrays.pop()
+    return Skim(frozenset(paths), values)

@@ -1,0 +1,183 @@
+"""The entries of an LLM HTTP archive: bodies where it holds them, else what its collector counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.calls.http import Call, Calls
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.lines import Report
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+NAME: Final = "lhar"
+_HEAD: Final = 512
+_KINDS: Final = {
+    "system_prompt": "system_prompt",
+    "tool_definitions": "tool_definition",
+    "tool_results": "tool_result",
+    "tool_calls": "tool_call",
+    "assistant_text": "assistant_message",
+    "user_text": "user_message",
+    "thinking": "reasoning",
+    "system_injections": "policy_note",
+    "images": "image",
+}
+_FIRST: Final = ("tool_definitions", "system_prompt")
+_ROLES: Final = {"tool_definition": "system", "system_prompt": "system", "tool_result": "tool"}
+_EXCLUDES_CACHE: Final = ("anthropic", "google", "gemini", "vertex")
+"""Providers whose input count the collector tells without cached tokens; OpenAI's includes them."""
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The archive's events; JSON lines are streamed, a wrapped archive is read whole."""
+    run = Run(NAME, report)
+    calls = Calls(run)
+    wrapped = b'"lhar"' in source.read(0, _HEAD)
+    counted = 0
+    for record in _wrapped(source, run) if wrapped else run.records(source):
+        kind = record.get("type", "entry" if "gen_ai" in record else None)
+        if kind != "entry":
+            if kind != "session":
+                run.problem("unknown-record", "neither a session nor an entry; skipped")
+            continue
+        raw = record.get("raw")
+        bodies: Json = raw if isinstance(raw, dict) else {}
+        if bodies.get("request_body") is None:
+            _counted(record, run)
+            counted += 1
+        else:
+            calls.take(_call(record, bodies, run))
+        yield from run.drain()
+    if counted and not calls.asked:
+        calls.asked = counted
+    yield from calls.finish()
+
+
+def _wrapped(source: Source, run: Run) -> Iterator[Json]:
+    found = document(source, run.report)
+    archive = found.get("lhar") if isinstance(found, dict) else None
+    entries = archive.get("entries") if isinstance(archive, dict) else None
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            yield entry
+        else:
+            run.problem("not-a-record", "not a JSON object; skipped")
+
+
+def _call(record: Json, bodies: Json, run: Run) -> Call:
+    http = record.get("http")
+    seen: Json = http if isinstance(http, dict) else {}
+    return Call(
+        url=seen.get("url"),
+        method=seen.get("method", "POST"),
+        request=bodies.get("request_body"),
+        response=bodies.get("response_body"),
+        status=seen.get("status_code"),
+        headers=seen.get("response_headers"),
+        line=run.line.number,
+        time=record.get("timestamp"),
+        native_id=string(record.get("id")),
+        session=string(record.get("trace_id")),
+        error=None if bodies.get("response_body") is not None else "no response recorded",
+    )
+
+
+# -- entries without bodies -----------------------------------------------------------------------------
+
+
+def _counted(record: Json, run: Run) -> None:
+    """A request of which the archive holds sizes only: one item a category, with the collector's count."""
+    run.session = string(record.get("trace_id"))
+    run.make.native_time(record.get("timestamp"))
+    source = _dict(record.get("source"))
+    thread = "subagent" if source.get("agent_role") == "subagent" else None
+    conversation = run.thread(thread)
+    lens = _dict(record.get("context_lens"))
+    gen_ai = _dict(record.get("gen_ai"))
+    conversation.replace(_composition(lens))
+    limit = count(lens.get("window_size"))
+    if limit:
+        budget = {"budget_id": f"window-{record.get('id')}", "target": "model", "max_tokens": limit}
+        conversation.tell(vocab.BUDGET_APPLIED, budget, line=run.line.number)
+    model = string(_dict(gen_ai.get("request")).get("model"))
+    sequence = count(record.get("sequence"))
+    conversation.request(
+        f"entry-{sequence}" if sequence is not None else None,
+        line=run.line.number,
+        model=model,
+        native_id=string(record.get("id")),
+        derived=True,
+    )
+    conversation.usage(_billed(record, gen_ai, model), line=run.line.number)
+
+
+def _composition(lens: Json) -> list[Part]:
+    found = lens.get("composition")
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    rows.sort(key=lambda row: _FIRST.index(row["category"]) if row.get("category") in _FIRST else len(_FIRST))
+    made: list[Part] = []
+    for row in rows:
+        category, tokens = string(row.get("category")), count(row.get("tokens"))
+        if category is None or category == "cache_markers":
+            continue
+        kind = _KINDS.get(category, "custom")
+        blocks = count(row.get("count"))
+        title = f"{category}: {blocks} blocks, text not recorded" if blocks else f"{category}, text not recorded"
+        made.append(
+            Part(
+                kind,
+                None,
+                _ROLES.get(kind, "assistant" if kind in ("assistant_message", "tool_call", "reasoning") else "user"),
+                key=f"category/{category}",
+                title=title,
+                version=f"{tokens}-tokens",
+                estimate=tokens,
+                derived=True,
+            )
+        )
+    if not any(part.kind == "tool_definition" for part in made):
+        made[0:0] = _named_tools(lens)
+    return made
+
+
+def _named_tools(lens: Json) -> list[Part]:
+    """Tools by name and description, as far as the archive tells them."""
+    found = lens.get("tool_definitions")
+    made: list[Part] = []
+    for tool in found if isinstance(found, list) else []:
+        name = string(tool.get("name")) if isinstance(tool, dict) else None
+        if name is not None:
+            made.append(
+                Part("tool_definition", canonical(tool), "system", key=f"tool/{name}", title=name, derived=True)
+            )
+    return made
+
+
+def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
+    """The provider's bill; None where it answered nothing, as the collector's own estimate stands there then."""
+    usage = _dict(gen_ai.get("usage"))
+    if not count(usage.get("output_tokens")):
+        return None
+    extra = _dict(record.get("usage_ext"))
+    system = string(gen_ai.get("system")) or ""
+    return usage_record(
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        cached=extra.get("cache_read_tokens"),
+        cache_write=extra.get("cache_write_tokens"),
+        reasoning=extra.get("thinking_tokens"),
+        excludes_cache=system.startswith(_EXCLUDES_CACHE),
+        provider=system or None,
+        model=string(_dict(gen_ai.get("response")).get("model")) or model,
+        native={"usage": usage, "usage_ext": extra},
+    )
+
+
+def _dict(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

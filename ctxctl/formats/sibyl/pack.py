@@ -1,0 +1,106 @@
+"""A context pack with its fields checked: items in the pack's order, each with its facet and rank."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats.kit.parts import count, string
+
+Json = dict[str, Any]
+
+LAYER_LIMITS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
+"""Most items by layer (Sibyl 1.2.2): a larger `limit` is cut to it without a word."""
+
+
+class Item(NamedTuple):
+    """One item of a pack."""
+
+    name: str
+    """Its identity: the entity's id; a second item of one id in a pack gets `~2`."""
+    native_id: str
+    title: str | None
+    content: str | None
+    """None where only the markdown was captured."""
+    facet: str
+    score: float | None
+    record: Json
+    """As the pack holds it."""
+
+
+class Pack(NamedTuple):
+    """A pack as returned."""
+
+    items: tuple[Item, ...]
+    titles: dict[str, str]
+    """Facet by section title."""
+    markdown: str | None
+    skipped: int
+    """Items without an id."""
+    record: Json
+
+    @property
+    def layer(self) -> str | None:
+        """`wake`, `recall` or `deep_search`."""
+        return string(self.record.get("layer"))
+
+    def text(self, key: str) -> str | None:
+        """A field of the pack that is a text."""
+        return string(self.record.get(key))
+
+
+def read(record: Json) -> Pack:
+    """The pack of a record; what has the wrong type counts as not there."""
+    items: list[Item] = []
+    titles: dict[str, str] = {}
+    taken: dict[str, int] = {}
+    skipped = 0
+    sections = record.get("sections")
+    for section in sections if isinstance(sections, list) else ():
+        if not isinstance(section, dict):
+            continue
+        facet = string(section.get("facet")) or "custom"
+        title = string(section.get("title"))
+        if title is not None:
+            titles.setdefault(title, facet)
+        rows = section.get("items")
+        for row in rows if isinstance(rows, list) else ():
+            native = string(row.get("id")) if isinstance(row, dict) else None
+            if native is None:
+                skipped += 1
+                continue
+            again = taken[native] = taken.get(native, 0) + 1
+            items.append(_item(row, native, native if again == 1 else f"{native}~{again}", facet))
+    return Pack(tuple(items), titles, string(record.get("markdown")), skipped, record)
+
+
+def _item(row: Json, native: str, name: str, facet: str) -> Item:
+    content = row.get("content")
+    return Item(
+        name,
+        native,
+        string(row.get("name")),
+        content if isinstance(content, str) else None,
+        string(row.get("facet")) or facet,
+        _score(row.get("score")),
+        row,
+    )
+
+
+def _score(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        score = float(value)
+    except OverflowError:
+        return None
+    return score if math.isfinite(score) else None
+
+
+def requested(arguments: Json | None) -> int | None:
+    """The `limit` that the call asked for; None where it named none."""
+    limit = arguments.get("limit") if arguments is not None else None
+    # The tool takes anything below one as one.
+    if isinstance(limit, int) and not isinstance(limit, bool):
+        return count(max(1, limit))
+    return None

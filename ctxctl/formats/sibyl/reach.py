@@ -1,0 +1,116 @@
+"""Whether and how much of a pack reached a model: its items looked for in the text of a captured request.
+
+An item counts as there if its rendering stands in a text of the request as it is, or if the pack's JSON
+does with the item's id and content.  A rendering that breaks off is there as far as it goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats.sibyl import shapes
+from ctxctl.formats.sibyl.pack import Item, Pack
+from ctxctl.formats.sibyl.rendering import Rendering
+
+_MAX_DEPTH: Final = 32
+_LEAST: Final = 3
+"""A text shorter than that holds no item."""
+
+
+class Placed(NamedTuple):
+    """One piece as the request holds it."""
+
+    name: str
+    text: str | None
+    """None: the item's own content, in the pack's JSON."""
+    truncated: bool = False
+
+
+class Reached(NamedTuple):
+    """What of a pack was found in one request."""
+
+    placed: tuple[Placed, ...]
+    form: str
+    """`markdown` or `json`."""
+    model: str | None
+    line: int
+    file: str | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Names of what was found."""
+        return frozenset(placed.name for placed in self.placed)
+
+
+def find(
+    pack: Pack, rendering: Rendering | None, sent: shapes.Sent, line: int, file: str | None
+) -> Reached | None:
+    """What of a pack a request holds; None if nothing."""
+    texts = [text for text in _texts(sent.content) if len(text) >= _LEAST]
+    by_json = [Placed(item.name, None) for item in pack.items if _in_json(item, texts)]
+    by_text: list[Placed] = []
+    if rendering is not None:
+        by_text = [p for piece in rendering.pieces if (p := _in_text(piece.name, piece.text, texts))]
+        if not any(rendering.items.get(placed.name) for placed in by_text):
+            by_text = []
+    items = sum(placed.name in rendering.items for placed in by_text) if rendering is not None else 0
+    if len(by_json) > items:
+        return Reached(tuple(by_json), "json", sent.model, line, file)
+    return Reached(tuple(by_text), "markdown", sent.model, line, file) if by_text else None
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth < _MAX_DEPTH:
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for one in inner:
+            yield from _texts(one, depth + 1)
+
+
+def _in_text(name: str, piece: str, texts: list[str]) -> Placed | None:
+    """A piece in one of the texts, whole or cut off behind its first line."""
+    wanted = piece.strip("\n")
+    first = wanted.partition("\n")[0]
+    if not first:
+        return None
+    best = ""
+    for text in texts:
+        at = text.find(first)
+        if at < 0:
+            continue
+        if text.startswith(wanted, at) or wanted in text:
+            return Placed(name, piece)
+        found = _common(wanted, text[at : at + len(wanted)])
+        best = found if len(found) > len(best) else best
+    return Placed(name, best, truncated=True) if best else None
+
+
+def _common(wanted: str, found: str) -> str:
+    """The longest start of `wanted` that `found` begins with."""
+    low, high = 0, min(len(wanted), len(found))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if wanted[:middle] == found[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return wanted[:low]
+
+
+def _in_json(item: Item, texts: list[str]) -> bool:
+    return any(_holds(item, text) for text in texts)
+
+
+def _holds(item: Item, text: str) -> bool:
+    """Whether a text is a pack's JSON, whole or cut off, with the item and its content in it."""
+    if not item.content or '"sections"' not in text:
+        return False
+    for ascii_only in (False, True):
+        name = json.dumps(item.native_id, ensure_ascii=ascii_only)
+        content = json.dumps(item.content, ensure_ascii=ascii_only)
+        if (f'"id":{name}' in text or f'"id": {name}' in text) and content in text:
+            return True
+    return False

@@ -1,0 +1,354 @@
+"""The events of one pack: a turn of the thread of its goal."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Maker, Place
+from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.sibyl import rendering as md
+from ctxctl.formats.sibyl.pack import LAYER_LIMITS, Item, Pack, requested
+from ctxctl.formats.sibyl.reach import Placed, Reached
+from ctxctl.formats.sibyl.rendering import Piece, Rendering
+from ctxctl.formats.sibyl.shapes import TITLE, Answer, Call
+from ctxctl.model import vocab
+
+Json = dict[str, Any]
+
+KIND: Final = "durable_memory"
+_KEPT: Final = ("intent", "query", "domain", "project", "layer", "total_items", "usage_metadata", "evidence")
+_OF_ITEM: Final = ("type", "reason", "source", "quality", "metadata", "related")
+_OVER: Final = {"content_limit": "too_large"}
+"""Reasons of a render receipt that are not the budget's."""
+
+
+class Exchange(NamedTuple):
+    """One call and its answer, with what was found beside it."""
+
+    call: Call | None
+    answer: Answer
+    pack: Pack
+    rendering: Rendering | None
+    line: int
+    file: str | None
+    reached: Reached | None = None
+    searched: int = 0
+    """Requests beside it in which it was looked for."""
+    audits: tuple[Json, ...] = ()
+
+
+class _Thread:
+    def __init__(self, name: str | None) -> None:
+        self.name = name
+        self.turns = 0
+        self.known: dict[str, str] = {}
+        """By item, the digest of all that was announced of it."""
+
+
+class Turns:
+    """Makes the events of an import's packs."""
+
+    def __init__(self, make: Maker, out: list[Json]) -> None:
+        self._make = make
+        self._out = out
+        self._threads: dict[str | None, _Thread] = {}
+        self._line = 0
+        self._place = Place()
+        self._audits: list[str] = []
+
+    def add(self, found: Exchange) -> None:
+        """Give one exchange's events."""
+        self._make.file = found.file
+        self._line = found.line
+        self._make.at(found.answer.time)
+        thread = self._thread(found)
+        thread.turns += 1
+        native = found.answer.native_id or (found.call.native_id if found.call is not None else None)
+        self._place = Place(None, thread.name, f"pack-{thread.turns}", native or _receipt_id(found.pack))
+        self._audits = [name for row in found.audits if (name := string(row.get("id"))) is not None]
+        scope = f"{thread.name or vocab.MAIN_THREAD}-{thread.turns}"
+        self._started(found, scope)
+        for item in found.pack.items:
+            self._item(thread, item, found)
+        self._bare(thread, found)
+        self._selection(found, scope)
+        self._budget(found, scope)
+        self._assembly(thread, found, scope)
+        self._missing(found, scope)
+
+    def _thread(self, found: Exchange) -> _Thread:
+        """Packs of one goal are one thread; the first goal's is the main one."""
+        goal = _goal(found)
+        if goal is None and self._threads:
+            return next(reversed(self._threads.values()))
+        thread = self._threads.get(goal)
+        if thread is None:
+            thread = _Thread(f"goal-{len(self._threads) + 1}" if self._threads else None)
+            self._threads[goal] = thread
+        return thread
+
+    def _emit(self, event_type: str, data: Json) -> None:
+        event = self._make.event(event_type, data, self._place, self._line)
+        if self._audits:
+            event["evidence_refs"] = list(self._audits)
+        self._out.append(event)
+
+    # -- items ------------------------------------------------------------------------------------------
+
+    def _started(self, found: Exchange, scope: str) -> None:
+        if found.call is None:
+            return
+        arguments = found.call.arguments
+        record = self._make.record(
+            selection_id=f"selection-{scope}",
+            query=string(arguments.get("goal")),
+            intent=string(arguments.get("intent")),
+            metadata={"native": {"arguments": arguments}},
+        )
+        self._emit(vocab.SELECTION_STARTED, record)
+
+    def _item(self, thread: _Thread, item: Item, found: Exchange) -> None:
+        native: Json = {key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])}
+        native["facet"] = item.facet
+        native["score"] = item.score
+        meta: Json = {"native": native}
+        fields: Json = {"title": item.title, "source_refs": [_source(item)], "metadata": meta}
+        if item.content is None:
+            record = build.opaque_item(item.name, KIND, None, **fields)
+        else:
+            record = build.text_item(item.name, KIND, item.content, **fields)
+        self._announce(thread, item.name, record)
+
+    def _bare(self, thread: _Thread, found: Exchange) -> None:
+        """What only the markdown tells: its own lines, and items where no pack was captured."""
+        if found.rendering is None:
+            return
+        named = {item.name for item in found.pack.items}
+        for piece in found.rendering.pieces:
+            marks: Json = {"ctxctl": {"derived": True}}
+            if not piece.item:
+                record = build.text_item(piece.name, "marker", piece.text, metadata=marks)
+            elif piece.name not in named:
+                marks["native"] = {"facet": piece.facet}
+                record = build.opaque_item(piece.name, KIND, None, title=piece.title, metadata=marks)
+            else:
+                continue
+            self._announce(thread, piece.name, record)
+
+    def _announce(self, thread: _Thread, name: str, record: Json) -> None:
+        """Tell of an item that is new, or of which something changed."""
+        digest = build.digest_of(build.canonical(record))
+        known = thread.known.get(name)
+        if known != digest:
+            thread.known[name] = digest
+            self._emit(vocab.ITEM_ADDED if known is None else vocab.ITEM_UPDATED, record)
+
+    # -- the selections ---------------------------------------------------------------------------------
+
+    def _selection(self, found: Exchange, scope: str) -> None:
+        pack = found.pack
+        native: Json = {key: pack.record[key] for key in _KEPT if pack.record.get(key) not in (None, {}, [])}
+        if found.audits:
+            native["audit"] = list(found.audits)
+        if pack.items or found.rendering is None:
+            names = [ref(item) for item in pack.items]
+        else:
+            names = list(found.rendering.items)
+        reasons = {f"{item.facet}: {string(item.record.get('reason'))}": None for item in pack.items
+                   if string(item.record.get("reason")) is not None}  # fmt: skip
+        marks: Json = {} if pack.items or not names else {"ctxctl": {"derived": True}}
+        record = self._make.record(
+            selection_id=f"selection-{scope}",
+            query=_goal(found),
+            intent=pack.text("intent"),
+            selected_item_refs=names,
+            ranking_signals={
+                ref(item): {"relevance": item.score, "facet": item.facet, "rank": rank}
+                for rank, item in enumerate(pack.items, 1)
+                if item.score is not None
+            },
+            rationale="; ".join(reasons) or None,
+            metadata={"candidates_not_reported": True, "native": native, **marks},
+        )
+        self._emit(vocab.SELECTION_COMPLETED, record)
+
+    def _budget(self, found: Exchange, scope: str) -> None:
+        """The clamp of the layer and the budget of the markdown, with what either left out or cut."""
+        pack, rendering = found.pack, found.rendering
+        arguments = found.call.arguments if found.call is not None else {}
+        asked = requested(arguments)
+        layer = pack.layer or string(arguments.get("layer"))
+        most = LAYER_LIMITS.get(layer or "")
+        limit = min(n for n in (asked, most) if n is not None) if asked is not None else None
+        tokens = count(arguments.get("markdown_token_budget"))
+        if tokens is None and rendering is not None:
+            tokens = rendering.trimmed
+        left = _left_out(found)
+        if limit is None and tokens is None and not left:
+            return
+        told = bool(md.dispositions(pack.record)) and limit in (None, asked)
+        native: Json = {"limit": asked, "layer": layer, "layer_limit": most if asked is not None else None}
+        native = {key: value for key, value in native.items() if value is not None}
+        if limit is not None and asked != limit:
+            native["clamped"] = True
+        markdown = pack.markdown
+        record = self._make.record(
+            budget_id=f"budget-{scope}",
+            target=vocab.MODEL,
+            max_tokens=tokens,
+            max_items=limit,
+            actual_items=len(pack.items) if limit is not None else None,
+            actual_bytes=len(markdown.encode("utf-8", "replace")) if markdown is not None else None,
+            overflow_strategy="truncate_tail" if left else None,
+            truncation_records=left or None,
+            metadata={"native": native, **({} if told else {"ctxctl": {"derived": True}})},
+        )
+        self._emit(vocab.BUDGET_APPLIED, record)
+
+    # -- the view ---------------------------------------------------------------------------------------
+
+    def _assembly(self, thread: _Thread, found: Exchange, scope: str) -> None:
+        """The markdown in pieces; where a request holds some of the pack, exactly that, and its injection."""
+        reached, rendering = found.reached, found.rendering
+        placed: tuple[Placed, ...]
+        if reached is not None:
+            placed = reached.placed
+        elif rendering is not None:
+            placed = tuple(Placed(piece.name, piece.text) for piece in rendering.pieces)
+        else:
+            return
+        items = {item.name: item for item in found.pack.items}
+        pieces = {piece.name: piece for piece in rendering.pieces} if rendering is not None else {}
+        native: Json = {"form": reached.form if reached is not None else "markdown"}
+        marks: Json = {"mode": "window", "derived": True}
+        if reached is not None:
+            native.update(request_line=reached.line, request_file=reached.file)
+            if reached.model is not None:
+                marks["model"] = reached.model
+        assembly_id = f"assembly-{scope}"
+        record = self._make.record(
+            assembly_id=assembly_id,
+            target=vocab.MODEL,
+            separator_policy="\n" if native["form"] == "markdown" else None,
+            ordered_blocks=[_block(p, items.get(p.name), pieces.get(p.name)) for p in placed],
+            visibility=[vocab.MODEL],
+            metadata={"native": native, "ctxctl": marks},
+        )
+        self._emit(vocab.ASSEMBLY_CREATED, record)
+        if reached is not None:
+            injected = build.injection(
+                self._make, f"injection-{scope}", assembly_id, "message_history",
+                native_id=None, model=reached.model,
+            )  # fmt: skip
+            injected.setdefault("metadata", {})["ctxctl"] = {"derived": True}
+            self._emit(vocab.INJECTION_APPLIED, injected)
+
+    def _missing(self, found: Exchange, scope: str) -> None:
+        """What the tool said went wrong, and a pack that nothing of which was sent."""
+        told = [(text, "high") for text in _faults(found)]
+        total, held = count(found.pack.record.get("total_items")), len(found.pack.items)
+        if total is not None and total > held:
+            told.append((f"the pack says that it has {total} items; the capture holds {held}", "medium"))
+        if found.searched and found.reached is None and found.answer.error is None:
+            text = f"nothing of the pack is in the {found.searched} requests captured beside it"
+            told.append((text, "info"))
+        for number, (question, severity) in enumerate(told, 1):
+            record = self._make.record(
+                missing_id=f"missing-{scope}-{number}",
+                scope="tool_invocation",
+                question=question,
+                severity=severity,
+                status="open",
+                metadata={"native": {"error": question}} if severity == "high" else None,
+            )
+            self._emit(vocab.MISSING_DETECTED, record)
+
+
+def ref(item: Item) -> str:
+    """`ID@VERSION` of an item; its id alone where the capture holds no content."""
+    if item.content is None:
+        return item.name
+    return f"{item.name}@{build.digest_of(item.content)[: build.VERSION_DIGITS]}"
+
+
+def _block(placed: Placed, item: Item | None, piece: Piece | None) -> Json:
+    made: Json = {"block_id": placed.name, "role": "tool"}
+    facet = item.facet if item is not None else piece.facet if piece is not None else None
+    if facet is not None:
+        made["segment"] = facet
+    made["item_refs"] = [ref(item) if item is not None else placed.name]
+    if placed.text is not None:
+        made["content"] = placed.text
+    cut = piece is not None and item is not None and placed.text is not None and piece.cuts(item.content)
+    if placed.truncated or cut:
+        made["metadata"] = {"ctxctl": {"truncated": True}}
+    return made
+
+
+def _left_out(found: Exchange) -> list[Json]:
+    """Truncation records: what the markdown leaves out or shortens, or what a request holds nothing of."""
+    pack, rendering = found.pack, found.rendering
+    if rendering is None and found.reached is None:
+        return []
+    told = md.dispositions(pack.record)
+    rendered = rendering.items if rendering is not None else {}
+    records: list[Json] = []
+    for item in pack.items:
+        state, why = told.get(item.native_id, (None, None))
+        piece = rendered.get(item.name)
+        if rendering is not None and piece is None:
+            why = why or ("token budget" if rendering.trimmed is not None else "limits of the rendering")
+            records.append(_record(item, _OVER.get(why, "budget_limit"), why, dropped=True))
+        elif found.reached is not None and item.name not in found.reached.names:
+            records.append(_record(item, "not_visible_to_target", "not in the request", dropped=True))
+        elif piece is not None and (state == "trimmed" or piece.cuts(item.content)):
+            records.append(_record(item, "too_large", why or "shortened in the markdown", dropped=False))
+    return records
+
+
+def _record(item: Item, reason: str, why: str, *, dropped: bool) -> Json:
+    return {"item_ref": ref(item), "reason": reason, "dropped": dropped, "metadata": {"native_reason": why}}
+
+
+def _source(item: Item) -> Json:
+    """Where Sibyl has an item from."""
+    quality = item.record.get("quality")
+    quality = quality if isinstance(quality, dict) else {}
+    made: Json = {"schema_version": vocab.SCHEMA_VERSION, "source_id": item.native_id}
+    made["uri"] = string(quality.get("url")) or f"sibyl:{item.native_id}"
+    made["source_kind"] = string(item.record.get("type")) or KIND
+    if item.content is not None:
+        made["digest"] = f"sha256:{build.digest_of(item.content)}"
+    modified = build.timestamp(quality.get("updated_at"))
+    if modified is not None:
+        made["modified_at"] = modified
+    return made
+
+
+def _goal(found: Exchange) -> str | None:
+    """The goal: as the pack says, as the call said, or as the markdown's title has it."""
+    goal = found.pack.text("goal")
+    if goal is None and found.call is not None:
+        goal = string(found.call.arguments.get("goal"))
+    markdown = found.pack.markdown
+    if goal is None and markdown is not None and markdown.lstrip().startswith(TITLE):
+        goal = markdown.lstrip().removeprefix(TITLE).partition("\n")[0].strip() or None
+    return goal
+
+
+def _receipt_id(pack: Pack) -> str | None:
+    receipt = pack.record.get("render_receipt")
+    return string(receipt.get("request_id")) if isinstance(receipt, dict) else None
+
+
+def _faults(found: Exchange) -> list[str]:
+    """The error of a call, and the lanes of a retrieval that a pack says failed."""
+    told = [found.answer.error] if found.answer.error is not None else []
+    record = found.pack.record
+    for holder in (record, record.get("usage_metadata"), record.get("evidence")):
+        for key in ("errors", "failed_lanes", "lane_errors"):
+            rows = holder.get(key) if isinstance(holder, dict) else None
+            for row in rows if isinstance(rows, list) else [rows] if isinstance(rows, str) else ():
+                told.append(row if isinstance(row, str) else build.canonical(row))
+    return told

@@ -1,0 +1,158 @@
+"""From a trajectory's history, and from the lists that its steps stored, to the windows of its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.chat import Chat
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.trace.source import Source
+
+_TURN: Final = "run"
+
+
+class Trajectory(Run):
+    """One import of a `.traj` file."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The runs of the document: one, or one for each attempt."""
+        value = document(source, self.report)
+        if not isinstance(value, dict):
+            if value is not None:
+                self.problem("not-a-record", "the document is not an object; not read")
+            return
+        attempts = [a for a in _objects(value.get("attempts")) if a.get("history") or a.get("trajectory")]
+        for number, attempt in enumerate(attempts, 1):
+            self.session = f"attempt-{number}"
+            yield from self._run(attempt)
+        if not attempts:
+            yield from self._run(value)
+        yield from self.finish()
+
+    def _run(self, run: Json) -> Iterator[Json]:
+        steps = _objects(run.get("trajectory"))
+        history = _objects(run.get("history")) or _history_of(steps)
+        agents: dict[str, list[Json]] = {}
+        for message in history:
+            agents.setdefault(string(message.get("agent")) or "main", []).append(message)
+        for number, (agent, messages) in enumerate(agents.items()):
+            options: Json = {"origin": {"agent_type": agent}} if number else {}
+            thread = self.thread(agent if number else None, **options)
+            thread.turn = _TURN
+            sent = _sent(steps, messages) if number == 0 else {}
+            for _ in _requests(thread, messages, sent, _model(run)):
+                yield from self.drain()
+
+
+def _requests(
+    thread: Conversation, messages: list[Json], sent: dict[int, list[Json]], model: str | None
+) -> Iterator[None]:
+    """Seal a step for each answer; the window is the history, or the list that was stored for it."""
+    reader = _Reader()
+    whole: list[Part] = []
+    for at, message in enumerate(messages):
+        if _is_answer(message):
+            exact = sent.get(at)
+            if exact is not None:
+                thread.replace(reader.again(exact))
+            elif whole and len(thread) != len(whole):
+                thread.replace(reader.again(messages[:at]))
+            thread.request(model=model, derived=True if exact is None else None)
+            yield
+        parts = reader.read(message, at)
+        whole += parts
+        thread.append(*parts)
+
+
+class _Reader:
+    """Cuts messages; a message's identity is its place in the history."""
+
+    def __init__(self) -> None:
+        self._chat = Chat()
+        self._answered = False
+
+    def read(self, message: Json, at: int) -> list[Part]:
+        """The parts of the message at a place of the history."""
+        if _is_answer(message):
+            self._answered = True
+        parts = self._cut(message)
+        for index, part in enumerate(parts):
+            part.place = f"message-{at}" if index == 0 else f"message-{at}/{index}"
+        return parts
+
+    def again(self, messages: list[Json]) -> list[Part]:
+        """The parts of a whole list."""
+        fresh = _Reader()
+        return [part for at, message in enumerate(messages) for part in fresh.read(message, at)]
+
+    def _cut(self, message: Json) -> list[Part]:
+        role = message.get("role")
+        if role == "user":
+            if message.get("is_demo") or message.get("message_type") == "demonstration":
+                return self._chat.cut(message, kind="external_resource", title="demonstration")
+            # Without function calling, what a command printed comes back as a user's message.
+            return self._chat.cut(message, kind="tool_result" if self._answered else None)
+        if role == "assistant" and message.get("tool_calls"):
+            return self._chat.cut(message)
+        calls = message.get("tool_call_ids")
+        if role == "tool" and isinstance(calls, list) and calls:
+            return self._chat.result(string(calls[0]), message.get("content"))
+        return self._chat.cut(message)
+
+
+def _is_answer(message: Json) -> bool:
+    return message.get("role") == "assistant" and not message.get("is_demo")
+
+
+def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
+    """The lists that the steps stored, by the place of the answer in the history.
+
+    `query` is what the step's request carried.  `messages` is what there was to send once the step was done,
+    so it belongs to the next request.
+    """
+    answers = [at for at, message in enumerate(messages) if _is_answer(message)]
+    found: dict[int, list[Json]] = {}
+    asked = [step for step in steps if step.get("response") or step.get("query") or step.get("messages")]
+    if len(asked) != len(answers):
+        return found
+    for number, step in enumerate(asked):
+        query = _objects(step.get("query"))
+        after = _objects(step.get("messages"))
+        if query:
+            found[answers[number]] = query
+        elif after and number + 1 < len(answers):
+            if len(after) == answers[number + 1]:
+                found[answers[number + 1]] = after
+    return found
+
+
+def _history_of(steps: list[Json]) -> list[Json]:
+    """A history put together from steps alone, where a file holds none."""
+    made: list[Json] = []
+    for step in steps:
+        query = _objects(step.get("query"))
+        if query and not made:
+            made += query
+        response = step.get("response")
+        if isinstance(response, str) and response:
+            made.append({"role": "assistant", "content": response})
+        observation = step.get("observation")
+        if isinstance(observation, str):
+            made.append({"role": "user", "content": observation})
+    return made
+
+
+def _model(run: Json) -> str | None:
+    config = run.get("replay_config")
+    for name in ("agent", "model", "name"):
+        config = config.get(name) if isinstance(config, dict) else None
+    return string(config)
+
+
+def _objects(value: Any) -> list[Json]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

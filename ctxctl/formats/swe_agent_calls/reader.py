@@ -1,0 +1,60 @@
+"""SWE-agent's log of requests and responses, on alternate lines without an id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.calls.http import Call, Calls
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "swe-agent-calls"
+"""As `--format` takes it."""
+_NOT_BODY: Final = frozenset({"api_key", "api_version", "fallbacks", "n", "api_base"})
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The log's events; a response answers the request before it."""
+    run = Run(NAME, report)
+    calls = Calls(run)
+    waiting: Call | None = None
+    for record in run.records(source):
+        kind = record.get("type")
+        if kind == "request":
+            if waiting is not None:
+                calls.take(waiting._replace(error="no response recorded"))
+            waiting = _request(record, run)
+        elif kind in ("response", "error"):
+            if waiting is None:
+                run.problem("lone-response", "a response without a request before it; skipped")
+            else:
+                calls.take(_answered(waiting, record))
+            waiting = None
+        else:
+            run.problem("unknown-record", "neither a request nor a response; skipped")
+        yield from run.drain()
+    if waiting is not None:
+        calls.take(waiting._replace(error="no response recorded"))
+    yield from calls.finish()
+
+
+def _request(record: Json, run: Run) -> Call:
+    sent = record.get("request_params")
+    body: Any = None
+    if isinstance(sent, dict):
+        body = {key: value for key, value in sent.items() if key not in _NOT_BODY and value is not None}
+    return Call(
+        url="/v1/chat/completions", request=body, line=run.line.number, time=string(record.get("timestamp"))
+    )
+
+
+def _answered(call: Call, record: Json) -> Call:
+    answer = record.get("response")
+    if isinstance(answer, dict):
+        return call._replace(response=answer)
+    error = string(record.get("error")) or string(record.get("exception")) or "no response recorded"
+    return call._replace(error=error.partition("\n")[0])

@@ -1,0 +1,121 @@
+"""Builders of the records that tell of a step beside its frame: what was compacted, missing, redacted, bound.
+
+Lenient as those in `trace.build`.  Where the draft names a fact but no field for it, the spellings that
+producers use are tried in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
+from ctxctl.trace.coerce import Fields
+
+UNREDACTED: Final = frozenset({"none", "raw", "not_redacted", "unredacted"})
+"""Redaction states in which an item's text is what it always was."""
+_REFS: Final = (
+    "surface_refs", "item_refs", "selection_refs", "budget_ref", "assembly_refs", "injection_refs",
+    "compaction_refs", "missing_context_refs", "runtime_refs", "policy_refs", "evidence_refs",
+    "artifact_refs", "tool_refs",
+)  # fmt: skip
+"""Fields of an envelope that name other records."""
+
+
+def compaction(fields: Fields) -> Compaction:
+    """`context_compaction`."""
+    validation = fields.get("validation")
+    if isinstance(validation, dict):
+        told = Fields(validation, fields.report, f"{fields.where}.validation")
+        said = [told.text("status"), told.text("reviewer", "by")]
+        validation = " by ".join(word for word in said if word) or None
+    return Compaction(
+        fields.ident("compaction_id"),
+        fields.ref_names("source_item_refs"),
+        fields.name("summary_ref"),
+        fields.text("method"),
+        fields.text("trigger"),
+        fields.table("coverage"),
+        fields.texts("loss_notes"),
+        fields.text("replacement_policy"),
+        fields.table("metadata"),
+        fields.text("scope"),
+        validation if isinstance(validation, str) else None,
+    )
+
+
+def missing(fields: Fields) -> Missing:
+    """`missing_context`."""
+    more = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
+    summaries = ("user_summary", "safe_summary", "user_safe_summary", "user_facing_summary", "summary")
+    return Missing(
+        fields.ident("missing_id"),
+        fields.text("question"),
+        fields.text("severity"),
+        fields.text("status"),
+        fields.name("needed_for"),
+        fields.name("requested_from", "owner", "owner_ref"),
+        fields.texts("blocked_actions"),
+        fields.ref_names("resolution_refs"),
+        fields.table("metadata"),
+        fields.text("scope"),
+        tuple(_source(row) for row in fields.rows("candidate_sources")),
+        fields.text("requested_action") or more.text("requested_action"),
+        fields.text(*summaries) or more.text(*summaries),
+    )
+
+
+def _source(row: Any) -> str:
+    """A candidate source in one phrase: its kind, and how it is named or hinted at."""
+    if not isinstance(row, dict):
+        return str(row)
+    said = [row.get(name) for name in ("kind", "hint", "name", "uri", "source_id", "ref", "id")]
+    return ": ".join([word for word in said if isinstance(word, str) and word][:2]) or "unnamed"
+
+
+def redaction(fields: Fields) -> Redaction | None:
+    """The record of `context.redaction.applied`: it names the item."""
+    item_id = fields.name("item_id", "item_ref", "target_ref", "ref", "id")
+    if item_id is None:
+        fields.report("bad-field", "item_id", f"{fields.where} names no item; ignored")
+        return None
+    return Redaction(
+        item_id,
+        fields.text("redaction_state"),
+        fields.text("redaction_method", "method"),
+        fields.ref_names("policy_refs"),
+        fields.table("metadata"),
+        fields.text("redaction_reason", "reason"),
+        fields.texts("redacted_fields"),
+        fields.name("redacted_by", "actor_ref"),
+        fields.name("replacement_ref"),
+    )
+
+
+def of_item(item_id: str, fields: Fields) -> Redaction | None:
+    """What an item's own record says of its redaction; None where it says `none`, or nothing."""
+    state = fields.text("redaction_state")
+    if state is None or state in UNREDACTED:
+        return None
+    more = Fields(fields.table("metadata"), fields.report, f"{fields.where}.metadata")
+    return Redaction(
+        item_id,
+        state,
+        fields.text("redaction_method") or more.text("redaction_method"),
+        fields.ref_names("policy_refs") or more.ref_names("policy_refs"),
+        {},
+        fields.text("redaction_reason") or more.text("redaction_reason"),
+        more.texts("redacted_fields"),
+        fields.name("redacted_by") or more.name("redacted_by"),
+    )
+
+
+def envelope(fields: Fields) -> Envelope:
+    """`context_envelope`."""
+    refs = {name: found for name in _REFS if (found := fields.ref_names(name))}
+    return Envelope(
+        fields.ident("context_id"),
+        fields.text("scope"),
+        fields.text("lifecycle"),
+        fields.table("metadata"),
+        refs,
+    )
