@@ -76,9 +76,7 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
-    capture = open_capture(source, how.settings.format)
-    try:
-        opened, importer = capture
+    with open_capture(source, how.settings.format) as (opened, importer):
         if importer is None:
             known = ", ".join(sorted(f.name for f in registry.available()))
             raise UnreadableError(
@@ -99,8 +97,6 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
         if not events:
             raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
-    finally:
-        capture.close()
 
 
 @contextmanager

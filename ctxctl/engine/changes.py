@@ -306,4 +306,6 @@ class _Writer:
             flags.append("derived-identity")
         if p.carried:
             flags.append("carried-in")
+        if p.redaction:
+            flags.append("redacted")
         return tuple(flags)

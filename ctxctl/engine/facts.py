@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Named
 from ctxctl.engine.placing import Placer
@@ -20,6 +22,8 @@ from ctxctl.model.records import (
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import CAUSES
 
+_SUMMED = tuple(name for name in Budget.__struct_fields__ if name not in ("target", "metadata"))
+
 UNCHANGED = "duplicate"
 """Omission reason under which runtimes record "the model has this version already"."""
 
@@ -34,6 +38,7 @@ class Facts:
         "chosen",
         "compactions",
         "cuts",
+        "elsewhere",
         "entered",
         "faults",
         "injections",
@@ -70,6 +75,8 @@ class Facts:
         self.causes: str | None = None
         """`branched` or `cleared`: the cause of what a new root left behind."""
         self.model: str | None = None
+        self.elsewhere: dict[str, None] = {}
+        """Other targets that something was injected for."""
 
     def take(self, later: Facts) -> None:
         """Add the facts of a later stretch of the same step."""
@@ -93,6 +100,7 @@ class Facts:
             self.entered[item] = None
         self.causes = later.causes or self.causes
         self.model = later.model or self.model
+        self.elsewhere.update(later.elsewhere)
 
     def copy(self) -> Facts:
         """An independent copy, for a snapshot of a replay."""
@@ -102,8 +110,14 @@ class Facts:
 
     @property
     def budget(self) -> Budget | None:
-        """The last budget record."""
-        return self.budgets[-1] if self.budgets else None
+        """The budget: of each field, what the last record that has it says."""
+        if len(self.budgets) < 2:
+            return self.budgets[0] if self.budgets else None
+        merged = self.budgets[0]
+        for later in self.budgets[1:]:
+            told = {name: value for name in _SUMMED if (value := getattr(later, name)) not in (None, {}, ())}
+            merged = msgspec.structs.replace(merged, **told)
+        return merged
 
 
 class Reading:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.engine.limits import is_over, still_over
 from ctxctl.engine.simulate import verified
-from ctxctl.engine.stages import stage_views, still_over, window_view
+from ctxctl.engine.stages import stage_views, window_view
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
-from ctxctl.model.records import Usage
+from ctxctl.engine.told import is_open
+from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
+from ctxctl.model.told import Told
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay import Rules
@@ -46,7 +49,8 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     window = window_view(frame.used, frame.uncounted, by_method, facts.budget)
     changes = sealed.changes
     ids = sealed.ids if thread.ids is None else thread.ids
-    flags = _flags(thread, sealed, window, usage, model)
+    told = thread.telling.told(_compactions(thread, sealed), thread.book)
+    flags = _flags(thread, sealed, window, usage, model, told)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
@@ -80,7 +84,15 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         segments=dict(frame.segments),
         first_line=ids.first_line,
         first_byte=ids.first_byte,
+        told=told,
     )
+
+
+def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
+    """Those that took effect in the step's frame; of a thread's last step, those recorded behind it too."""
+    if thread.over and thread.later is not None:
+        return sealed.facts.compactions + thread.later.compactions
+    return sealed.facts.compactions
 
 
 def _stages(thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None) -> dict[str, StageView]:
@@ -119,7 +131,12 @@ def _usage(usage: Usage | None, counted: int) -> UsageView | None:
 
 
 def _flags(
-    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, model: str | None
+    thread: ThreadState,
+    sealed: Sealed,
+    window: Window,
+    usage: Usage | None,
+    model: str | None,
+    told: Told,
 ) -> tuple[str, ...]:
     facts = sealed.facts
     flags = []
@@ -133,12 +150,14 @@ def _flags(
         flags.append(facts.causes)
     if "unknown-base" in facts.faults:
         flags.append("unknown_base")
-    if still_over(sealed, window):
+    if still_over(thread, sealed, window):
         flags.append("still_over_budget")
-    elif window.over:
+    elif is_over(thread, sealed, window):
         flags.append("over_budget")
-    if facts.missing:
+    if any(is_open(gap) for gap in told.missing):
         flags.append("missing_context")
+    if told.redactions:
+        flags.append("redacted")
     if usage is not None and usage.input_tokens is not None:
         now = Billed(usage.input_tokens, window.used, model)
         if thread.billed is not None and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed)):

@@ -47,6 +47,7 @@ class Placer:
         self._made: dict[tuple[object, ...], Placement] = {}
         self._twins: dict[Placement, Placement] = {}
         self._blocks: dict[int, _Placed] = {}
+        self._veils: dict[Placement, Placement] = {}
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
@@ -182,12 +183,21 @@ class Placer:
             twin = self._twins[placement] = msgspec.structs.replace(placement, stale=True)
         return twin
 
+    def veiled(self, placement: Placement, state: str) -> Placement:
+        """The same copy without its text: it was redacted since, and what took its place is not recorded."""
+        twin = self._veils.get(placement)
+        if twin is None:
+            state = placement.redaction or state
+            twin = msgspec.structs.replace(placement, content=None, redaction=state)
+            self._veils[placement] = twin
+        return twin
+
     def _anonymous(self, block: Block) -> Placement:
         content = self._wrapped(block, block.content)
         digest = content.digest if content is not None else block.digest
         # Without an id, only the text tells one block from another.
         name = f"block:{block.block_id if block.block_id is not None else (digest and digest[:16]) or '?'}"
-        memo = ("b", name, digest, block.segment, block.role, block.token_estimate)
+        memo = ("b", name, digest, block.segment, block.role, block.token_estimate, block.redaction_state)
         made = self._made.get(memo)
         if made is None:
             tokens, method = self._measure(content, block.token_estimate)
@@ -196,7 +206,8 @@ class Placer:
                 segment=block.segment or "context", rank=rank_of(block.segment or "context"),
                 tokens=tokens, method=method, content=content,
                 digest=digest, key=self._key(name, None, digest, tokens if content is None else 0), line=0,
-                role=block.role, derived=True, truncated=block.truncated,
+                role=block.role, derived=True, truncated=block.truncated, redaction=block.redaction_state,
+                own=True,
             )  # fmt: skip
         return made
 
@@ -209,12 +220,13 @@ class Placer:
         segment = block.segment or segments.get(ref) or (segments.get(version.item) if segments else None)
         if (
             own is None and not block.before and not block.after and segment is None
-            and block.role is None and not block.truncated
+            and block.role is None and not block.truncated and block.redaction_state is None
             and (version.content is not None or (estimate is None and block.digest is None))
         ):  # fmt: skip
             return self.plain(version)
         memo = (
             version, own, block.before, block.after, segment, block.role, block.truncated,
+            block.redaction_state,
             (estimate, block.digest) if version.content is None and own is None else None,
         )  # fmt: skip
         made = self._made.get(memo)
@@ -228,18 +240,21 @@ class Placer:
         segment = block.segment or named
         content = self._wrapped(block, block.content)
         plain = self.unknown(ref)
-        if content is None and estimate is None and block.digest is None and segment is None:
+        if (
+            content is None and estimate is None and block.digest is None and segment is None
+            and block.redaction_state is None
+        ):  # fmt: skip
             return plain
         digest = content.digest if content is not None else block.digest
         segment = segment or plain.segment
-        memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role)
+        memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state)
         made = self._made.get(memo)
         if made is None:
             tokens, method = self._measure(content, estimate)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=tokens, method=method, content=content, digest=digest,
                 segment=segment, rank=rank_of(segment),
-                role=block.role, truncated=block.truncated,
+                role=block.role, truncated=block.truncated, redaction=block.redaction_state, own=True,
                 key=self._key(plain.item, plain.version, digest, tokens if content is None else 0),
             )  # fmt: skip
         return made
@@ -280,6 +295,7 @@ class Placer:
             line=version.line, role=block.role if block is not None else None,
             derived=marks.get("identity") == "derived", simulated=bool(marks.get("simulated")),
             truncated=bool(marks.get("truncated")) or (block is not None and block.truncated),
+            redaction=_redaction(block, version), own=block is not None and block.content is not None,
         )  # fmt: skip
 
     def _measure(self, content: Content | None, estimate: int | None) -> tuple[int, str]:
@@ -302,3 +318,10 @@ class Placer:
         key = self._keys.get(what)
         # Copies share the table across threads: `setdefault` and `count` are atomic, their sum need not be.
         return key if key is not None else self._keys.setdefault(what, next(self._next_key))
+
+
+def _redaction(block: Block | None, version: Version) -> str | None:
+    """The redaction that the block, else the item's record, tells of."""
+    if block is not None and block.redaction_state is not None:
+        return block.redaction_state
+    return version.record.redaction.redaction_state if version.record.redaction is not None else None

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from ctxctl.engine.finish import finish_step
 from ctxctl.engine.placing import Count
 from ctxctl.engine.simulate import Simulation
@@ -22,6 +24,7 @@ from ctxctl.model.records import (
     Assembly,
     Budget,
     Compaction,
+    Envelope,
     Fidelity,
     Injection,
     Item,
@@ -131,6 +134,8 @@ class Engine:
             self._late(event, "names a turn or step that is over")
         elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
             self._adopt(thread, place, event)
+        if (event.context_id or event.task_id or event.run_id or event.attempt_id) and not place.late:
+            thread.telling.named(event)
         record = event.record
         if place.late and type(record) in _OF_THEIR_STEP:
             return done
@@ -155,6 +160,7 @@ class Engine:
         ids, mode = thread.ids, thread.mode
         return (
             event.session_id == self._last_ids[0]
+            and event.attempt_id is None
             and event.thread_id == self._last_ids[1]
             and ids is not None
             and event.turn_id == ids.turn_id
@@ -170,6 +176,7 @@ class Engine:
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which threads began."""
         for thread in self.threads.values():
+            thread.over = True
             yield from self._close(thread, new_turn=True)
 
     def _open(self, thread: ThreadState, place: Place, event: Event) -> None:
@@ -215,6 +222,8 @@ class Engine:
         elif kind == vocab.SUMMARY_CREATED:
             thread.book.learn(record, event.line)
         else:
+            if record.redaction is not None:
+                thread.telling.redacted(record.redaction, thread.book)
             version = thread.book.enter(record, event.line)
             facts.entered[version.item] = None
             if facts.removed:
@@ -228,6 +237,8 @@ class Engine:
         elif isinstance(record, Injection):
             if record.target == target:
                 self._injection(thread, record)
+            else:
+                self._elsewhere(thread, record)
         elif isinstance(record, Usage):
             self._usage(thread, record)
         elif isinstance(record, Budget):
@@ -253,8 +264,12 @@ class Engine:
                 self._compact(thread, event, record)
         elif isinstance(record, Missing):
             facts.missing.append(record)
+            thread.telling.lacks(_settled(record, event))
         elif isinstance(record, Redaction):
             facts.redacted.add(thread.book.item_of(record.item_id))
+            thread.telling.redacted(record, thread.book)
+        elif isinstance(record, Envelope):
+            thread.telling.bound(record)
 
     def _compact(self, thread: ThreadState, event: Event, record: Compaction) -> None:
         """A compaction takes its sources out of the live items and its summary in."""
@@ -292,6 +307,11 @@ class Engine:
             return
         thread.take_injection(record)
         self._seal(thread)
+
+    def _elsewhere(self, thread: ThreadState, record: Injection) -> None:
+        """What another target was given is told with the request that the model was given beside it."""
+        facts = thread.sealed.facts if thread.sealed is not None else thread.open_facts()
+        facts.elsewhere[record.target] = None
 
     def _usage(self, thread: ThreadState, record: Usage) -> None:
         if thread.ids is not None:
@@ -333,6 +353,13 @@ class Engine:
             del self.turns[thread.key]
             thread.ids = None
         return done
+
+
+def _settled(record: Missing, event: Event) -> Missing:
+    """A record whose event says that the gap is closed, and which does not say so itself."""
+    if event.event_type == vocab.MISSING_RESOLVED and record.status is None:
+        return msgspec.structs.replace(record, status="resolved")
+    return record
 
 
 _FAULTS = {

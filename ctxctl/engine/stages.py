@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ctxctl.model.records import Budget, Usage
+from ctxctl.engine.facts import UNCHANGED
+from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
+from ctxctl.model.records import Budget, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, Verdict
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from ctxctl.engine.window import Windows
 
 _NOTHING = StageView("not_recorded")
+LISTED = 100
+"""Refs and truncations that a stage lists; its counts speak of all."""
 
 
 def window_view(used: int, uncounted: int, by_method: dict[str, int], budget: Budget | None) -> Window:
@@ -44,7 +48,7 @@ def stage_views(
     return {
         "surface": _surface(sealed),
         "selection": _selection(sealed),
-        "budget": _budget(sealed, window),
+        "budget": _budget(thread, sealed, window),
         "window": _window(sealed, thread.frame.segments),
         "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
@@ -88,15 +92,29 @@ def _selection(sealed: Sealed) -> StageView:
             "query": selection.query,
             "intent": selection.intent,
             "rationale": selection.rationale,
+            "selected_refs": _refs(selection.selected, sealed),
+            "omitted_refs": _refs(selection.omitted, sealed),
         },
     )
 
 
-def _budget(sealed: Sealed, window: Window) -> StageView:
+def _refs(refs: tuple[Ref, ...], sealed: Sealed) -> list[dict[str, Any]] | None:
+    """What the selection says of single items: reason, rank, score; nothing of those merely unchanged."""
+    found: list[dict[str, Any]] = []
+    for ref in refs:
+        told = ((name, getattr(ref, name)) for name in ("reason", "native_reason", "rank", "score"))
+        said = {name: value for name, value in told if value is not None}
+        if said and ref.reason != UNCHANGED and len(found) < LISTED:
+            found.append({"item": sealed.reading.item_of(ref.ref), **said})
+    return found or None
+
+
+def _budget(thread: ThreadState, sealed: Sealed, window: Window) -> StageView:
     budget = sealed.facts.budget
     if budget is None:
         return _NOTHING
-    dropped = sum(t.dropped for t in budget.truncations)
+    truncations = [t for record in sealed.facts.budgets for t in record.truncations]
+    dropped = sum(t.dropped for t in truncations)
     return _view(
         True,
         {
@@ -106,30 +124,33 @@ def _budget(sealed: Sealed, window: Window) -> StageView:
             "actual_tokens": budget.actual_tokens,
             "max_bytes": budget.max_bytes,
             "actual_bytes": budget.actual_bytes,
+            "counted_bytes": used_bytes(thread) if budget.max_bytes is not None else None,
             "max_items": budget.max_items,
             "actual_items": budget.actual_items,
+            "counted_items": used_items(sealed) if budget.max_items is not None else None,
+            "max_time_ms": budget.max_time_ms,
+            "actual_time_ms": budget.actual_time_ms,
             "headroom": window.free,
             "over": window.over,
+            **excess(thread, sealed),
             "overflow_strategy": budget.overflow_strategy,
             "dropped": dropped,
-            "truncated": len(budget.truncations) - dropped,
-            "still_over_budget": still_over(sealed, window) or None,
+            "truncated": len(truncations) - dropped,
+            "truncations": [_truncation(t, sealed) for t in truncations[:LISTED]] or None,
+            "still_over_budget": still_over(thread, sealed, window) or None,
         },
     )
 
 
-def still_over(sealed: Sealed, window: Window) -> bool:
-    """The budget acted (dropped, cut or compacted) and the window is over its cap all the same."""
-    facts = sealed.facts
-    acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
-    budget = facts.budget
-    by_record = (
-        budget is not None
-        and budget.actual_tokens is not None
-        and window.cap is not None
-        and budget.actual_tokens > window.cap
-    )
-    return acted and (bool(window.over) or by_record)
+def _truncation(record: Truncation, sealed: Sealed) -> dict[str, Any]:
+    """What the budget did to one item, by its own record."""
+    told = {
+        "item": sealed.reading.item_of(record.ref),
+        "action": "dropped" if record.dropped else "cut",
+        "reason": record.reason,
+        "tokens_left": record.tokens,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _window(sealed: Sealed, segments: dict[str, int]) -> StageView:
@@ -151,14 +172,16 @@ def _assembly(sealed: Sealed, windows: Windows) -> StageView:
             "spliced_onto": assembly.base,
             "separator": assembly.separator,
             "hash": assembly.digest,
+            "redaction_state": assembly.redaction_state,
         },
     )
 
 
 def _injection(sealed: Sealed) -> StageView:
     injections = sealed.facts.injections
+    others = list(sealed.facts.elsewhere) or None
     if not injections:
-        return _NOTHING
+        return _NOTHING if others is None else StageView("not_recorded", {"other_targets": others})
     points = list(dict.fromkeys(i.injection_point for i in injections if i.injection_point))
     return _view(
         True,
@@ -167,6 +190,8 @@ def _injection(sealed: Sealed) -> StageView:
             "assembly_id": injections[-1].assembly_id,
             "native_id": injections[-1].native_id,
             "hash": injections[-1].digest,
+            "injection_id": injections[-1].injection_id,
+            "other_targets": others,
         },
     )
 

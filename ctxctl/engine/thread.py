@@ -13,6 +13,7 @@ from ctxctl.engine.frames import Delta, FrameState, delta_of
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.simulate import Sent, Simulation
+from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
 from ctxctl.engine.window import Windows
 from ctxctl.model.content import ContentStore
@@ -114,6 +115,8 @@ class ThreadState:
         self.root: str | None = None
         self.first = True
         """No frame yet."""
+        self.over = False
+        """The trace has ended."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
@@ -126,6 +129,7 @@ class ThreadState:
         """The policy that decides what is sent; None where the trace does."""
         self.sent: Sent | None = None
         """What it sent at the last sealed step."""
+        self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
 
@@ -142,6 +146,7 @@ class ThreadState:
         twin.simulation = self.simulation.copy() if self.simulation is not None else None
         twin.scores = dict(self.scores)
         twin.placed = set(self.placed)
+        twin.telling = self.telling.copy()
         twin.index = dict(self.index) if self.index is not None else None
         return twin
 
@@ -152,6 +157,7 @@ class ThreadState:
     def opens(self, ids: StepIds) -> None:
         """Begin a step; what came after the last one's seal is its first part."""
         self.ids = ids
+        self.telling.opens()
         if self.sealed is not None:
             self.assembled, self.ahead = self.ahead, []
         self.facts = self.later if self.later is not None else Facts()
@@ -201,6 +207,9 @@ class ThreadState:
         reading = Reading(facts, self.book, self.placer, self.assembled)
         before = FrameTotals(self.frame.used, self.frame.placements)
         basis, after, delta = self._next_frame(before.placements, facts, reading)
+        veiled = self.telling.veil(after, self.placer.veiled)
+        if veiled is not None:
+            after, delta = veiled, delta_of(before.placements, veiled)
         named = reading.named()
         was = standing(self.frame, delta, named)
         self.frame.move_to(after, delta)

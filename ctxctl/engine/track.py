@@ -26,6 +26,7 @@ class Cursor:
     __slots__ = (
         "asm_ids",
         "assembled",
+        "attempt",
         "inj_ids",
         "injected",
         "key",
@@ -34,6 +35,7 @@ class Cursor:
         "seen",
         "step",
         "step_id",
+        "task",
         "turn",
         "turn_id",
         "turns",
@@ -58,6 +60,9 @@ class Cursor:
         """Something that belongs to the next frame came after the open step's model injection."""
         self.asm_ids: set[str] = set()
         self.inj_ids: set[str] = set()
+        self.attempt: str | None = None
+        """The attempt that the open step belongs to, where one is named; `task`: at which task."""
+        self.task: str | None = None
 
     def copy(self) -> Cursor:
         """An independent copy, for a snapshot of a replay."""
@@ -73,6 +78,7 @@ class Cursor:
             self.key.session, self.key.thread, self.turn, self.turn_id, self.step, self.step_id,
             self.turns, self.named_steps, self.assembled, self.injected, self.pending,
             sorted(self.asm_ids), sorted(self.inj_ids), sorted(self.seen),
+            self.attempt, self.task,
         ]  # fmt: skip
 
     @classmethod
@@ -83,6 +89,7 @@ class Cursor:
         cursor.turns, cursor.named_steps = state[6:8]
         cursor.assembled, cursor.injected, cursor.pending = state[8:11]
         cursor.asm_ids, cursor.inj_ids, cursor.seen = set(state[11]), set(state[12]), set(state[13])
+        cursor.attempt, cursor.task = state[14:16]
         return cursor
 
     def open_turn(self, turn_id: str | None) -> None:
@@ -102,6 +109,7 @@ class Cursor:
         if step_id is not None:
             self.named_steps[step_id] = self.step
         self.assembled = self.injected = self.pending = False
+        self.attempt = self.task = None
         self.asm_ids.clear()
         self.inj_ids.clear()
 
@@ -169,6 +177,26 @@ class Tracker:
     def place(self, event: Event) -> Place:
         """Assign one event; to be called once for each event, in line order."""
         cursor = self._cursor(event.session_id, event.thread_id)
+        if event.attempt_id is not None:
+            return self._attempted(cursor, event)
+        return self._place(cursor, event)
+
+    def _attempted(self, cursor: Cursor, event: Event) -> Place:
+        """Another attempt at a task is another step: what the one before was given stays as it was."""
+        again = _another_attempt(cursor, event)
+        here = event.turn_id is None or event.turn_id == cursor.turn_id
+        if again and here and event.step_id is None and cursor.step:
+            cursor.open_step(None)
+            place = self._settle(cursor, event, opened=True)
+        else:
+            place = self._place(cursor, event)
+        if not place.late:
+            cursor.attempt = event.attempt_id
+            cursor.task = event.task_id or cursor.task
+        return place
+
+    def _place(self, cursor: Cursor, event: Event) -> Place:
+        """By the ids of turn and step alone."""
         turn_id, step_id = event.turn_id, event.step_id
         if (
             (turn_id is None or turn_id == cursor.turn_id)
@@ -250,6 +278,15 @@ class Tracker:
         elif cursor.injected and event.event_type in _FRAME_EVENTS:
             cursor.pending = True
         return Place(cursor, opened, new_turn, False)
+
+
+def _another_attempt(cursor: Cursor, event: Event) -> bool:
+    """Whether the open step belongs to another attempt; attempts of two tasks may bear one name."""
+    if cursor.attempt is None:
+        return False
+    if cursor.attempt != event.attempt_id:
+        return True
+    return cursor.task is not None and event.task_id not in (None, cursor.task)
 
 
 def _for_model(event: Event) -> bool:

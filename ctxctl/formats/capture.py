@@ -24,6 +24,12 @@ class Capture(NamedTuple):
     format: Format | None
     """None: a native trace, or nothing that is known (which the reader of traces tells in its own words)."""
 
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Release the file, if it is one."""
         if isinstance(self.source, Source):

@@ -12,10 +12,27 @@ from typing import Any, Final, Protocol, runtime_checkable
 from ctxctl.errors import UsageError
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.fidelity import About, Meter
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
+from ctxctl.formats.mcp_bench import LiveMcpBench
+from ctxctl.formats.mini_swe_agent import MiniSweAgent
+from ctxctl.formats.claude_tap import ClaudeTap
+from ctxctl.formats.claude_trace import ClaudeTrace
+from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.goose_recordings import GooseRecordings
+from ctxctl.formats.har import Har
+from ctxctl.formats.http_requests import HttpRequests
+from ctxctl.formats.lhar import Lhar
+from ctxctl.formats.openhands_completions import OpenHandsCompletions
+from ctxctl.formats.pi_recordings import PiRecordings
+from ctxctl.formats.swe_agent_calls import SweAgentCalls
+from ctxctl.formats.vcr import Vcr
 from ctxctl.formats.sanqian import Sanqian
+from ctxctl.formats.sibyl import Sibyl
+from ctxctl.formats.swe_agent import SweAgent
+from ctxctl.formats.tau_bench import TauBench
 from ctxctl.model import vocab
 from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source
@@ -66,7 +83,7 @@ class FolderFormat(Protocol):
         ...
 
 
-FORMATS: Final[tuple[Format, ...]] = (ClaudeCode(), Sanqian())
+FORMATS: Final[tuple[Format, ...]] = (ClaudeCode(), Codex(), CodexExec(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), SweAgentCalls(), Vcr())
 
 
 @cache

@@ -13,7 +13,22 @@ _ADDRESS = re.compile(
     r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d{1,18})(?:\.(?P<step>-?\d{1,18}))?",
     re.DOTALL | re.ASCII,
 )
-_HINT = "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2"
+_HINT = (
+    "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2, or ctx:CONTEXT_ID"
+)
+CONTEXT = "ctx:"
+
+
+def named(address: str, spans: Sequence[Span]) -> str | None:
+    """The id that an address goes by in place of numbers: `ctx:ID`, or an id alone; None for numbers.
+
+    A thread that is called `ctx` is still found by its turns.
+    """
+    if address.startswith(CONTEXT) and len(address) > len(CONTEXT):
+        match = _ADDRESS.fullmatch(address)
+        if match is None or all(span.thread != "ctx" for span in spans):
+            return address[len(CONTEXT) :]
+    return None if _ADDRESS.fullmatch(address) else address
 
 
 def resolve(address: str, spans: Sequence[Span]) -> int:

@@ -11,7 +11,7 @@ from ctxctl.engine.changes import Context, compare, no_cause
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
-from ctxctl.inspector.address import resolve
+from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
@@ -275,8 +275,17 @@ class Inspector:
         return self.places().previous(ordinal)
 
     def resolve(self, address: str) -> int:
-        """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` names; raises UsageError("no-such-frame")."""
-        return resolve(address, self.places().spans)
+        """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` or an id of the runtime names.
+
+        Raises UsageError: `no-such-frame`, `bad-address`, `ambiguous-session`.
+        """
+        places = self.places()
+        name = named(address, places.spans)
+        if name is None:
+            return resolve(address, places.spans)
+        from ctxctl.inspector.byname import ordinal_of
+
+        return ordinal_of(name, self.trace, places, context_only=name != address)
 
     def text(self, content: Content) -> str:
         """The text of a content."""

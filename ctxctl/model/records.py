@@ -183,6 +183,7 @@ class Assembly(msgspec.Struct, frozen=True, eq=False):
     separator: str | None = None
     digest: str | None = None
     metadata: dict[str, Any] = {}
+    redaction_state: str | None = None
 
 
 class Injection(msgspec.Struct, frozen=True, eq=False):

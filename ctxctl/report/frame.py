@@ -21,6 +21,7 @@ _COLUMNS = (
     Column("version", least=8),
     Column("tokens", right=True),
     Column("state"),
+    Column("from", least=8),
     Column("notes", least=10),
 )
 
@@ -85,6 +86,8 @@ def notes(placement: Placement) -> str:
         said.append(visible(placement.method))
     if placement.truncated:
         said.append("truncated")
+    if placement.redaction:
+        said.append(visible(placement.redaction))
     if placement.carried:
         said.append("carried in")
     if placement.simulated:
@@ -110,6 +113,7 @@ def placement_lines(placements: tuple[Placement, ...], width: int, paint: Paint)
             short(p.version),
             "-" if p.method == "uncounted" else number(p.tokens),
             "stale" if p.stale else "current",
+            preview(p.source, 60) if p.source and p.source != p.item else "",
             notes(p),
         )
         for n, p in enumerate(placements, 1)

@@ -100,6 +100,11 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "flags": value.flags,
         "segments": segments(value.segments),
         "mode_declared": value.mode_declared,
+        "ids": value.told.ids,
+        "missing": value.told.missing,
+        "compactions": value.told.compactions,
+        "redactions": value.told.redactions,
+        "envelopes": value.told.envelopes,
     }
 
 
@@ -161,4 +166,5 @@ def placement(value: Placement, position: int) -> dict[str, Any]:
         "truncated": value.truncated,
         "carried": value.carried,
         "provenance": "simulated" if value.simulated else "derived" if value.derived else "native",
+        "redaction": value.redaction,
     }

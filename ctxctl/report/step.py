@@ -8,6 +8,7 @@ from ctxctl.model.results import Cache, Step, UsageView, Window
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed, wrap
+from ctxctl.report.told import told
 from ctxctl.text import visible
 
 BASES = {
@@ -60,6 +61,7 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     )
     if missing:
         yield "missing", ", ".join(missing)
+    yield from told(step)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
 

@@ -190,6 +190,7 @@ def assembly(fields: Fields, blocks: tuple[Block, ...]) -> Assembly | None:
         separator if isinstance(separator, str) else None,
         fields.text("hash"),
         fields.table("metadata"),
+        fields.text("redaction_state"),
     )
 
 

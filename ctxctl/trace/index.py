@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _MAGIC: Final = b"ctxctl step index\n"
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096

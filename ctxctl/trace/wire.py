@@ -98,6 +98,7 @@ class AssemblyWire(msgspec.Struct, gc=False):
     model: Any = None
     model_ref: Any = None
     metadata: Any = None
+    redaction_state: Any = None
 
 
 decode_head = msgspec.json.Decoder(Head).decode

@@ -21,6 +21,42 @@ def orjson_pass(path: str) -> None:
             loads(line)
 
 
+def importer(name: str, folder: str) -> None:
+    """Print seconds of CPU: one orjson pass over a format's JSON Lines captures, and one import of each.
+
+    The importer's own work alone: its events are made and thrown away, nothing is written.
+    """
+    from pathlib import Path
+
+    import orjson
+
+    from ctxctl.formats import registry
+    from ctxctl.trace.source import Source
+
+    captures = []
+    for path in sorted(Path(folder).rglob("*.jsonl")):
+        data = path.read_bytes()
+        found = registry.of_head(data[: registry.HEAD])
+        if found is not None and found.name == name:
+            captures.append((path, data))
+    reader = registry.by_name(name)
+    loads = orjson.loads
+    floor = work = 0.0
+    for path, data in captures:
+        begun = time.process_time()
+        for line in data.split(b"\n"):
+            try:
+                loads(line)
+            except orjson.JSONDecodeError:
+                continue
+        floor += time.process_time() - begun
+        begun = time.process_time()
+        for _ in reader.events(Source.from_bytes(path.name, data), lambda problem: None):
+            pass
+        work += time.process_time() - begun
+    print(floor, work, sum(len(data) for _, data in captures))
+
+
 def extract(path: str, out: str) -> None:
     """Write the unique contents of a trace, one JSON string a line; not measured."""
     import orjson
@@ -216,6 +252,7 @@ PROBES: dict[str, Callable[..., None]] = {
     "diff-ours": diff_ours,
     "diff-difflib": diff_difflib,
     "turns": turns,
+    "importer": importer,
 }
 
 if __name__ == "__main__":

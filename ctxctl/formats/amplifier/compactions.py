@@ -133,7 +133,7 @@ class Counters:
         if removed is None:
             return _difference(native)
         before = count(self._last.get("messages_removed")) if self._last is not None else 0
-        return None if before is None else max(0, removed - before)
+        return None if before is None or removed < before else removed - before
 
 
 def _difference(native: Json) -> int | None:
@@ -166,8 +166,12 @@ class Limits:
         """The budget that a compaction worked to; what else is known of the window stays."""
         if found.budget is None:
             return
-        kept = {name: self._fields[name] for name in ("max_tokens", "reserved_tokens") if name in self._fields}
-        self._set({"budget": found.budget, "target_tokens": found.native.get("target_tokens")}, model, found.budget)
+        kept = {
+            name: self._fields[name] for name in ("max_tokens", "reserved_tokens") if name in self._fields
+        }
+        self._set(
+            {"budget": found.budget, "target_tokens": found.native.get("target_tokens")}, model, found.budget
+        )
         self._fields.update(kept)
 
     def _set(self, native: Json, model: str | None, prompt: int | None) -> None:
@@ -214,7 +218,7 @@ def ingress(data: Json) -> Json:
         coverage["bytes_after"] = after
     return {
         "method": "custom",
-        "trigger": "manual_policy",
+        "trigger": "custom",
         "replacement_policy": "destructive_ingress",
         "coverage": coverage,
         "loss_notes": ["a tool result was cut before it was stored; the rest is gone"],

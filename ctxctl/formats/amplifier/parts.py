@@ -60,7 +60,9 @@ def _may_cut(kind: str, text: str) -> bool:
     if kind != "tool_result" or "<system-reminder" not in text:
         return True
     own = text[: text.find("\n\n<system-reminder")] if "\n\n<system-reminder" in text else text
-    return text.rstrip().endswith("</system-reminder>") or (own[:1] == "{" and own[-1:] == "}" and own != text)
+    return text.rstrip().endswith("</system-reminder>") or (
+        own[:1] == "{" and own[-1:] == "}" and own != text
+    )
 
 
 def _of_piece(part: Part, piece: Piece, *, injected: bool, origin: Origin) -> Part:
@@ -84,7 +86,9 @@ def _of_piece(part: Part, piece: Piece, *, injected: bool, origin: Origin) -> Pa
 def _reminder(piece: Piece, role: str, line: int, segment: str) -> Part:
     if piece.source is None:
         title = "reminder" if piece.tag else "text injected behind a reminder"
-        return Part("policy_note", piece.text, role, title=title, line=line, before=piece.before, segment=segment)
+        return Part(
+            "policy_note", piece.text, role, title=title, line=line, before=piece.before, segment=segment
+        )
     refs = [{"schema_version": "0.1.1", "source_id": piece.source, "source_kind": "hook"}]
     return Part(
         "policy_note", piece.text, role, key=f"reminder:{piece.source}", title=f"reminder: {piece.source}",
@@ -201,8 +205,13 @@ def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = 
     key = string(call_id)
     return _noted(
         Part(
-            "tool_result", plain(content), "tool", key=f"{key}/result" if key is not None else None,
-            title=string(name), line=line, derived=derived,
+            "tool_result",
+            plain(content),
+            "tool",
+            key=f"{key}/result" if key is not None else None,
+            title=string(name),
+            line=line,
+            derived=derived,
         )  # fmt: skip
     )
 

@@ -35,6 +35,8 @@ class Record(NamedTuple):
     line: Line
     top: Json
     """The envelope: hooks-logging takes `status`, `request_id`, `error` and others out of `data`."""
+    file: str | None = None
+    """Of a session's several files, the one that holds it."""
 
     def field(self, name: str) -> Any:
         """A field of the payload, wherever the logger put it."""
@@ -47,7 +49,7 @@ class Record(NamedTuple):
         return string(self.data.get("parent_id")) or string(self.data.get("parent"))
 
 
-def record(value: Json, line: Line) -> Record | None:
+def record(value: Json, line: Line, file: str | None = None) -> Record | None:
     """The event of a log line; None for what is none."""
     event = string(value.get("event")) or string(value.get("type"))
     if event is None:
@@ -57,7 +59,7 @@ def record(value: Json, line: Line) -> Record | None:
     inner, outer = data.get("timestamp"), value.get("ts") or value.get("timestamp")
     emitted = timestamp(inner if inner is not None else outer)
     session = string(value.get("session_id")) or string(data.get("session_id"))
-    return Record(event, session, timestamp(outer) or emitted, emitted, data, line, value)
+    return Record(event, session, timestamp(outer) or emitted, emitted, data, line, value, file)
 
 
 def body(found: Record) -> Json | None:

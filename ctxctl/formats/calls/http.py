@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -13,6 +12,7 @@ import orjson
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls import answers, bodies
 from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
+from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.wire import of_body
@@ -139,18 +139,6 @@ class Calls:
         self._unread[name] += 1
         if self._unread[name] == 1:
             self.run.problem("unread-dialect", f"{name}: not a dialect that is read; its requests are skipped")
-
-
-def moment(value: Any) -> str | None:
-    """A native time as RFC 3339 in UTC: text as it is, seconds or milliseconds since 1970 converted."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    if isinstance(value, str):
-        return value or None
-    seconds = value / 1000 if value > 1e11 else float(value)
-    if not 0 < seconds < 2**33:
-        return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _unwrapped(body: Json) -> Json:

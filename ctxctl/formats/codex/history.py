@@ -79,25 +79,19 @@ class History:
     def _shorten(self, message: str | None, payload: Json, line: int, tell: bool) -> None:
         """Only a summary is recorded: Codex keeps the first context and what people wrote, then the summary."""
         rows = self.conversation.rows
-        start = len(self._head)
-        prompts = set(self._prompts)
-        lead = start
-        while lead < len(rows) and rows[lead][0].item not in prompts and rows[lead][1] in _CONTEXT:
-            lead += 1
-        self._gone = [row[0].ref for row in rows[lead:] if row[0].item not in prompts]
-        for at in range(len(rows) - 1, lead - 1, -1):
-            if rows[at][0].item not in prompts:
-                last = at + 1
-                while at > lead and rows[at - 1][0].item not in prompts:
-                    at -= 1
-                if last <= len(rows) and rows[at][0].item not in prompts:
-                    self.conversation.splice(at, last - at)
+        keep = set(self._prompts)
+        for at, (block, kind) in enumerate(rows):
+            if at >= len(self._head) and (block.item in keep or kind not in _CONTEXT):
+                break
+            keep.add(block.item)
+        gone = [row[0].ref for row in rows if row[0].item not in keep]
+        self.conversation.drop(lambda item: item not in keep)
         summary = None
         if message is not None:
             summary = Part("thread_summary", message, "user", title="compaction summary", line=line)
             self.conversation.append(summary)
         if tell:
-            self._tell(self._gone, summary, payload, line, derived=True)
+            self._tell(gone, summary, payload, line, derived=True)
 
     def _cut(
         self, parts: list[Part], summary: Part | None, payload: Json, line: int, tell: bool, *, derived: bool

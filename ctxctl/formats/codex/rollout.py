@@ -86,7 +86,7 @@ class Rollout(Run):
             if isinstance(payload, dict):
                 handler(payload)
             else:
-                self.problem("unexpected-shape", f"a {kind} record without its payload; skipped")
+                self.problem("unknown-record", f"a {kind} record without its payload; skipped")
         elif payload is None:
             self._bare(record, kind)
 
@@ -129,7 +129,7 @@ class Rollout(Run):
         self._set_aside("user_instructions", meta.get("instructions"))
         defined = tools(meta.get("dynamic_tools") or [], self.line.number)
         if defined:
-            self._tools = _keyed(defined)
+            self._tools = defined
             self._set_head()
 
     def _set_instructions(self, text: str | None) -> None:
@@ -197,7 +197,7 @@ class Rollout(Run):
 
     def _settle(self, read: Read) -> None:
         """Instructions that a message carries need not be taken from metadata."""
-        if not self._asked and self._aside is not None:
+        if self._aside and not self._asked:
             for part in read.parts:
                 if part.kind == "durable_memory":
                     self._aside.pop("user_instructions", None)
@@ -295,6 +295,3 @@ def _origin(meta: Json) -> Json | None:
     }  # fmt: skip
     return {name: value for name, value in made.items() if value is not None} or None
 
-
-def _keyed(parts: list[Part]) -> list[Part]:
-    return parts

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.calls.times import moment
 from ctxctl.formats.goose_recordings.messages import parts_of, tool_parts
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
@@ -80,6 +81,9 @@ class _Threads:
         system = string(call.input.get("system"))
         if system is not None:
             window.append(Part("system_prompt", system, "system", key="system"))
+        answer = call.output.get("message")
+        if isinstance(answer, dict):
+            self._run.make.at(moment(answer.get("created")))
         conversation.turn = f"turn-{sum(map(_is_prompt, messages)) or 1}"
         conversation.replace(window + history)
         usage = call.output.get("usage")
@@ -87,7 +91,6 @@ class _Threads:
         model = string(billed.get("model"))
         conversation.request(call.key[:16], model=model, native_id=call.key)
         self._bill(conversation, billed, model)
-        answer = call.output.get("message")
         if isinstance(answer, dict):
             conversation.append(*parts_of(answer, len(messages)))
 
@@ -115,8 +118,3 @@ def _is_prompt(message: Json) -> bool:
     content = message.get("content")
     kinds = [b.get("type") for b in content if isinstance(b, dict)] if isinstance(content, list) else []
     return message.get("role") == "user" and any(kind in ("text", "image") for kind in kinds)
-
-
-def recorded(value: Any) -> bool:
-    """Whether a value is one recorded call."""
-    return isinstance(value, dict) and "input" in value and "output" in value

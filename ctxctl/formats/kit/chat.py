@@ -86,6 +86,20 @@ class Chat:
                 part.item = key if index == 0 else f"{key}/{index}"
         return found
 
+    def item(self, item: Json, **options: Any) -> list[Part]:
+        """An item of the Responses API: a message, a function call, reasoning."""
+        kind = item.get("type")
+        if kind == "function_call":
+            return [self.call({**item, "id": item.get("call_id") or item.get("id")}, **options)]
+        if kind == "function_call_output":
+            return self.result(string(item.get("call_id")), item.get("output"), **options)
+        if kind == "reasoning":
+            found = texts(item.get("content") or item.get("summary"), "reasoning", "assistant", **options)
+            return found or [_thought({"data": item.get("encrypted_content") or item.get("id")}, options)]
+        if kind == "message" or "role" in item:
+            return self.cut(item, **options)
+        return [Part("custom", build.canonical(item), "assistant", **options)]
+
     def _result(self, message: Json, options: Json) -> list[Part]:
         native = string(message.get("tool_call_id")) or string(message.get("id"))
         if "title" not in options and native not in self._calls and string(message.get("name")):
@@ -132,7 +146,9 @@ def _block(block: Any, kind: str, role: str, options: Json) -> Part | None:
     text = block.get("text")
     if isinstance(text, str):
         return Part(kind, text, role, **options) if text else None
-    return Part("custom", build.canonical(block), role, native={"type": native}, **_without(options, "native"))
+    return Part(
+        "custom", build.canonical(block), role, native={"type": native}, **_without(options, "native")
+    )
 
 
 def _thought(block: Json, options: Json) -> Part:

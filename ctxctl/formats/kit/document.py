@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.kit.mend import mended
 from ctxctl.formats.lines import Report
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -40,14 +41,7 @@ def _repaired(data: bytes, error: orjson.JSONDecodeError, report: Report) -> Any
     if len(data) > _MAX_REPAIR:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); too large to repair"))
         return None
-    # Slow to import, and needed for damaged documents only.
-    import json_repair
-
-    try:
-        value = json_repair.loads(data.decode("utf-8", "replace"), skip_json_loads=True)
-    except (ValueError, RecursionError) as failure:
-        report(Problem(line, at, "bad-json", f"not valid JSON ({failure}); not read"))
-        return None
+    value = mended(data.decode("utf-8", "replace"))
     if not isinstance(value, dict | list) or not value:
         report(Problem(line, at, "bad-json", f"not valid JSON ({error.msg}); not read"))
         return None

@@ -94,7 +94,7 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
 def _counted(record: Json, run: Run) -> None:
     """A request of which the archive holds sizes only: one item a category, with the collector's count."""
     run.session = string(record.get("trace_id"))
-    run.make.native_time(record.get("timestamp"))
+    run.make.at(record.get("timestamp"))
     source = _dict(record.get("source"))
     thread = "subagent" if source.get("agent_role") == "subagent" else None
     conversation = run.thread(thread)

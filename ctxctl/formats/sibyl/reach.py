@@ -15,6 +15,8 @@ from ctxctl.formats.sibyl.pack import Item, Pack
 from ctxctl.formats.sibyl.rendering import Rendering
 
 _MAX_DEPTH: Final = 32
+_CUTS: Final = ("...", "\N{HORIZONTAL ELLIPSIS}", "[", "<", "(")
+"""How what a client puts behind a text that it cut begins."""
 _LEAST: Final = 3
 """A text shorter than that holds no item."""
 
@@ -84,7 +86,8 @@ def _in_text(name: str, piece: str, texts: list[str]) -> Placed | None:
         if text.startswith(wanted, at) or wanted in text:
             return Placed(name, piece)
         found = _common(wanted, text[at : at + len(wanted)])
-        best = found if len(found) > len(best) else best
+        if len(found) > len(best) and _breaks_off(text, at + len(found)):
+            best = found
     return Placed(name, best, truncated=True) if best else None
 
 
@@ -98,6 +101,12 @@ def _common(wanted: str, found: str) -> str:
         else:
             high = middle - 1
     return wanted[:low]
+
+
+def _breaks_off(text: str, at: int) -> bool:
+    """Whether a text ends at a place, or says there that it was cut; else it goes on with something else."""
+    rest = text[at : at + 40].lstrip()
+    return not rest or rest.startswith(_CUTS)
 
 
 def _in_json(item: Item, texts: list[str]) -> bool:

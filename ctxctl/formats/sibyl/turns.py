@@ -102,6 +102,7 @@ class Turns:
         arguments = found.call.arguments
         record = self._make.record(
             selection_id=f"selection-{scope}",
+            surface_id=f"memory-{scope}",
             query=string(arguments.get("goal")),
             intent=string(arguments.get("intent")),
             metadata={"native": {"arguments": arguments}},
@@ -109,7 +110,9 @@ class Turns:
         self._emit(vocab.SELECTION_STARTED, record)
 
     def _item(self, thread: _Thread, item: Item, found: Exchange) -> None:
-        native: Json = {key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])}
+        native: Json = {
+            key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])
+        }
         native["facet"] = item.facet
         native["score"] = item.score
         meta: Json = {"native": native}
@@ -148,7 +151,7 @@ class Turns:
 
     def _selection(self, found: Exchange, scope: str) -> None:
         pack = found.pack
-        native: Json = {key: pack.record[key] for key in _KEPT if pack.record.get(key) not in (None, {}, [])}
+        native = _told(pack.record, _KEPT)
         if found.audits:
             native["audit"] = list(found.audits)
         if pack.items or found.rendering is None:
@@ -160,6 +163,7 @@ class Turns:
         marks: Json = {} if pack.items or not names else {"ctxctl": {"derived": True}}
         record = self._make.record(
             selection_id=f"selection-{scope}",
+            surface_id=f"memory-{scope}",
             query=_goal(found),
             intent=pack.text("intent"),
             selected_item_refs=names,
@@ -263,6 +267,11 @@ class Turns:
                 metadata={"native": {"error": question}} if severity == "high" else None,
             )
             self._emit(vocab.MISSING_DETECTED, record)
+
+
+def _told(record: Json, keys: tuple[str, ...]) -> Json:
+    """The fields that say something."""
+    return {key: record[key] for key in keys if record.get(key) not in (None, {}, [])}
 
 
 def ref(item: Item) -> str:

@@ -54,19 +54,29 @@ def _requests(
 ) -> Iterator[None]:
     """Seal a step for each answer; the window is the history, or the list that was stored for it."""
     reader = _Reader()
-    whole: list[Part] = []
+    elided = False
     for at, message in enumerate(messages):
         if _is_answer(message):
             exact = sent.get(at)
-            if exact is not None:
-                thread.replace(reader.again(exact))
-            elif whole and len(thread) != len(whole):
-                thread.replace(reader.again(messages[:at]))
-            thread.request(model=model, derived=True if exact is None else None)
+            if exact is not None or elided:
+                thread.replace(_whole(messages[:at] if exact is None else exact, messages))
+            elided = exact is not None
+            thread.request(model=model, derived=None if elided else True)
             yield
+        thread.append(*reader.read(message, at))
+
+
+def _whole(sent: list[Json], history: list[Json]) -> list[Part]:
+    """The parts of a list that was sent; what was cut against the history says so."""
+    reader = _Reader()
+    made: list[Part] = []
+    for at, message in enumerate(sent):
         parts = reader.read(message, at)
-        whole += parts
-        thread.append(*parts)
+        if at < len(history) and history[at].get("content") != message.get("content"):
+            for part in parts:
+                part.truncated = True
+        made += parts
+    return made
 
 
 class _Reader:
@@ -84,11 +94,6 @@ class _Reader:
         for index, part in enumerate(parts):
             part.place = f"message-{at}" if index == 0 else f"message-{at}/{index}"
         return parts
-
-    def again(self, messages: list[Json]) -> list[Part]:
-        """The parts of a whole list."""
-        fresh = _Reader()
-        return [part for at, message in enumerate(messages) for part in fresh.read(message, at)]
 
     def _cut(self, message: Json) -> list[Part]:
         role = message.get("role")

@@ -1,0 +1,84 @@
+"""Budgets in items, bytes and time, beside those in tokens: what was used, and by how much it is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.model.records import Budget
+from ctxctl.model.results import Window
+
+if TYPE_CHECKING:
+    from ctxctl.engine.thread import Sealed, ThreadState
+
+
+def used_items(sealed: Sealed) -> int | None:
+    """Items that the selection kept, less what the budget dropped; None where no selection is recorded.
+
+    The frame itself does not say: a limit on items is one on candidates, not on messages and tools.
+    """
+    if sealed.facts.selection is None:
+        return None
+    kept = {sealed.reading.item_of(ref.ref) for ref in sealed.facts.selection.selected}
+    return len(kept.difference(sealed.reading.dropped()))
+
+
+def used_bytes(thread: ThreadState) -> int | None:
+    """Bytes of the frame's texts; None where it holds one that the trace does not have."""
+    sizes = [p.content.size if p.content is not None else None for p in thread.frame.placements]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+class Excess(dict[str, int]):
+    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_time_ms`; none if it is not.
+
+    What the runtime measured counts; where it measured nothing, what the trace shows does.
+    """
+
+
+def excess(thread: ThreadState, sealed: Sealed) -> Excess:
+    """How far the step is over its budget in items, bytes and time."""
+    found = Excess()
+    budget = sealed.facts.budget
+    if budget is None:
+        return found
+    for name, limit, used in _measures(thread, sealed, budget):
+        if limit is not None and used is not None and used > limit:
+            found[name] = used - limit
+    return found
+
+
+def _measures(
+    thread: ThreadState, sealed: Sealed, budget: Budget
+) -> list[tuple[str, int | None, int | None]]:
+    items, size = budget.actual_items, budget.actual_bytes
+    if items is None and budget.max_items is not None:
+        items = used_items(sealed)
+    if size is None and budget.max_bytes is not None:
+        size = used_bytes(thread)
+    return [
+        ("over_items", budget.max_items, items),
+        ("over_bytes", budget.max_bytes, size),
+        ("over_time_ms", budget.max_time_ms, budget.actual_time_ms),
+    ]
+
+
+def is_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+    """The window is over its cap, or another limit is exceeded."""
+    return bool(window.over) or bool(excess(thread, sealed))
+
+
+def still_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+    """The budget acted (dropped, cut or compacted) and a limit is exceeded all the same."""
+    facts = sealed.facts
+    acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
+    if not acted:
+        return False
+    budget = facts.budget
+    by_record = (
+        budget is not None
+        and budget.actual_tokens is not None
+        and window.cap is not None
+        and budget.actual_tokens > window.cap
+    )
+    return by_record or is_over(thread, sealed, window)

@@ -1,0 +1,200 @@
+"""Reads Amplifier's event logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from ctxctl.formats.amplifier.parts import plain
+from ctxctl.formats.amplifier.records import Record, body, distinct, record
+from ctxctl.formats.amplifier.session import Session, text_of
+from ctxctl.formats.build import Json, digest_of
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+NAME: Final = "amplifier"
+_JOINS: Final = ("llm:request:raw", "llm:request:debug")
+"""Events that belong to the request announced before them."""
+_Handler = Callable[[Session, Record], None]
+
+
+class Log(Run):
+    """One import of one or more logs."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(NAME, report, "amp")
+        self.sessions: dict[str | None, Session] = {}
+        self._roots: dict[str | None, str | None] = {}
+        self._threads: dict[str | None, str | None] = {}
+        self._last: str | None = None
+        self._handlers: dict[str, _Handler] = {
+            "prompt:submit": lambda s, r: s.turn(r.data.get("prompt"), r.line.number),
+            "provider:request": lambda s, r: s.asked(r),
+            "llm:request": self._request,
+            "llm:request:raw": self._raw_request,
+            "llm:request:debug": self._raw_request,
+            "llm:response": lambda s, r: s.answered(r),
+            "llm:response:raw": lambda s, r: s.raw_answer(r),
+            "provider:response": lambda s, r: s.loop_answer(r),
+            "content_block:end": lambda s, r: s.block(r),
+            "prompt:complete": lambda s, r: s.completed(r),
+            "tool:pre": lambda s, r: s.call(r),
+            "tool:post": lambda s, r: s.result(r),
+            "tool:error": lambda s, r: s.result(r),
+            "mentions:resolved": self._mentions,
+            "context:compaction": lambda s, r: s.compacted(s.counters.read(r.data, r.line.number)),
+            "context:pre_compact": self._announced,
+            "context:post_compact": lambda s, r: s.compacted(s.counters.completed(r.data, r.line.number)),
+            "context:budget": lambda s, r: s.budget(r.data),
+            "context:tool_result_ingress_truncated": lambda s, r: s.ingress(r.data, r.line.number),
+            "context:include": self._include,
+            "context:clear": lambda s, r: s.clear(r.data),
+            "context:cleared": lambda s, r: s.clear(r.data),
+            "clear": lambda s, r: s.clear(r.data),
+            "orchestrator:steering_injected": self._steered,
+        }
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """Everything in one log."""
+        yield from self.read(self.of(source))
+        yield from self.end()
+
+    def of(self, source: Source, file: str | None = None) -> Iterator[Record]:
+        """The records of one log; what is none is reported.  `file`: its name, where it is one of several."""
+        self.make.file = file
+        for value in self.records(source):
+            found = record(value, self.line, file)
+            if found is None:
+                self.problem("unknown-record", "not an event: neither `event` nor `type`; skipped")
+            else:
+                yield found
+                # Another file may have been read meanwhile.
+                self.make.file = file
+
+    def read(self, records: Iterable[Record]) -> Iterator[Json]:
+        """The events of records in order, each once; copies are left out."""
+        for found in distinct(records):
+            self.take(found)
+            if self.out:
+                yield from self.drain()
+
+    def take(self, found: Record) -> None:
+        """One record."""
+        session = self._session(found)
+        if session.held is not None and found.event not in _JOINS:
+            session.seal()
+        self.line = found.line
+        self.make.file = found.file
+        self.make.at(found.time)
+        handler = self._handlers.get(found.event)
+        if handler is not None:
+            handler(session, found)
+
+    def end(self) -> Iterator[Json]:
+        """The last answers, and what no request has carried."""
+        for session in self.sessions.values():
+            session.finish()
+        yield from self.finish()
+
+    # -- sessions ---------------------------------------------------------------------------------------------
+
+    def _session(self, found: Record) -> Session:
+        name = found.session if found.session is not None else self._last
+        self._last = name
+        known = self.sessions.get(name)
+        if known is None:
+            known = self.sessions[name] = self._open(name, found.parent)
+        return known
+
+    def _open(self, name: str | None, parent: str | None) -> Session:
+        """A session of its own, or, where the one that set it off is here too, a thread of that one."""
+        origin: Json = {}
+        root, thread = name, None
+        above = self.sessions.get(parent) if parent is not None and parent != name else None
+        if above is not None and name is not None:
+            root, thread = self._roots[parent], name
+            origin["parent_thread"] = self._threads[parent] or vocab.MAIN_THREAD
+            call, agent = above.children.get(name, (None, None))
+            if call is not None:
+                origin["parent_tool_call"] = call
+            agent = agent or name.rpartition("_")[2]
+            if agent != name:
+                origin["agent_type"] = agent
+        self._roots[name], self._threads[name] = root, thread
+        aside = f"{thread or vocab.MAIN_THREAD}/internal"
+        made = self._conversation(root, thread, origin)
+        return Session(
+            made, lambda: self._conversation(root, aside, {"parent_thread": thread or vocab.MAIN_THREAD})
+        )
+
+    def _conversation(self, root: str | None, thread: str | None, origin: Json) -> Conversation:
+        self.session = root
+        return self.thread(thread, origin=origin)
+
+    # -- events -----------------------------------------------------------------------------------------------
+
+    def _request(self, session: Session, found: Record) -> None:
+        session.held = found, body(found)
+
+    def _raw_request(self, session: Session, found: Record) -> None:
+        """The request's body in an event of its own; the one for debugging holds shortened texts."""
+        sent = body(found) if found.event == "llm:request:raw" else None
+        if session.held is None:
+            session.held = found, sent
+        elif session.held[1] is None:
+            session.held = session.held[0], sent
+
+    def _mentions(self, session: Session, found: Record) -> None:
+        session.origins.resolved(found.data)
+        for row in session.origins.failed:
+            mention, reason = string(row.get("mention")) or "?", string(row.get("reason"))
+            self._missing(session, mention, reason)
+        session.origins.failed.clear()
+
+    def _missing(self, session: Session, mention: str, reason: str | None) -> None:
+        session.conversation.tell(
+            vocab.MISSING_DETECTED,
+            {
+                "missing_id": f"mention-{digest_of(mention)[:12]}",
+                "question": f"{mention}: {reason}" if reason else mention,
+                "severity": "info",
+                "status": "open",
+            },
+            line=self.line.number,
+        )
+
+    def _announced(self, session: Session, found: Record) -> None:
+        session.counters.announced(found.data)
+        native = {k: v for k, v in found.data.items() if k not in ("parent_id", "timestamp")}
+        session.conversation.tell(
+            vocab.COMPACTION_STARTED,
+            {
+                "compaction_id": f"started-{found.line.number}",
+                "scope": "session",
+                "source_item_refs": [],
+                "method": "custom",
+                "metadata": {"native": native},
+            },
+            line=found.line.number,
+        )
+
+    def _include(self, session: Session, found: Record) -> None:
+        source = string(found.data.get("source"))
+        text = found.data.get("content")
+        session.say(
+            Part(
+                "external_resource",
+                None if text is None else plain(text),
+                "user",
+                source=f"include:{source}" if source is not None else None,
+                title=source,
+                line=found.line.number,
+            )  # fmt: skip
+        )
+
+    def _steered(self, session: Session, found: Record) -> None:
+        session.say(Part("user_message", text_of(found.data.get("content")), "user", line=found.line.number))

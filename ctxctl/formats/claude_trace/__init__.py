@@ -1,0 +1,50 @@
+"""claude-trace logs: the raw request and response of every call that Claude Code made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.formats.calls.heads import objects
+from ctxctl.formats.fidelity import About
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_CUT: Final = re.compile(rb'^\{\s*"request"\s*:\s*\{\s*"timestamp"\s*:\s*[\d.]+\s*,\s*"method"\s*:', re.M)
+_SURE: Final = 96
+_LIKELY: Final = 88
+
+
+class ClaudeTrace:
+    """The importer for claude-trace JSON lines."""
+
+    name: str = "claude-trace"
+    title: str = "claude-trace log"
+    default_policy: str = "recorded"
+    about: About = About(
+        reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streamed answers included.",
+        places=(".claude-trace/log-*.jsonl of the working directory",),
+        turns=TURNS,
+        claims=BODIES,
+        limits=LIMITS,
+        origin="badlogic/lemmy, apps/claude-trace",
+    )
+
+    def detect(self, head: bytes) -> int:
+        """How sure the lines look like pairs with times and headers."""
+        for value in objects(head):
+            request = value.get("request")
+            if isinstance(request, dict) and "response" in value and "url" in request and "headers" in request:
+                if "logged_at" in value:
+                    return _SURE
+                if "timestamp" in request and "path" not in request:
+                    return _LIKELY
+        return _LIKELY if _CUT.search(head) else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The log's events."""
+        from ctxctl.formats.claude_trace.reader import read
+
+        return read(source, report)

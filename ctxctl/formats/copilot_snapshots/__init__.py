@@ -1,0 +1,58 @@
+"""Snapshots of the Copilot SDK's tests: conversations with the model, normalised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.calls.heads import body
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_YAML: Final = re.compile(rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*messages[ ]*:|\[\])", re.M)
+_SURE: Final = 94
+
+
+class CopilotSnapshots:
+    """The importer for `conversations[].messages` snapshots."""
+
+    name: str = "copilot-snapshots"
+    title: str = "Copilot SDK snapshot"
+    default_policy: str = "recorded"
+    about: About = About(
+        reads="YAML snapshots of Chat Completions conversations that the SDK's replay proxy keeps (extra `yaml`).",
+        places=("test/snapshots/**/*.yaml of github/copilot-sdk",),
+        turns="each stored answer is a step, given to the messages before it; a user message begins a turn",
+        claims={
+            "item_ids": derived("call ids are numbered anew in each conversation"),
+            "system_prompt": absent("replaced by ${system}"),
+            "tool_definitions": absent(),
+            "messages": native("with placeholders for paths and the like"),
+            "reminders": absent("taken out when the snapshot was made"),
+            "compaction": absent("its prompt is a placeholder, its effect is a conversation of its own"),
+            "order": derived(),
+            "requests": derived("from the answers"),
+            "turns": derived("from the user messages"),
+            "threads": derived("conversations with another first prompt are others; a sub-agent's follows its task"),
+            "model": derived("where the snapshot names one only"),
+        },
+        limits=("no usage, no times, no images", "answers of other possible histories stand as branches"),
+        origin="github/copilot-sdk, test/harness",
+    )
+
+    def detect(self, head: bytes) -> int:
+        """How sure the head looks like a snapshot's."""
+        start = body(head)
+        return _SURE if start[:1] not in (b"{", b"[") and _YAML.search(start) else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The snapshot's events.
+
+        Raises:
+            UnavailableError: `needs-yaml`.
+        """
+        from ctxctl.formats.copilot_snapshots.reader import read
+
+        return read(source, report)

@@ -1,0 +1,56 @@
+"""JSON documents that hold HTTP requests with bodies: golden requests of client libraries, dumps of recorders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.calls.about import BODIES, LIMITS
+from ctxctl.formats.calls.heads import body
+from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
+_BODY: Final = re.compile(
+    rb'"body"\s*:\s*(?:\{\s*"(?:model|messages|contents|input|system\w*|instructions|max_tokens|stream|tools)"'
+    rb'|"\{\s*\\"(?:model|messages|contents|input|system\w*)\\")'
+)
+_PERHAPS: Final = 55
+
+
+class HttpRequests:
+    """The importer for documents of requests, whatever names they stand under."""
+
+    name: str = "http-requests"
+    title: str = "document of HTTP requests"
+    default_policy: str = "recorded"
+    about: About = About(
+        reads=(
+            "A JSON document in which objects with `url` and `body` are requests to models, with or without "
+            "their responses; each that stands by a name of its own is a thread of that name."
+        ),
+        places=("golden requests in a client library's tests", "request dumps"),
+        turns="one step is one request",
+        claims={
+            **BODIES,
+            "threads": native("the name that a request stands by"),
+            "times": absent(),
+        },
+        limits=LIMITS,
+        origin="cognesy/instructor-php driver-golden-requests.json",
+    )
+
+    def detect(self, head: bytes) -> int:
+        """Unsure at best: other formats that hold requests claim them first."""
+        start = body(head)
+        if start[:1] not in (b"{", b"["):
+            return 0
+        return _PERHAPS if _REQUEST.search(start) and _BODY.search(start) and b'"method"' in start else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The document's events."""
+        from ctxctl.formats.http_requests.reader import read
+
+        return read(source, report)

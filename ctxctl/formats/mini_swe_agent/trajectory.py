@@ -1,0 +1,86 @@
+"""From a run's messages to the windows of its requests: each carried all messages before its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.bills import chat_usage, clock
+from ctxctl.formats.kit.chat import Chat
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.trace.source import Source
+
+
+class Trajectory(Run):
+    """One import of a `.traj.json` file."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The run's steps."""
+        value = document(source, self.report)
+        if not isinstance(value, dict):
+            if value is not None:
+                self.problem("not-a-record", "the document is not an object; not read")
+            return
+        messages = value.get("messages")
+        self.session = string(value.get("instance_id"))
+        thread = self.thread()
+        model = _model(value.get("info"))
+        chat = Chat()
+        turns = answered = 0
+        for at, message in enumerate(messages if isinstance(messages, list) else []):
+            if not isinstance(message, dict) or message.get("role") == "exit":
+                continue
+            extra = message.get("extra")
+            extra = extra if isinstance(extra, dict) else {}
+            answer = message.get("role") == "assistant" or message.get("object") == "response"
+            if answer:
+                self._ask(thread, message, extra, model)
+                answered += 1
+                yield from self.drain()
+            asked = message.get("role") == "user" and (not answered or _interjected(extra))
+            if asked:
+                turns += 1
+                thread.turn = f"turn-{turns}"
+            thread.append(*_placed(_cut(chat, message, asked=asked), at))
+        yield from self.finish()
+
+    def _ask(self, thread: Conversation, message: Json, extra: Json, model: str | None) -> None:
+        """Seal the step of an answer; its raw response holds the bill."""
+        response = extra.get("response")
+        response = response if isinstance(response, dict) else message if "usage" in message else {}
+        self.make.at(clock(response.get("created")) or clock(extra.get("timestamp")))
+        answered = string(response.get("model")) or model
+        thread.request(model=answered, native_id=string(response.get("id")), derived=True)
+        provider = string(response.get("provider"))
+        thread.usage(chat_usage(response.get("usage"), provider=provider, model=answered))
+
+
+def _cut(chat: Chat, message: Json, *, asked: bool) -> list[Part]:
+    output = message.get("output")
+    if message.get("type") == "function_call_output":
+        return chat.result(string(message.get("call_id")), output)
+    if message.get("object") == "response" and isinstance(output, list):
+        return [part for item in output if isinstance(item, dict) for part in chat.item(item)]
+    # Without tool calls, what a command printed comes back as a user's message.
+    kind = "tool_result" if message.get("role") == "user" and not asked else None
+    return chat.cut(message, kind=kind)
+
+
+def _placed(parts: list[Part], at: int) -> list[Part]:
+    for index, part in enumerate(parts):
+        part.place = f"message-{at}" if index == 0 else f"message-{at}/{index}"
+    return parts
+
+
+def _interjected(extra: Json) -> bool:
+    return (string(extra.get("interrupt_type")) or "").startswith("User")
+
+
+def _model(info: Any) -> str | None:
+    for name in ("config", "model", "model_name"):
+        info = info.get(name) if isinstance(info, dict) else None
+    return string(info)

@@ -1,0 +1,186 @@
+"""Reads Sibyl captures: files of packs, calls and answers, and directories of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.sibyl import pack as packs
+from ctxctl.formats.sibyl import reach, shapes
+from ctxctl.formats.sibyl.rendering import cut
+from ctxctl.formats.sibyl.shapes import Answer, Audit, Call, Sent
+from ctxctl.formats.sibyl.turns import Exchange, Turns
+from ctxctl.trace.source import Source
+
+NAME: Final = "sibyl"
+_HEAD: Final = 1 << 16
+_OPEN_CALLS: Final = 256
+"""Calls without an answer that are remembered, and audit rows without a pack."""
+_MAX_MARKDOWN: Final = 16 << 20
+_ONE: Final = Line(1, 0, b"")
+
+
+class Reader(Run):
+    """One import."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(NAME, report, "sb")
+        self._turns = Turns(self.make, self.out)
+        self._calls: dict[str, Call] = {}
+        self._call: Call | None = None
+        """The last call without an id."""
+        self._held: list[Exchange] = []
+        """Packs for which a request may still come."""
+        self._keep = 1
+        self._audits: deque[Json] = deque(maxlen=_OPEN_CALLS)
+        self._found = 0
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The events of one file."""
+        yield from self._file(source)
+        yield from self._end()
+
+    def folder(self, folder: Folder) -> Iterator[Json]:
+        """The events of a directory: its packs in the order of their names, then the requests beside them."""
+        names = [name for name in folder.files if is_pack_file(folder.head(name, _HEAD))]
+        others = [name for name in folder.files if name not in set(names)]
+        self._keep = len(folder.files) + _OPEN_CALLS if others else 1
+        for name in (*names, *others):
+            self.make.file = name
+            with folder.open(name) as source:
+                if name in others and source.read(0, _HEAD).lstrip()[:1] not in (b"{", b"["):
+                    continue
+                yield from self._file(source)
+        yield from self._end()
+
+    def _file(self, source: Source) -> Iterator[Json]:
+        head = source.read(0, _HEAD)
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if text.startswith(shapes.TITLE.encode()):
+            self.line = _ONE
+            markdown = source.read(0, _MAX_MARKDOWN).decode("utf-8", "replace").removeprefix("\ufeff")
+            self._take(Answer({"markdown": markdown}))
+        elif one_document(head):
+            self.line = _ONE
+            self._value(document(source, self.report))
+        else:
+            for value in self.records(source):
+                self._value(value)
+                yield from self.drain()
+        yield from self.drain()
+
+    def _end(self) -> Iterator[Json]:
+        self._release(0)
+        file, self.make.file = self.make.file, None
+        for call in (*self._calls.values(), *([self._call] if self._call is not None else ())):
+            goal = call.arguments.get("goal")
+            what = f"for {goal!r}" if isinstance(goal, str) else "of the tool"
+            self.problem("no-answer", f"a call {what} has no answer in the capture")
+        if not self._found:
+            self.problem("no-context-pack", "the capture holds no context pack: nothing to replay", _ONE)
+        self.make.file = file
+        yield from self.drain()
+
+    # -- records ----------------------------------------------------------------------------------------
+
+    def _value(self, value: Any) -> None:
+        for record in shapes.records(value):
+            self._take(record)
+
+    def _take(self, record: shapes.Record) -> None:
+        if isinstance(record, Call):
+            self._called(record)
+        elif isinstance(record, Answer):
+            self._answered(record)
+        elif isinstance(record, Sent):
+            self._sent(record)
+        else:
+            self._audited(record)
+
+    def _called(self, call: Call) -> None:
+        if call.native_id is None:
+            self._call = call
+            return
+        self._calls[call.native_id] = call
+        if len(self._calls) > _OPEN_CALLS:
+            del self._calls[next(iter(self._calls))]
+
+    def _answered(self, answer: Answer) -> None:
+        call = answer.call
+        if call is None and answer.native_id is not None:
+            call = self._calls.pop(answer.native_id, None)
+        elif call is None:
+            call, self._call = self._call, None
+        if answer.pack is None and call is None and answer.native_id is not None:
+            # The error of some other tool's call.
+            return
+        pack = packs.read(answer.pack or {})
+        if pack.skipped:
+            self.problem("unknown-record", f"{pack.skipped} items of the pack have no id; skipped")
+        rendering = cut(pack.markdown, pack) if pack.markdown is not None else None
+        rows = tuple(row for row in self._audits if _audits(row, pack))
+        for row in rows:
+            self._audits.remove(row)
+        self._found += 1
+        exchange = Exchange(call, answer, pack, rendering, self.line.number, self.make.file, audits=rows)
+        self._held.append(exchange)
+        self._release(self._keep)
+
+    def _sent(self, sent: Sent) -> None:
+        """Look for the packs that no request has held yet."""
+        for at, held in enumerate(self._held):
+            if held.reached is None and held.answer.error is None:
+                found = reach.find(held.pack, held.rendering, sent, self.line.number, self.make.file)
+                self._held[at] = held._replace(reached=found, searched=held.searched + 1)
+
+    def _audited(self, audit: Audit) -> None:
+        for at, held in enumerate(self._held):
+            if not held.audits and _audits(audit.row, held.pack):
+                self._held[at] = held._replace(audits=(audit.row,))
+                return
+        self._audits.append(audit.row)
+
+    def _release(self, keep: int) -> None:
+        """Give the events of all packs but the last `keep`."""
+        file = self.make.file
+        while len(self._held) > keep:
+            self._turns.add(self._held.pop(0))
+        self.make.file = file
+
+
+def _audits(row: Json, pack: packs.Pack) -> bool:
+    """Whether an audit row is of a pack: the same ids in the same order."""
+    ids = row.get("derived_ids")
+    return bool(pack.items) and ids == [item.native_id for item in pack.items]
+
+
+def one_document(head: bytes) -> bool:
+    """Whether a file is one JSON document rather than JSON lines, by its first lines."""
+    lines = head.removeprefix(b"\xef\xbb\xbf").strip().split(b"\n")
+    if len(lines) == 1:
+        return True
+    return not any(_is_record(line) for line in lines[:20])
+
+
+def _is_record(line: bytes) -> bool:
+    if line.lstrip()[:1] not in (b"{", b"["):
+        return False
+    try:
+        return bool(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        return False
+
+
+def is_pack_file(head: bytes) -> bool:
+    """Whether a file of a directory holds packs."""
+    from ctxctl.formats.sibyl import sure
+
+    return sure(head) >= 50

@@ -1,0 +1,71 @@
+"""tau-bench results (an array of tasks) and tau2-bench results (`simulations`): each task is a session.
+
+A turn is one message of the simulated user, a step one answer of the agent.  Tool definitions are in neither
+file; tau2 holds the policy that the agent's system prompt is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.skim import skim
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "tau-bench"
+_SURE = 95
+_LIKELY = 80
+ABOUT: Final = About(
+    reads="Results of tau-bench (tool calling, act and ReAct agents) and of tau2-bench; each task's trial is a session.",
+    places=("results/<agent>-<model>-….json", "data/simulations/<run>.json (tau2)"),
+    turns="A turn is one message of the simulated user; a step is one answer of the agent.",
+    claims={
+        "item_ids": native("ids of tool calls; messages have none"),
+        "system_prompt": native("tau2: derived, the policy without the instructions around it"),
+        "tool_definitions": absent("sent with each request, in neither file"),
+        "messages": native(),
+        "reasoning": native("where an agent keeps it with its messages"),
+        "order": derived("the messages before the answer"),
+        "requests": derived("one for each answer"),
+        "turns": derived(),
+        "threads": absent("one conversation a task"),
+        "model": native("tau2 only"),
+        "times": native("tau2 only"),
+        "input_tokens": native("tau2, where the run kept usage; tau-bench stores none"),
+        "output_tokens": native("as input"),
+        "cached_tokens": absent(),
+        "limit": absent(),
+    },
+    limits=("the simulated user's own requests and tools are not read",),
+    origin="historical trajectories of tau-bench; the data model of tau2-bench",
+)
+
+
+class TauBench:
+    """The importer for tau-bench and tau2-bench results."""
+
+    name: str = NAME
+    title: str = "tau-bench results"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the head is an array of tasks with a `traj`, or results with `simulations`."""
+        seen = skim(head)
+        if seen.has("[].task_id", "[].reward"):
+            if seen.any("[].traj", "[].traj[].role"):
+                return _SURE
+            return _LIKELY if seen.any("[].info.task", "[].info.reward_info") else 0
+        if seen.any("info.environment_info.policy", "info.user_info.global_simulation_guidelines"):
+            return _SURE
+        if seen.has("simulations[].task_id", "simulations[].messages"):
+            return _SURE
+        return 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """Session after session; the document is held in memory, and given up task by task."""
+        from ctxctl.formats.tau_bench.results import Results
+
+        return Results(NAME, report).events(source)

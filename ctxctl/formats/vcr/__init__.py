@@ -1,0 +1,65 @@
+"""Cassettes: HTTP interactions that tests recorded, in YAML or JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
+from ctxctl.formats.calls.heads import body
+from ctxctl.formats.fidelity import About, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_YAML: Final = re.compile(
+    rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*(?:\r?\n[ ]+)?"
+    rb"(?:request|response|id|recorded_at)[ ]*:",
+    re.M,
+)
+_PHP: Final = re.compile(rb"\A(?:---[^\n]*\n)?-[ ]*\r?\n?[ ]+request[ ]*:[ ]*\r?\n[ ]+(?:method|url|headers)[ ]*:")
+_JSON: Final = re.compile(rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*[^,{\[]+,\s*)?"(?:http_)?interactions"\s*:\s*\[')
+_ROOT: Final = re.compile(rb'\A\[\s*\{\s*"(?:request|scope)"\s*:')
+_SURE: Final = 94
+_LIKELY: Final = 72
+
+
+class Vcr:
+    """The importer for cassettes; takes the calls that ask a model."""
+
+    name: str = "vcr"
+    title: str = "VCR cassette"
+    default_policy: str = "recorded"
+    about: About = About(
+        reads=(
+            "Cassettes of vcrpy (and pytest-recording), Ruby VCR, PHP-VCR, go-vcr, Betamax and nock: bodies "
+            "parsed, as text, base64 or compressed, streamed answers included.  YAML needs the extra `yaml`."
+        ),
+        places=("tests/cassettes/*.yaml", "spec/vcr_cassettes/*.yml", "tests/fixtures of a library"),
+        turns=TURNS,
+        claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
+        limits=(*LIMITS, "brotli bodies are not decompressed"),
+        origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock",
+    )
+
+    def detect(self, head: bytes) -> int:
+        """How sure the head looks like a cassette's."""
+        start = body(head)
+        if start[:1] == b"{":
+            return _SURE if _JSON.match(start) and b'"request"' in start else 0
+        if start[:1] == b"[":
+            scoped = _ROOT.match(start) is not None
+            return _LIKELY if scoped and (b'"http_version"' in start or b'"scope"' in start[:200]) else 0
+        if _PHP.match(start):
+            return _LIKELY
+        return _SURE if _YAML.search(start) and b"request" in start else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The cassette's events.
+
+        Raises:
+            UnavailableError: `needs-yaml`.
+        """
+        from ctxctl.formats.vcr.reader import read
+
+        return read(source, report)
