@@ -10,29 +10,33 @@ from functools import cache
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
+from ctxctl.formats.amplifier import Amplifier
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import ClaudeCode
-from ctxctl.formats.codex import Codex, CodexExec
-from ctxctl.formats.fidelity import About, Meter
-from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.formats.mcp_bench import LiveMcpBench
-from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.claude_tap import ClaudeTap
 from ctxctl.formats.claude_trace import ClaudeTrace
+from ctxctl.formats.codex import Codex, CodexExec
+from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.fidelity import About, Meter
 from ctxctl.formats.goose_recordings import GooseRecordings
 from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
+from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lhar import Lhar
+from ctxctl.formats.lines import Report
+from ctxctl.formats.luminarys import Luminarys
+from ctxctl.formats.mcp_bench import LiveMcpBench
+from ctxctl.formats.mini_swe_agent import MiniSweAgent
+from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.pi_recordings import PiRecordings
-from ctxctl.formats.swe_agent_calls import SweAgentCalls
-from ctxctl.formats.vcr import Vcr
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
 from ctxctl.formats.swe_agent import SweAgent
+from ctxctl.formats.swe_agent_calls import SweAgentCalls
 from ctxctl.formats.tau_bench import TauBench
+from ctxctl.formats.vcr import Vcr
 from ctxctl.model import vocab
 from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source
@@ -83,7 +87,7 @@ class FolderFormat(Protocol):
         ...
 
 
-FORMATS: Final[tuple[Format, ...]] = (ClaudeCode(), Codex(), CodexExec(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), SweAgentCalls(), Vcr())
+FORMATS: Final[tuple[Format, ...]] = (Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), OpenHands(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), SweAgentCalls(), Vcr())
 
 
 @cache

@@ -302,7 +302,8 @@ class Inspector:
 
     def _text_of(self, placement: Placement) -> str:
         if placement.content is None:
-            return f"[{placement.item}: text not recorded]"
+            why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
+            return f"[{placement.item}: {why}]"
         return self.text(placement.content)
 
     def native(self, line: int) -> dict[str, Any]:

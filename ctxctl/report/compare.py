@@ -79,15 +79,21 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
     change: Change
     diff: TextDiff | None
-    """None where one of the two texts is not in the trace."""
+    """None where one of the two texts is not in the trace, or withheld."""
+    withheld: bool = False
+    """The item was redacted: what it said before is not shown any more."""
 
 
 def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
     from ctxctl.engine.textdiff import unified
 
+    hidden = comparison.b.frame.step.told.withheld | comparison.a.frame.step.told.withheld
     for change in rows(comparison.changes):
-        if change.status == "updated":
+        if change.item in hidden and change.status in ("updated", "added", "removed"):
+            if whole or change.status == "updated":
+                yield Patch(change, None, withheld=True)
+        elif change.status == "updated":
             before = _text(comparison.a, change.item)
             after = _text(comparison.b, change.item)
             both = before is not None and after is not None
@@ -149,7 +155,8 @@ def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Itera
         if n:
             yield ""
         if patch.diff is None:
-            yield f"{old} and {new}: a text is not in the trace"
+            why = "redacted, so neither text is shown" if patch.withheld else "a text is not in the trace"
+            yield f"{old} and {new}: {why}"
             continue
         if not patch.diff.lines:
             yield f"{old} and {new}: same text, another rendering or version"

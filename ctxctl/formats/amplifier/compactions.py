@@ -1,4 +1,4 @@
-"""What context-simple says of a compaction and of its budget, as `context_compaction` and `context_budget`."""
+"""What context-simple says of a compaction and of its budget, as records of the trace."""
 
 from __future__ import annotations
 
@@ -166,12 +166,11 @@ class Limits:
         """The budget that a compaction worked to; what else is known of the window stays."""
         if found.budget is None:
             return
-        kept = {
+        kept: Json = {
             name: self._fields[name] for name in ("max_tokens", "reserved_tokens") if name in self._fields
         }
-        self._set(
-            {"budget": found.budget, "target_tokens": found.native.get("target_tokens")}, model, found.budget
-        )
+        target = found.native.get("target_tokens")
+        self._set({"budget": found.budget, "target_tokens": target}, model, found.budget)
         self._fields.update(kept)
 
     def _set(self, native: Json, model: str | None, prompt: int | None) -> None:

@@ -50,7 +50,9 @@ def _event(value: dict[str, Any]) -> int:
 def transcript(head: bytes) -> int:
     """How sure the first bytes are those of a transcript, or of the messages of context-persistent."""
     rows = list(_objects(head))
-    if not rows or not all(set(row) <= _ROW and row.get("role") in _ROLES and "content" in row for row in rows):
+    if not rows or not all(
+        set(row) <= _ROW and row.get("role") in _ROLES and "content" in row for row in rows
+    ):
         return 0
     if any(_ours(row) for row in rows):
         return _LIKELY
@@ -62,7 +64,9 @@ def transcript(head: bytes) -> int:
 def _ours(row: dict[str, Any]) -> bool:
     """Marks that no other runtime's messages have: calls with `tool`, blocks with `visibility`."""
     calls, content, meta = row.get("tool_calls"), row.get("content"), row.get("metadata")
-    if isinstance(calls, list) and any(isinstance(c, dict) and "tool" in c and "arguments" in c for c in calls):
+    if isinstance(calls, list) and any(
+        isinstance(c, dict) and "tool" in c and "arguments" in c for c in calls
+    ):
         return True
     if isinstance(content, list) and any(isinstance(b, dict) and "visibility" in b for b in content):
         return True

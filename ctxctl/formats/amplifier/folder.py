@@ -12,10 +12,10 @@ import orjson
 from ctxctl.errors import UnreadableError
 from ctxctl.formats.amplifier import detecting
 from ctxctl.formats.amplifier.log import Log
+from ctxctl.formats.amplifier.parts import plain
 from ctxctl.formats.amplifier.records import Record
 from ctxctl.formats.amplifier.transcript import Script, Transcript, rows_of
 from ctxctl.formats.build import Json, digest_of
-from ctxctl.formats.amplifier.parts import plain
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Report
@@ -156,12 +156,13 @@ def _script(folder: Folder, session: _Session, report: Report) -> Script | None:
         for name in session.events[:1]:
             with folder.open(name) as source:
                 for _ in dry.read(outline.see(dry.of(source))):
-                    pass
+                    if any(one.bodies for one in dry.sessions.values()):
+                        return None
     except UnreadableError as error:
         report(Problem(0, 0, error.slug, f"{session.transcript}: {error.message}"))
         return None
-    told = [one for one in dry.sessions.values()]
-    if not told or any(one.bodies for one in told):
+    told = list(dry.sessions.values())
+    if not told:
         return None
     if len(told) == 1 and told[0].conversation.steps == script.answers and outline.fits(script):
         return script
@@ -202,9 +203,8 @@ class _Outline:
 
 def _alone(folder: Folder, session: _Session, number: int, report: Report) -> Iterator[Json]:
     assert session.transcript is not None
-    reader = Transcript(report, session.name)
+    reader = Transcript(report, session.name, f"amp-{number + 1}")
     reader.make.file = session.transcript
-    reader.make.prefix(f"amp-{number + 1}-")
     try:
         with folder.open(session.transcript) as source:
             yield from reader.events(source)

@@ -7,7 +7,8 @@ from typing import Final
 
 from ctxctl.formats.amplifier.parts import plain
 from ctxctl.formats.amplifier.records import Record, body, distinct, record
-from ctxctl.formats.amplifier.session import Session, text_of
+from ctxctl.formats.amplifier.session import Session
+from ctxctl.formats.amplifier.transcript import NAME, Script
 from ctxctl.formats.build import Json, digest_of
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
@@ -16,7 +17,6 @@ from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
-NAME: Final = "amplifier"
 _JOINS: Final = ("llm:request:raw", "llm:request:debug")
 """Events that belong to the request announced before them."""
 _Handler = Callable[[Session, Record], None]
@@ -28,6 +28,8 @@ class Log(Run):
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report, "amp")
         self.sessions: dict[str | None, Session] = {}
+        self.scripts: dict[str | None, Script | None] = {}
+        """Transcripts that fill in what the logs do not say, by session."""
         self._roots: dict[str | None, str | None] = {}
         self._threads: dict[str | None, str | None] = {}
         self._last: str | None = None
@@ -197,4 +199,4 @@ class Log(Run):
         )
 
     def _steered(self, session: Session, found: Record) -> None:
-        session.say(Part("user_message", text_of(found.data.get("content")), "user", line=found.line.number))
+        session.say(Part("user_message", plain(found.data.get("content")), "user", line=found.line.number))

@@ -1,4 +1,4 @@
-"""Parts of a request from Amplifier's own messages, and what Amplifier put inside the parts of a wire body."""
+"""Parts of a request: Amplifier's own messages, and what Amplifier put inside those of a wire body."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def _noted(part: Part) -> Part:
     text = part.text
     if text is None:
         return part
-    if part.kind == "tool_result" and (text.startswith(CUT) or INGRESS in text):
-        part.truncated = True
-    elif part.kind == "user_message" and stub_of(text) is not None:
+    if (part.kind == "tool_result" and (text.startswith(CUT) or INGRESS in text)) or (
+        part.kind == "user_message" and stub_of(text) is not None
+    ):
         part.truncated = True
     if _MASK in text:
         part.data["redaction_state"] = "masked"

@@ -11,12 +11,13 @@ from ctxctl.formats.amplifier.identity import Names
 from ctxctl.formats.amplifier.origins import Origins
 from ctxctl.formats.amplifier.records import Record, body
 from ctxctl.formats.amplifier.usage import reported
-from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, call_title, count, string
 from ctxctl.model import vocab
 
 if TYPE_CHECKING:
+    from ctxctl.formats.amplifier.transcript import Script
     from ctxctl.formats.wire.dialect import Dialect
 
 _HISTORY: Final = frozenset({"user_message", "assistant_message", "tool_call", "tool_result", "reasoning"})
@@ -31,9 +32,12 @@ class Session:
     the last one.
     """
 
-    def __init__(self, conversation: Conversation, aside: Callable[[], Conversation]) -> None:
+    def __init__(
+        self, conversation: Conversation, aside: Callable[[], Conversation], script: Script | None = None
+    ) -> None:
         self.conversation = conversation
         self._aside = aside
+        self._script = script
         self._told = conversation
         """The conversation of the present request."""
         self._loops = self._asked = False
@@ -42,6 +46,7 @@ class Session:
         self.counters = Counters()
         self.limits = Limits()
         self.turns = 0
+        self._submitted = False
         self.provider: str | None = None
         self.model: str | None = None
         self.held: tuple[Record, Json | None] | None = None
@@ -69,6 +74,7 @@ class Session:
     def turn(self, text: Any, line: int) -> None:
         """A person's prompt begins a turn."""
         self.turns += 1
+        self._submitted = True
         self.conversation.turn = f"turn-{self.turns}"
         self.stage = "idle"
         self._settle()
@@ -97,9 +103,7 @@ class Session:
             given = found.field("error")
         structured = not isinstance(given, str)
         part = shapes.result(key, None, given, found.line.number, derived=structured)
-        part.title = shapes.call_title(
-            string(found.field("tool_name")) or "tool", found.data.get("tool_input")
-        )
+        part.title = call_title(string(found.field("tool_name")) or "tool", found.data.get("tool_input"))
         order = self._calls.get(key, len(self._calls)) if key is not None else len(self._calls)
         self._results.append((order, part))
         self._delegated(key, found)
@@ -226,10 +230,21 @@ class Session:
                 "system_prompt", None, "system", key="system-prompt", title="system prompt", line=line
             )
             told.splice(0, 0, [note, *self.origins.parts(line)])
+        self._read_script()
         told.append(*self._waiting)
         for one in self._compactions:
             self._opaque(one)
         self._forget()
+
+    def _read_script(self) -> None:
+        """Take what entered from the transcript, where one fills in for the events."""
+        if self._script is None:
+            return
+        found, prompts = self._script.entered(self.origins)
+        self._waiting[:] = found
+        if prompts and not self._submitted:
+            self.turns += prompts
+            self.conversation.turn = f"turn-{self.turns}"
 
     def _clear(self, data: Json) -> None:
         """Empty the window; `preserve_system` keeps what stands in the system prompt."""
@@ -360,6 +375,7 @@ class Session:
         """The log ends: the last answer is known, and no request carried it."""
         self.seal()
         self._settle()
+        self._read_script()
         self.conversation.append(*self._waiting)
         self._waiting.clear()
 
@@ -368,7 +384,10 @@ def _dialect(sent: Json | None) -> Dialect | None:
     if sent is None:
         return None
     # The dialects are slow to import, and many logs hold no body.
-    from ctxctl.formats import wire
+    try:
+        from ctxctl.formats import wire
+    except ImportError:  # TEMP
+        return None
 
     return wire.of_body(sent)
 
@@ -377,8 +396,3 @@ def _billed(sent: Json | None, model: str | None) -> Json | None:
     """The provider's own bill in its own words: no convention of Amplifier's can shift it."""
     wire = _dialect(sent)
     return wire.usage(sent, model) if wire is not None and sent is not None else None
-
-
-def text_of(value: Any) -> str:
-    """A field's text, structured values as canonical JSON."""
-    return value if isinstance(value, str) else canonical(value)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ctxctl.formats.amplifier import parts as shapes
-from ctxctl.formats.amplifier.log import NAME
 from ctxctl.formats.amplifier.origins import Origins
 from ctxctl.formats.build import Json, digest_of
 from ctxctl.formats.kit.parts import Part, string
@@ -14,7 +13,8 @@ from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
-_ROLES = frozenset({"user", "assistant", "tool", "system", "developer"})
+NAME: Final = "amplifier"
+_ROLES: Final = frozenset({"user", "assistant", "tool", "system", "developer"})
 
 
 class Transcript(Run):
@@ -23,8 +23,8 @@ class Transcript(Run):
     Both hold the full history; what compaction left out of a request is not recorded there.
     """
 
-    def __init__(self, report: Report, session: str | None = None) -> None:
-        super().__init__(NAME, report, "amp")
+    def __init__(self, report: Report, session: str | None = None, prefix: str = "amp") -> None:
+        super().__init__(NAME, report, prefix)
         self.session = session
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -64,7 +64,9 @@ class Script:
 
     def __init__(self, rows: list[tuple[int, Json]]) -> None:
         self.answers = sum(row.get("role") == "assistant" for _, row in rows)
-        self.prompts = [digest_of(shapes.plain(row.get("content"))) for _, row in rows if shapes.is_prompt(row)]
+        self.prompts = [
+            digest_of(shapes.plain(row.get("content"))) for _, row in rows if shapes.is_prompt(row)
+        ]
         self.calls = {name for _, row in rows if (name := string(row.get("tool_call_id"))) is not None}
         self._rows = rows
         self._at = 0

@@ -78,6 +78,8 @@ class Part:
         """It was cut or blanked to fit."""
         self.derived = derived
         """The text was put together from several native facts."""
+        self.wire = wire
+        """Where it stands in the request's JSON (`formats.wire.slots`); a fact of the placement."""
         self.data = data
         """Further fields of the `context_item` (`mime_type`, `byte_size`, `priority` …)."""
 

@@ -58,7 +58,9 @@ class Cutter:
     """Cuts messages into parts; results get the titles of their calls."""
 
     def __init__(self) -> None:
-        self._titles: dict[str, str] = {}
+        self._calls: dict[str, tuple[str, str]] = {}
+        """Key and title of the last call with an id."""
+        self._taken: set[str] = set()
 
     def cut(self, message: Json, key: str | None, line: int) -> list[Part]:
         """The parts of one message, in order; `key` is the entry's id, if it has one."""
@@ -113,14 +115,17 @@ class Cutter:
         title = call_title(name, arguments)
         native = string(block.get("id"))
         if native is not None:
-            self._titles[native] = title
+            key = self._unique(native)
+            self._calls[native] = key, title
         text = f"{name} {canonical(arguments if arguments is not None else {})}"
-        return Part("tool_call", text, "assistant", key=native or key, title=title)
+        return Part("tool_call", text, "assistant", key=key, title=title)
 
     def _result(self, message: Json, key: str | None) -> list[Part]:
         call = string(message.get("toolCallId"))
-        title = self._titles.get(call or "") or string(message.get("toolName"))
-        base = f"{call}/result" if call is not None else key
+        base, title = key, string(message.get("toolName"))
+        if call is not None:
+            known, title = self._calls.get(call, (call, title))
+            base = self._unique(f"{known}/result")
         native = {"is_error": True} if message.get("isError") is True else None
         parts = contents(message.get("content"), "tool_result", "tool", base)
         if not parts:
@@ -129,6 +134,15 @@ class Cutter:
             part.title = title
             part.native = part.native or native
         return parts
+
+    def _unique(self, name: str) -> str:
+        """The name, or one that no call had yet: some models number their calls anew."""
+        found, again = name, 1
+        while found in self._taken:
+            again += 1
+            found = f"{name}~{again}"
+        self._taken.add(found)
+        return found
 
 
 def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:

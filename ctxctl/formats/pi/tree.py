@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ctxctl.formats.kit.parts import Part
 
 
@@ -79,18 +77,24 @@ class Tree:
 
 
 def window(entry: Entry | None) -> list[Part]:
-    """The parts in the window after an entry, in order."""
-    found: list[list[Part]] = []
-    path = _path(entry)
-    for one in path:
-        found.append(one.parts)
-        if one.summary:
-            found = [*_kept(one, path), found[-1], *[]] if False else found
-            return _compacted(found, one, path)
-    return [part for parts in reversed(found) for part in parts]
-
-
-def _path(entry: Entry | None) -> Iterator[Entry]:
-    while entry is not None:
-        yield entry
+    """The parts in the window after an entry, in order: pi's `buildSessionContext`."""
+    newer: list[list[Part]] = []
+    while entry is not None and not entry.summary:
+        newer.append(entry.parts)
         entry = entry.parent
+    summary = entry.parts if entry is not None else []
+    kept = _kept(entry) if entry is not None else []
+    return [*summary, *(part for parts in (*reversed(kept), *reversed(newer)) for part in parts)]
+
+
+def _kept(compaction: Entry) -> list[list[Part]]:
+    """What stays from before a compaction, newest first; nothing where its first entry is not on the path."""
+    found: list[list[Part]] = []
+    older = compaction.parent if compaction.first_kept is not None else None
+    while older is not None:
+        if not older.summary:
+            found.append(older.parts)
+        if older is compaction.first_kept:
+            return found
+        older = older.parent
+    return []

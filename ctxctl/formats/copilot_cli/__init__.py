@@ -1,0 +1,103 @@
+"""GitHub Copilot CLI: a session's event log (``~/.copilot/session-state/<id>/events.jsonl``) and the stream that
+``copilot --json`` and the Copilot SDK give.
+
+One step is one model request, which `assistant.turn_start` begins; a turn is what one prompt sets off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_BOM: Final = b"\xef\xbb\xbf"
+_LINES: Final = 40
+_SURE: Final = 95
+_LIKELY: Final = 85
+_TYPE: Final = re.compile(
+    r"(session|assistant|user|tool|subagent|hook|system|model|permission|skill|mcp)\.[a-z_.]+|abort"
+)
+
+_ABOUT: Final = About(
+    reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.77: the log on disk, or the stream of "
+    "copilot --json with its transient events.",
+    places=("~/.copilot/session-state/*/events.jsonl", "copilot -p PROMPT --json > run.jsonl"),
+    turns="A turn is what a person's `user.message` sets off (its interaction id); a request is what "
+    "`assistant.turn_start` begins, or in older versions what a message of the model answers.",
+    claims={
+        "sources": absent(),
+        "item_ids": native(),
+        "limit": native("where truncation or usage events name it"),
+        "truncation": native("how much left; not what"),
+        "system_prompt": native("in the log from about 1.0.60; not in the stream"),
+        "tool_definitions": absent("only their tokens, at the end of the session"),
+        "messages": native("as sent, with what Copilot put around a prompt; before 1.0 as typed"),
+        "reasoning": native("a summary, or sealed"),
+        "reminders": native("date, notices, skills"),
+        "compaction": native(),
+        "summary": native("where the event carries it"),
+        "order": native(),
+        "requests": native(),
+        "turns": native(),
+        "threads": native("sub-agents, by the call that started them"),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native("where usage events were kept; else only a session's total"),
+        "cached_tokens": native("where usage events were kept; else only a session's total"),
+        "output_tokens": native(),
+    },
+    limits=(
+        "Truncation tells how many messages left, not which: the window shown keeps them, and is then too large.",
+        "A compaction is taken to leave the system prompt and the summary.",
+        "The context of a sub-agent is recorded in part: its prompt is taken from the call that started it.",
+        "The totals of `session.shutdown` are kept as an event; they are a request's bill only if there was just one.",
+    ),
+    origin="github/copilot-sdk (session events) and logs of the CLI",
+)
+
+
+class CopilotCli:
+    """The importer for Copilot CLI sessions."""
+
+    name: str = "copilot-cli"
+    title: str = "Copilot CLI session"
+    default_policy: str = "recorded"
+    about: About = _ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like session events."""
+        best = 0
+        body = head.removeprefix(_BOM).lstrip()
+        for line in body.split(b"\n")[:_LINES]:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            best = max(best, _score(value))
+        if best or not body.startswith(b"{"):
+            return best
+        start = body[:200].replace(b" ", b"")
+        return _LIKELY if b'"type":"session.start"' in start and b'"data":{' in start else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The session's steps as `context_event` records; linear in the file, holds ids but no texts."""
+        from ctxctl.formats.copilot_cli.log import Session
+
+        return Session(report).events(source)
+
+
+def _score(value: Any) -> int:
+    if not isinstance(value, dict) or not isinstance(value.get("data"), dict) or "parentId" not in value:
+        return 0
+    kind = value.get("type")
+    if not isinstance(kind, str) or _TYPE.fullmatch(kind) is None or "event_type" in value:
+        return 0
+    if kind == "session.start":
+        return _SURE if "copilotVersion" in value["data"] or "producer" in value["data"] else _LIKELY
+    return _LIKELY if isinstance(value.get("id"), str) else 0

@@ -1,0 +1,142 @@
+"""From the events of a Copilot session to parts of a request."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
+from ctxctl.formats.copilot_cli import prompts
+from ctxctl.formats.kit.parts import Part, call_title, string
+
+_HUMAN: Final = frozenset({"user", "cli", "interactive"})
+
+
+class Keys:
+    """Tells ids apart that a log uses twice: messages in pieces, and calls that a model numbers anew."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, int] = {}
+
+    def unique(self, name: str | None, suffix: str = "") -> str | None:
+        """The id, with a number behind it from its second use on."""
+        if name is None:
+            return None
+        name = f"{name}/{suffix}" if suffix else name
+        again = self._used.get(name, 0) + 1
+        self._used[name] = again
+        return name if again == 1 else f"{name}~{again}"
+
+
+def injected(data: Json) -> bool:
+    """Whether a user message is the runtime's (a skill's text, a follow-up), not a person's."""
+    source = string(data.get("source"))
+    return source is not None and source not in _HUMAN
+
+
+def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
+    """The parts of a user message as it was sent."""
+    typed = string(data.get("content"))
+    sent = string(data.get("transformedContent")) or typed
+    made: list[Part] = []
+    if sent is not None and injected(data):
+        source = string(data.get("source")) or ""
+        kind = "external_resource" if source.startswith("skill") else "policy_note"
+        made.append(Part(kind, sent, "user", key=keys.unique(name), title=source, line=line))
+    elif sent is not None:
+        for piece in prompts.pieces(sent, typed):
+            suffix = "" if piece.kind == "user_message" else piece.tag or "reminder"
+            key = keys.unique(name, suffix)
+            made.append(Part(piece.kind, piece.text, "user", key=key, title=piece.tag, line=line))
+    attached = data.get("attachments")
+    for index, one in enumerate(attached if isinstance(attached, list) else []):
+        content = string(one.get("data")) if isinstance(one, dict) else None
+        if content is not None:
+            key = keys.unique(name, f"attachment-{index}")
+            made.append(_blob(content, one.get("mimeType"), key, "user", string(one.get("displayName")), line))
+    return made
+
+
+def assistant(
+    data: Json, shown: str | None, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int
+) -> list[Part]:
+    """The parts of a message of the model: reasoning, text, calls.
+
+    Args:
+        data: The event's data.
+        shown: Reasoning that an event before it showed.
+        keys: Keeps ids apart.
+        titles: Gets the title of each call.
+        given: Gets the prompt that a call gives to a sub-agent.
+        line: Line of the file.
+    """
+    name = string(data.get("messageId"))
+    made: list[Part] = []
+    reasoning = string(data.get("reasoningText")) or shown
+    sealed = string(data.get("reasoningOpaque")) or string(data.get("encryptedContent"))
+    if reasoning is not None or sealed is not None:
+        native = {"sealed_bytes": len(sealed)} if sealed is not None else None
+        version = digest_of(sealed)[:VERSION_DIGITS] if reasoning is None and sealed is not None else None
+        key = keys.unique(name, "reasoning")
+        made.append(
+            Part("reasoning", reasoning, "assistant", key=key, native=native, line=line, version=version)
+        )
+    text = string(data.get("content"))
+    if text is not None:
+        made.append(Part("assistant_message", text, "assistant", key=keys.unique(name), line=line))
+    requests = data.get("toolRequests")
+    for request in requests if isinstance(requests, list) else []:
+        if isinstance(request, dict):
+            made.append(called(request, keys, titles, given, line))
+    return made
+
+
+def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int) -> Part:
+    """The part of one call."""
+    name = string(request.get("name")) or "tool"
+    arguments = request.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            pass
+    call = string(request.get("toolCallId"))
+    title = call_title(name, arguments)
+    if call is not None:
+        titles[call] = title
+        prompt = string(arguments.get("prompt")) if isinstance(arguments, dict) else None
+        if prompt is not None:
+            given[call] = prompt
+    text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments or {})}"
+    return Part("tool_call", text, "assistant", key=keys.unique(call), title=title, line=line)
+
+
+def result(data: Json, keys: Keys, titles: dict[str, str], line: int) -> list[Part]:
+    """What the model got back from a tool: `result.content`, not what was shown to the person."""
+    call = string(data.get("toolCallId"))
+    title = titles.pop(call, None) if call is not None else None
+    key = keys.unique(call, "result")
+    given = data.get("result")
+    content = given.get("content") if isinstance(given, dict) else given
+    error = data.get("error")
+    if content is None and isinstance(error, dict | str):
+        content = string(error.get("message")) if isinstance(error, dict) else error
+    text = content if isinstance(content, str) else canonical(content) if content is not None else None
+    native = {"success": False} if data.get("success") is False else None
+    made = [Part("tool_result", text, "tool", key=key, title=title, native=native, line=line)]
+    more = given.get("contents") if isinstance(given, dict) else None
+    for index, block in enumerate(more if isinstance(more, list) else []):
+        blob = string(block.get("data")) if isinstance(block, dict) else None
+        if blob is not None:
+            made.append(_blob(blob, block.get("mimeType"), keys.unique(call, f"result/{index + 1}"), "tool", title, line))
+    return made
+
+
+def _blob(data: str, mime: Any, key: str | None, role: str, title: str | None, line: int) -> Part:
+    kind = "image" if not isinstance(mime, str) or mime.startswith("image/") else "external_resource"
+    version = digest_of(data)[:VERSION_DIGITS]
+    return Part(
+        kind, None, role, key=key, title=title, line=line, version=version, mime_type=string(mime),
+        byte_size=len(data) * 3 // 4,
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""One thread of a Copilot session: the requests of the main agent, or of a sub-agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, count
+from ctxctl.formats.kit.usage import usage_record
+
+
+class Lane:
+    """A conversation and where its present request stands.
+
+    A request is what `assistant.turn_start` begins; versions without that event are read by the answer: it ends
+    the request, and everything before it was sent.
+    """
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.model: str | None = None
+        self.reasoning: str | None = None
+        """Reasoning that was shown before its message came."""
+        self._head: Part | None = None
+        self._open = False
+        """A turn has started."""
+        self._asked = False
+        """Its request was made."""
+        self._answering = False
+        self._call: str | None = None
+        """Native id of the present request."""
+        self._late: list[Part] = []
+        """Input that came while the model was answering; it is of the next request."""
+        self._outputs: dict[str, int] = {}
+        self._bill: Json | None = None
+        self._next_bill: Json | None = None
+        self._line = 0
+
+    @property
+    def answering(self) -> bool:
+        """What comes is still the answer to the last request."""
+        return self._answering
+
+    @property
+    def start(self) -> int:
+        """Rows before the history."""
+        return 1 if self._head is not None else 0
+
+    def system(self, part: Part) -> None:
+        """The system prompt from now on."""
+        if self._head is None or self._head.mark != part.mark:
+            self.conversation.splice(0, self.start, [part])
+            self._head = part
+
+    def turn(self) -> None:
+        """A request begins."""
+        self._catch_up()
+        self._open, self._asked, self._answering = True, False, False
+
+    def turn_end(self, line: int) -> None:
+        """It has ended, perhaps without an answer."""
+        if self._open and not self._asked:
+            self._request(None, line, derived=True)
+        self._open = self._answering = False
+        self._catch_up()
+
+    def abort(self) -> None:
+        """The person stopped it."""
+        self._open = self._answering = False
+        self._catch_up()
+
+    def take(self, parts: list[Part]) -> None:
+        """Input of the next request."""
+        if self._open and not self._asked:
+            self._late += parts
+        else:
+            self._answering = False
+            self.conversation.append(*parts)
+
+    def result(self, parts: list[Part]) -> None:
+        """What a tool gave back."""
+        self._answering = False
+        self.conversation.append(*parts)
+
+    def answer(self, parts: list[Part], call: str | None, line: int) -> None:
+        """A message of the model; `call` is the native id of the request that it answers."""
+        other = call is not None and self._call is not None and call != self._call
+        if not self._answering or other:
+            if self._asked:
+                self._catch_up()
+            self._request(call, line)
+        self.conversation.append(*parts)
+
+    def more(self, parts: list[Part]) -> None:
+        """Something that belongs to the present answer."""
+        self.conversation.append(*parts)
+
+    def _request(self, call: str | None, line: int, **marks: Any) -> None:
+        self.settle()
+        self.conversation.request(call, line=line, model=self.model, native_id=call, **marks)
+        self._asked = self._answering = True
+        self._call = call
+        self._line = line
+        self._bill, self._next_bill = self._next_bill, None
+
+    def _catch_up(self) -> None:
+        if self._late:
+            self.conversation.append(*self._late)
+            self._late = []
+
+    # -- usage ----------------------------------------------------------------------------------------------
+
+    def wrote(self, message: str, tokens: Any) -> None:
+        """The output tokens of a message; pieces of one message report it once."""
+        found = count(tokens)
+        if found is not None:
+            self._outputs[message] = found
+
+    def billed(self, record: Json | None) -> None:
+        """What a request was billed, where the event is kept."""
+        if self._open and not self._asked:
+            self._next_bill = record
+        else:
+            self._bill = record
+
+    def settle(self) -> None:
+        """Report what is known of the last request's bill."""
+        record = self._bill
+        if record is None and self._outputs:
+            record = {"output_tokens": sum(self._outputs.values())}
+            if self.model is not None:
+                record["model"] = self.model
+        if record is not None and self.conversation.steps:
+            self.conversation.usage(record, line=self._line)
+        self._bill = None
+        self._outputs.clear()
+
+    def finish(self) -> None:
+        """The end of the log."""
+        self.settle()
+        self._catch_up()
+
+
+def usage_of(data: Json, model: str | None) -> Json | None:
+    """The record of an `assistant.usage` event, or of one model's usage in `session.shutdown`."""
+    return usage_record(
+        input_tokens=data.get("inputTokens"),
+        output_tokens=data.get("outputTokens"),
+        cached=data.get("cacheReadTokens"),
+        cache_write=data.get("cacheWriteTokens"),
+        reasoning=data.get("reasoningTokens"),
+        model=model,
+    )

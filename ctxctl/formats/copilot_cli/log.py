@@ -1,0 +1,269 @@
+"""Reads the events of a Copilot CLI session, from its log on disk or as `copilot --json` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.copilot_cli import blocks
+from ctxctl.formats.copilot_cli.lane import Lane, usage_of
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+NAME: Final = "copilot-cli"
+_TOTALS: Final = "copilot.session.shutdown"
+"""Event type that keeps a session's own totals; the engine takes no notice of it."""
+_TOTAL_FIELDS: Final = (
+    "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens", "toolDefinitionsTokens",
+    "currentModel",
+)  # fmt: skip
+_KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
+"""Events that tell of requests although the runtime does not keep them."""
+
+
+class Session(Run):
+    """One session; sub-agents are threads."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(NAME, report)
+        self._lanes: dict[str | None, Lane] = {}
+        self._agents: dict[str, Json] = {}
+        """What `subagent.started` told, by the tool call that started it."""
+        self._titles: dict[str, str] = {}
+        """Of calls that have no result yet."""
+        self._prompts: dict[str, str] = {}
+        """The prompts that calls gave to sub-agents."""
+        self._model: str | None = None
+        self._keys = blocks.Keys()
+        self._ordinal: dict[str, int] = {}
+        self._made_at: dict[str, int] = {}
+        """By item: how many events had been read when it came."""
+        self._handlers: dict[str, Callable[[Json, Json], None]] = {
+            "session.start": self._start,
+            "session.resume": self._start,
+            "session.model_change": self._model_change,
+            "session.auto_mode_resolved": self._model_change,
+            "system.message": self._system,
+            "user.message": self._user,
+            "system.notification": self._notification,
+            "assistant.turn_start": self._turn_start,
+            "assistant.turn_end": self._turn_end,
+            "assistant.message": self._message,
+            "assistant.reasoning": self._reasoning,
+            "assistant.usage": self._usage,
+            "tool.execution_start": self._tool_start,
+            "tool.execution_complete": self._tool_complete,
+            "subagent.started": self._subagent,
+            "session.truncation": self._truncation,
+            "session.usage_info": self._usage_info,
+            "session.compaction_complete": self._compaction,
+            "session.snapshot_rewind": self._rewind,
+            "session.shutdown": self._shutdown,
+            "abort": self._abort,
+        }
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The session's events; holds ids, not texts."""
+        for record in self.records(source):
+            self._record(record)
+            if self.out:
+                yield from self.drain()
+        for lane in self._lanes.values():
+            lane.finish()
+        yield from self.finish()
+
+    def _record(self, record: Json) -> None:
+        kind = record.get("type")
+        if not isinstance(kind, str) or (record.get("ephemeral") is True and kind not in _KEPT):
+            return
+        self.make.at(record.get("timestamp"))
+        handler = self._handlers.get(kind)
+        name = string(record.get("id"))
+        if name is not None and record.get("ephemeral") is not True:
+            self._ordinal[name] = len(self._ordinal)
+        if handler is None:
+            return
+        data = record.get("data")
+        if not isinstance(data, dict):
+            self.problem("unknown-record", f"{kind} without its data; skipped")
+            return
+        handler(data, record)
+
+    def _lane(self, data: Json, record: Json) -> Lane:
+        """The thread that an event belongs to."""
+        name = string(data.get("parentToolCallId")) or string(record.get("agentId"))
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = Lane(self.thread(name, origin=self._origin(name)))
+            if name is not None and name in self._prompts:
+                prompt = Part("user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number)
+                lane.take([prompt])
+        return lane
+
+    def _origin(self, name: str | None) -> Json | None:
+        if name is None:
+            return None
+        told = self._agents.get(name, {})
+        made: Json = {"parent_thread": vocab.MAIN_THREAD, "parent_tool_call": told.get("call", name)}
+        if told.get("agent") is not None:
+            made["agent_type"] = told["agent"]
+        return made
+
+    def _placed(self, parts: list[Part]) -> list[Part]:
+        """Remember when the parts came, for a rewind."""
+        now = len(self._ordinal)
+        for part in parts:
+            if part.item:
+                self._made_at[part.item] = now
+        return parts
+
+    # -- the session ----------------------------------------------------------------------------------------
+
+    def _start(self, data: Json, _record: Json) -> None:
+        if self.session is None and not self.threads:
+            self.session = string(data.get("sessionId"))
+        self._model = string(data.get("selectedModel")) or self._model
+
+    def _model_change(self, data: Json, _record: Json) -> None:
+        self._model = string(data.get("newModel")) or string(data.get("chosenModel")) or self._model
+
+    def _subagent(self, data: Json, record: Json) -> None:
+        call = string(data.get("toolCallId"))
+        told = {"call": call, "agent": string(data.get("agentName"))}
+        for name in (call, string(record.get("agentId")), string(data.get("agentId"))):
+            if name is not None:
+                self._agents[name] = told
+
+    def _system(self, data: Json, record: Json) -> None:
+        text = string(data.get("content"))
+        if text is not None:
+            self._lane(data, record).system(
+                Part("system_prompt", text, "system", key="system", line=self.line.number)
+            )
+
+    def _truncation(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        numbers = {name: value for name, value in data.items() if isinstance(value, int | str)}
+        limit = count(data.get("tokenLimit")) or None
+        lane.conversation.tell(
+            vocab.BUDGET_APPLIED,
+            {"budget_id": "truncation", "target": vocab.MODEL, "max_tokens": limit, "truncation_records": [numbers]},
+            line=self.line.number,
+        )
+
+    def _usage_info(self, data: Json, record: Json) -> None:
+        limit = count(data.get("tokenLimit"))
+        if limit:
+            budget = {"budget_id": "tokenLimit", "target": vocab.MODEL, "max_tokens": limit}
+            self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+
+    def _compaction(self, data: Json, record: Json) -> None:
+        if data.get("success") is False:
+            return
+        lane = self._lane(data, record)
+        conversation = lane.conversation
+        text = string(data.get("summaryContent"))
+        key = self._keys.unique(string(record.get("id")), "summary")
+        summary = Part("thread_summary", text, "user", key=key, title="compaction summary", line=self.line.number)
+        gone = [row[0].ref for row in conversation.rows[lane.start :]]
+        conversation.splice(lane.start, len(gone), self._placed([summary]))
+        native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
+        conversation.compacted(
+            gone, summary.block().ref, line=self.line.number,
+            metadata={"native": native, "ctxctl": {"derived": True}},
+        )  # fmt: skip
+
+    def _rewind(self, data: Json, record: Json) -> None:
+        at = self._ordinal.get(string(data.get("upToEventId")) or "")
+        if at is not None:
+            conversation = self._lane(data, record).conversation
+            conversation.drop(lambda item: self._made_at.get(item, 0) > at + 1, cause="branched")
+
+    def _shutdown(self, data: Json, _record: Json) -> None:
+        self.emit(_TOTALS, {name: data[name] for name in _TOTAL_FIELDS if name in data})
+        metrics = data.get("modelMetrics")
+        asked = [lane for lane in self._lanes.values() if lane.conversation.steps]
+        if isinstance(metrics, dict) and len(metrics) == 1 and len(asked) == 1 and asked[0].conversation.steps == 1:
+            ((model, told),) = metrics.items()
+            requests = told.get("requests") if isinstance(told, dict) else None
+            number = requests.get("count") if isinstance(requests, dict) else requests
+            usage = told.get("usage") if isinstance(told, dict) else None
+            if number == 1 and isinstance(usage, dict):
+                bill = usage_of(usage, model)
+                if bill is not None:
+                    bill["metadata"] = {"ctxctl": {"derived": True}}
+                    asked[0].billed(bill)
+
+    # -- messages -------------------------------------------------------------------------------------------
+
+    def _user(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        name = string(record.get("id"))
+        parts = blocks.user(data, name, self._keys, self.line.number)
+        if not blocks.injected(data):
+            lane.conversation.turn = string(data.get("interactionId")) or name
+        lane.take(self._placed(parts))
+
+    def _notification(self, data: Json, record: Json) -> None:
+        text = string(data.get("content"))
+        if text is not None:
+            told = data.get("kind")
+            title = string(told.get("type")) if isinstance(told, dict) else None
+            key = self._keys.unique(string(record.get("id")))
+            part = Part("policy_note", text, "user", key=key, title=title, line=self.line.number)
+            self._lane(data, record).take(self._placed([part]))
+
+    def _turn_start(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        lane.model = string(data.get("model")) or lane.model
+        lane.turn()
+
+    def _turn_end(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        lane.model = lane.model or self._model
+        lane.turn_end(self.line.number)
+
+    def _abort(self, data: Json, record: Json) -> None:
+        self._lane(data, record).abort()
+
+    def _reasoning(self, data: Json, record: Json) -> None:
+        self._lane(data, record).reasoning = string(data.get("content"))
+
+    def _message(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        model = string(data.get("model"))
+        call = string(data.get("apiCallId")) or string(data.get("requestId"))
+        parts = blocks.assistant(data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number)
+        lane.reasoning = None
+        if model is not None or lane.model is None:
+            # The bill of the request before is reported with its own model.
+            if not lane.answering:
+                lane.settle()
+            lane.model = model or self._model
+        lane.answer(self._placed(parts), call, self.line.number)
+        lane.wrote(string(data.get("messageId")) or str(self.line.number), data.get("outputTokens"))
+
+    def _usage(self, data: Json, record: Json) -> None:
+        self._lane(data, record).billed(usage_of(data, string(data.get("model"))))
+
+    # -- tools ----------------------------------------------------------------------------------------------
+
+    def _tool_start(self, data: Json, record: Json) -> None:
+        """A call that no message lists (its list was blanked): the start is all there is of it."""
+        call = string(data.get("toolCallId"))
+        lane = self._lane(data, record)
+        if call is None or call in self._titles or not lane.answering:
+            return
+        request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
+        part = blocks.called(request, self._keys, self._titles, self._prompts, self.line.number)
+        lane.more(self._placed([part]))
+
+    def _tool_complete(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        lane.result(self._placed(blocks.result(data, self._keys, self._titles, self.line.number)))
+
+

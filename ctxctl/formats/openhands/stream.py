@@ -1,0 +1,180 @@
+"""A stream of events as a conversation: what the agent's view of it was at each response."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ctxctl.formats.build import Json, Place
+from ctxctl.formats.kit.bills import chat_usage
+from ctxctl.formats.kit.chat import Chat
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+
+_COUNTS: Final = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+class Stream:
+    """One session's state: its threads (delegates nest), the response that is open, the counts so far."""
+
+    def __init__(self, run: Run, *, model: str | None = None) -> None:
+        self.run = run
+        self.model = model
+        self.chat = Chat()
+        self.known: set[str] = set()
+        """Microagents that were told of already; they are told of once."""
+        self._seen: set[str | int] = set()
+        self._stack: list[Conversation] = []
+        self._turn: str | None = None
+        self.response: str | None = None
+        """Id of the response that is open."""
+        self._counts: dict[str, int] = {}
+        self._events: dict[str, str] = {}
+        """The event of each item."""
+        self._places: dict[str, tuple[Conversation, Place]] = {}
+        self._bills: dict[str, Any] = {}
+        """Usage by response id, where a stream's state tells it."""
+        self._billed: set[str] = set()
+
+    @property
+    def thread(self) -> Conversation:
+        """The conversation that events belong to now."""
+        return self._stack[-1] if self._stack else self.run.thread()
+
+    def read(self, event: Json) -> None:
+        """Take an event of either generation into account."""
+        from ctxctl.formats.openhands import legacy, sdk
+
+        ident = event.get("id")
+        if isinstance(ident, str | int) and ident != -1:
+            if ident in self._seen:
+                self.run.problem("duplicate-event", f"a second event has the id {str(ident)[:40]!r}; skipped")
+                return
+            self._seen.add(ident)
+        self.run.make.at(event.get("timestamp"))
+        if isinstance(event.get("kind"), str):
+            sdk.read(self, event)
+        else:
+            legacy.read(self, event)
+
+    # -- what events do ---------------------------------------------------------------------------------
+
+    def add(self, event_id: str, parts: list[Part]) -> None:
+        """Put an event's parts at the end of the window; parts without a key get the event's id."""
+        unnamed = 0
+        for part in parts:
+            if not part.item:
+                part.item = f"event-{event_id}" if not unnamed else f"event-{event_id}/{unnamed}"
+                unnamed += 1
+            self._events[part.item] = event_id
+        self.thread.append(*parts)
+
+    def prompt(self, event_id: str, parts: list[Part]) -> None:
+        """A message of the user: the next response belongs to its turn."""
+        self._turn = f"event-{event_id}"
+        self.response = None
+        self.add(event_id, parts)
+
+    def answer(self, event_id: str, parts: list[Part], *, response: str | None, model: str | None = None) -> bool:
+        """A response of the model; False if it is the one that is open, whose parts were taken already."""
+        if response is not None and response == self.response:
+            return False
+        self.response = response
+        thread = self.thread
+        if self._turn is not None:
+            thread.turn = self._turn
+        place = thread.request(
+            f"event-{event_id}", model=model or self.model, native_id=response, derived=True
+        )
+        if response is not None:
+            self._places[response] = thread, place
+            if response in self._bills:
+                self.bill(self._bills.pop(response), response=response)
+        self.add(event_id, parts)
+        return True
+
+    def bill(self, usage: Any, *, response: str | None = None, model: str | None = None) -> bool:
+        """Usage of a response, of the last one unless named; each response is billed once."""
+        if response is not None and response in self._billed:
+            return True
+        thread, place = self._places.get(response or "", (self.thread, None))
+        record = chat_usage(usage, model=model)
+        if record is None or (response is not None and place is None):
+            return False
+        if response is not None:
+            self._billed.add(response)
+        thread.usage(record, place=place)
+        return True
+
+    def accumulated(self, metrics: Any, *, fresh: bool, known: bool) -> None:
+        """Counts that only ever grow; what a response added is their difference.
+
+        Args:
+            metrics: The event's `llm_metrics`.
+            fresh: The event opened a response.
+            known: The response told its own usage.
+        """
+        total = metrics.get("accumulated_token_usage") if isinstance(metrics, dict) else None
+        if not isinstance(total, dict):
+            return
+        now = {name: total[name] for name in _COUNTS if isinstance(total.get(name), int)}
+        added = {name: value - self._counts.get(name, 0) for name, value in now.items()}
+        self._counts = now
+        if fresh and not known and added.get("prompt_tokens", 0) > 0 and min(added.values()) >= 0:
+            record = chat_usage(added, model=string(total.get("model")))
+            if record is not None:
+                record["metadata"] = {"ctxctl": {"derived": True}}
+                self.thread.usage(record)
+
+    def read_state(self, state: Any) -> None:
+        """The SDK's state: usage of each response, by its id."""
+        state = state if isinstance(state, dict) else {}
+        stats = state.get("stats", state)
+        uses = stats.get("usage_to_metrics") if isinstance(stats, dict) else None
+        for metrics in uses.values() if isinstance(uses, dict) else ():
+            found = metrics.get("token_usages") if isinstance(metrics, dict) else None
+            for usage in found if isinstance(found, list) else ():
+                response = string(usage.get("response_id")) if isinstance(usage, dict) else None
+                if response is not None and not self.bill(usage, response=response):
+                    self._bills[response] = usage
+
+    def condense(self, forgotten: set[str], summary: str | None, offset: Any, event_id: str) -> None:
+        """Events leave the agent's view; a summary takes their place."""
+        thread = self.thread
+        refs = [row[0].ref for row in thread.rows if self._events.get(row[0].item) in forgotten]
+        thread.drop(lambda item: self._events.get(item) in forgotten, cause="compacted")
+        into = None
+        if summary is not None:
+            part = Part("thread_summary", summary, "user", key=f"event-{event_id}")
+            self._events[part.item] = event_id
+            thread.splice(self._row(thread, offset), 0, [part])
+            into = part.block().ref
+        thread.compacted(refs, into, compaction_id=f"event-{event_id}")
+
+    def _row(self, thread: Conversation, offset: Any) -> int:
+        """The row before which the `offset`-th event of the view begins."""
+        events = [self._events.get(row[0].item) for row in thread.rows]
+        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0:
+            offset = 1
+        seen: set[str | None] = set()
+        for at, event in enumerate(events):
+            if event not in seen and len(seen) == offset:
+                return at
+            seen.add(event)
+        return len(events)
+
+    def delegate(self, event_id: str, agent: str, call: str | None) -> None:
+        """An agent takes over until it gives back; its conversation is a thread."""
+        origin = {"parent_thread": self.thread.thread or "main", "agent_type": agent}
+        if call is not None:
+            origin["parent_tool_call"] = call
+        inner = self.run.thread(f"{agent}-{event_id}", origin=origin)
+        inner.turn = self.thread.turn
+        self._stack.append(inner)
+        self.response = None
+
+    def give_back(self) -> None:
+        """The delegate's end."""
+        if self._stack:
+            self._stack.pop()
+        self.response = None

@@ -1,0 +1,123 @@
+"""pi and OpenClaw session files: ``~/.pi/agent/sessions/…/<time>_<id>.jsonl``, ``~/.openclaw/agents/…/sessions``.
+
+JSON Lines: a header, then entries.  Version 1 is linear; since version 2 every entry has an `id` and a
+`parentId`, and a session that goes back and on from there has branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.skim import skim
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "pi"
+_LINES: Final = 40
+_ROLES: Final = frozenset({"toolResult", "bashExecution"})
+_ENTRIES: Final[dict[str, tuple[str, ...]]] = {
+    "compaction": ("summary", "tokensBefore"),
+    "branch_summary": ("fromId", "summary"),
+    "model_change": ("provider", "modelId"),
+    "thinking_level_change": ("thinkingLevel",),
+    "custom_message": ("customType", "content"),
+}
+
+ABOUT: Final = About(
+    reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its sessions in the same shape.",
+    places=("~/.pi/agent/sessions/--<folder>--/*.jsonl", "~/.openclaw/agents/<agent>/sessions/*.jsonl"),
+    turns="A turn is what a user's message sets off; each assistant's message is the answer to one request.",
+    claims={
+        "item_ids": native("entry and tool call ids; version 1 has only the latter"),
+        "messages": native(),
+        "reasoning": native("where the provider gives its text"),
+        "reminders": native("texts that extensions inject; commands that the person ran, in pi's wording"),
+        "compaction": native(),
+        "summary": native("its text; the sentence that pi wraps around it is left out"),
+        "order": derived("history as pi builds it from the entries on the path to the request"),
+        "requests": derived("one for each assistant's message"),
+        "turns": native(),
+        "threads": native("branches of one session are changes of its window"),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native(),
+        "system_prompt": absent(),
+        "tool_definitions": absent(),
+        "limit": absent(),
+    },
+    limits=(
+        "The requests that write summaries are not in the file.",
+        "Answers that failed or were broken off are left out of later requests, as pi leaves them out today; "
+        "versions of 2025 may have sent what there was of them.",
+        "OpenClaw repeats the outcome of a run with the bill of all its requests (`api: cli`): not counted twice.",
+        "Sub-agents have sessions of their own.",
+    ),
+    origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts; OpenClaw's leaf entries",
+)
+
+
+class Pi:
+    """The importer for session files."""
+
+    name: str = NAME
+    title: str = "pi or OpenClaw session"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like a session's; 0 for the event streams that begin the same way."""
+        best = 0
+        for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                best = max(best, _torn(line))
+                continue
+            score = _score(value) if isinstance(value, dict) else 0
+            if score < 0:
+                return 0
+            best = max(best, score)
+        return best or _message(head)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The session's steps as `context_event` records; memory grows with the number of entries."""
+        from ctxctl.formats.pi.session import Session
+
+        return Session(NAME, report).events(source)
+
+
+def _score(value: dict[str, Any]) -> int:
+    kind = value.get("type")
+    if kind in ("agent_start", "turn_start", "message_start", "message_end"):
+        return -1
+    if kind == "session" and isinstance(value.get("id"), str) and isinstance(value.get("cwd"), str):
+        return 90
+    if value.get("traceSchema") == "openclaw-trajectory":
+        return 90
+    message = value.get("message")
+    if kind == "message" and isinstance(message, dict):
+        if message.get("role") in _ROLES or {"api", "provider", "stopReason"} <= message.keys():
+            return 95
+        return 60 if message.get("role") == "user" and "timestamp" in message else 0
+    wanted = _ENTRIES.get(kind) if isinstance(kind, str) else None
+    return 85 if wanted is not None and all(key in value for key in wanted) else 0
+
+
+def _torn(line: bytes) -> int:
+    """For a line that is longer than the head, or damaged."""
+    if not line.startswith((b'{"type":"message"', b'{"type": "message"')):
+        return 0
+    marks = (b'"role":"toolResult"', b'"toolCallId":', b'"stopReason":', b'"cacheWrite":', b'"parentId":')
+    return 80 if sum(mark in line for mark in marks) >= 2 else 0
+
+
+def _message(head: bytes) -> int:
+    """For one message by itself, however it is laid out."""
+    layout = skim(head)
+    return 85 if layout.has("role", "content", "api", "provider", "usage", "stopReason") else 0

@@ -1,0 +1,221 @@
+"""From the entries of a pi session to steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.formats.pi import messages
+from ctxctl.formats.pi.tree import Entry, Tree, window
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_COUNTS = ("input", "output", "cacheRead", "cacheWrite")
+
+
+class Session(Run):
+    """Reads one file; holds an entry for each line, and no text beyond the step that announced it."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
+        self._tree = Tree()
+        self._cutter = messages.Cutter()
+        self._at: Entry | None = None
+        """The entry whose window the conversation has."""
+        self._turns = 0
+        self._billed: list[tuple[int, ...]] = []
+        """What the requests since the last report of a whole run were billed."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The events of a session file."""
+        before = b""
+        for record in self.records(source):
+            if self.line.data == before and record.get("id") is None:
+                continue
+            before = self.line.data
+            self.take(record)
+            yield from self.drain()
+        yield from self.finish()
+
+    def take(self, record: Json) -> None:
+        """One entry, or the header."""
+        kind = record.get("type")
+        self.make.at(record.get("timestamp"))
+        if kind == "session":
+            self._open(record)
+        elif kind == "leaf":
+            self._lead(record)
+        elif kind is None and isinstance(record.get("role"), str):
+            self.message(record, None)
+        elif isinstance(kind, str) and not self._is_repeated(record):
+            self._entry(kind, record)
+
+    def message(self, message: Json, entry_id: str | None) -> None:
+        """A message of a stream, where each continues the one before."""
+        self._enter(entry_id, None, rooted=False, message=message)
+
+    def summary(self, record: Json) -> None:
+        """A compaction of a stream: what it kept is not told."""
+        self._compaction(record, None, None, rooted=False)
+
+    @property
+    def conversation(self) -> Conversation:
+        """The session's only thread."""
+        return self.thread()
+
+    def _open(self, record: Json) -> None:
+        self.session = string(record.get("id"))
+        self._tree = Tree()
+        self._at = None
+        data = {
+            "format": self.name,
+            "version": record.get("version", 1),
+            "session": self.session,
+            "cwd": string(record.get("cwd")),
+            "parent_session": string(record.get("parentSession")) or string(record.get("branchedFrom")),
+        }
+        self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
+
+    def _is_repeated(self, record: Json) -> bool:
+        native = string(record.get("id"))
+        return native is not None and native in self._tree.by_id
+
+    def _lead(self, record: Json) -> None:
+        """OpenClaw's `leaf`: the next request continues `targetId`, though its line is hung on another."""
+        target = record.get("targetId")
+        if target is not None and (not isinstance(target, str) or target not in self._tree.by_id):
+            self.problem("missing-parent", "a leaf names an entry that is not there; passed over")
+            return
+        self._tree.head = self._tree.lead(target, record.get("appendParentId"))
+        native = string(record.get("id"))
+        if native is not None:
+            self._tree.lead(target, native)
+
+    def _entry(self, kind: str, record: Json) -> None:
+        native, parent = string(record.get("id")), record.get("parentId")
+        rooted = "parentId" in record and parent is None
+        message = record.get("message")
+        if kind == "compaction":
+            self._compaction(record, native, parent, rooted=rooted)
+        elif kind == "message" and isinstance(message, dict):
+            self._enter(native, parent, rooted=rooted, message=message)
+        elif kind == "message":
+            self.problem("not-a-record", "a message entry without a message; skipped")
+        else:
+            parts: list[Part] = []
+            if kind == "custom_message":
+                parts = messages.custom(record, native)
+            elif kind == "branch_summary" and string(record.get("summary")) is not None:
+                parts = [Part("thread_summary", record["summary"], "user", key=native, title="branch summary")]
+            self._enter(native, parent, rooted=rooted, parts=parts)
+
+    def _enter(
+        self,
+        native: str | None,
+        parent: Any,
+        *,
+        rooted: bool,
+        message: Json | None = None,
+        parts: list[Part] | None = None,
+    ) -> None:
+        entry, late = self._tree.enter(native, parent, rooted=rooted)
+        self._go(entry.parent)
+        if message is not None:
+            role = message.get("role")
+            if role == "user":
+                self._turns += 1
+                self.conversation.turn = native or f"turn-{self._turns}"
+            elif role == "assistant":
+                self._answered(message, native)
+            parts = self._cutter.cut(message, native, self.line.number)
+        entry.parts = parts or []
+        for part in entry.parts:
+            part.line = self.line.number
+        self.conversation.append(*entry.parts)
+        self._at = self._tree.head = entry
+        if late is not None:
+            self._go(late)
+            self._tree.head = late
+
+    def _go(self, entry: Entry | None) -> None:
+        """Make the window that of an entry: after a branch, or for an entry that came too late."""
+        if entry is self._at:
+            return
+        wanted = window(entry)
+        rows = self.conversation.rows
+        same = 0
+        for part, row in zip(wanted, rows, strict=False):
+            if part.block() != row[0]:
+                break
+            same += 1
+        gone = len(rows) - same
+        self.conversation.splice(same, gone, wanted[same:], cause="branched" if gone else None)
+        self._at = entry
+
+    def _answered(self, message: Json, native: str | None) -> None:
+        """An assistant's message: the request that it answers, unless no single request did."""
+        if messages.is_bookkeeping(message):
+            return
+        usage = messages.usage_of(message)
+        whole_run = message.get("api") == "cli"
+        if whole_run:
+            usage = None
+            if self._is_sum(message.get("usage")):
+                return
+        failed = string(message.get("stopReason")) if messages.is_unfinished(message) else None
+        self.conversation.request(
+            native,
+            line=self.line.number,
+            model=messages.model_of(message),
+            native_id=string(message.get("responseId")),
+            derived=True,
+            outcome=failed,
+        )
+        self.conversation.usage(usage, line=self.line.number)
+        if usage is not None:
+            self._billed.append(_counts(message.get("usage")))
+
+    def _is_sum(self, usage: Any) -> bool:
+        """Whether a bill is that of requests already read, put together (OpenClaw's report of a run)."""
+        wanted = _counts(usage)
+        total = (0,) * len(_COUNTS)
+        for bill in reversed(self._billed):
+            total = tuple(a + b for a, b in zip(total, bill, strict=True))
+            if total == wanted:
+                self._billed.clear()
+                return True
+            if any(a > b for a, b in zip(total, wanted, strict=True)):
+                return False
+        return False
+
+    def _compaction(self, record: Json, native: str | None, parent: Any, *, rooted: bool) -> None:
+        entry, late = self._tree.enter(native, parent, rooted=rooted)
+        self._go(entry.parent)
+        first = record.get("firstKeptEntryId", record.get("firstKeptEntryIndex"))
+        text = string(record.get("summary"))
+        version = None if text is not None else "not-recorded"
+        summary = Part("thread_summary", text, "user", key=native, title="compaction", version=version)
+        summary.line = self.line.number
+        entry.parts, entry.summary, entry.first_kept = [summary], True, self._tree.kept(first)
+        told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
+        self.conversation.compact(
+            window(entry),
+            summary=summary,
+            line=self.line.number,
+            compaction_id=native,
+            metadata={"native": told} if told else None,
+        )
+        self._at = self._tree.head = entry
+        if late is not None:
+            self._go(late)
+            self._tree.head = late
+
+
+def _counts(usage: Any) -> tuple[int, ...]:
+    found = usage if isinstance(usage, dict) else {}
+    return tuple(count(found.get(name)) or 0 for name in _COUNTS)
