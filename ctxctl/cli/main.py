@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ctxctl.cli import convert, diff, formats, log, replay, show, validate
+from ctxctl.cli import convert, diff, export, formats, log, replay, show, validate
 from ctxctl.errors import CtxctlError, Exit
 
 BUG = 70
@@ -57,6 +57,7 @@ app.command("show")(show.show)
 app.command("log")(log.log)
 app.command("validate")(validate.validate)
 app.command("import")(convert.convert)
+app.command("export")(export.export)
 app.command("formats")(formats.formats)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import typer
@@ -71,6 +72,7 @@ def validate(
 
 def _findings(inspector: Inspector) -> list[Problem]:
     """What the reader, the engine and the importer report, and what the schemas and the ledger say."""
+    from ctxctl.inspector.leaks import leaks
     from ctxctl.model.problem import Problem
     from ctxctl.model.results import Step
 
@@ -78,7 +80,7 @@ def _findings(inspector: Inspector) -> list[Problem]:
     for result in inspector.replay():
         if isinstance(result, Step) and (fault := _unbalanced(result)):
             found.append(Problem(result.first_line, 0, "unbalanced-ledger", fault))
-    for problem in _schema_faults(inspector):
+    for problem in chain(_line_faults(inspector), leaks(inspector.trace)):
         found.append(problem)
         if len(found) >= _MOST:
             break
@@ -95,11 +97,12 @@ def _unbalanced(step: Step) -> str | None:
     return None
 
 
-def _schema_faults(inspector: Inspector) -> Iterator[Problem]:
-    """Lines that are events but not valid ones."""
+def _line_faults(inspector: Inspector) -> Iterator[Problem]:
+    """Lines that are events but not valid ones, or that declare what is not a context record's to declare."""
     import json
 
     from ctxctl.model.problem import Problem
+    from ctxctl.trace.boundary import declarations
     from ctxctl.trace.validate import validate_event
 
     trace = inspector.trace
@@ -111,3 +114,6 @@ def _schema_faults(inspector: Inspector) -> Iterator[Problem]:
         if isinstance(value, dict):
             for message in validate_event(value):
                 yield Problem(event.line, event.offset, "schema-violation", message)
+            if declared := declarations(value):
+                message = f"a context record declares a runtime's outcome: {'; '.join(declared)}"
+                yield Problem(event.line, event.offset, "declares-runtime-status", message)

@@ -52,6 +52,15 @@ class Changes(NamedTuple):
     moved: frozenset[str]
 
 
+def rescored(before: Mapping[str, float], after: Mapping[str, float]) -> frozenset[str]:
+    """Items with a score in both that differ by more than the noise of the last digits."""
+    return frozenset(
+        item
+        for item, score in after.items()
+        if item in before and abs(before[item] - score) > 1e-9 * max(1.0, abs(score))
+    )
+
+
 def no_cause(_item: str) -> Cause:
     """The cause of every removal between two frames that no facts connect."""
     return Cause("unrecorded")

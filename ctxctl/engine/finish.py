@@ -85,6 +85,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         first_line=ids.first_line,
         first_byte=ids.first_byte,
         told=told,
+        scores=sealed.reading.scores(),
     )
 
 

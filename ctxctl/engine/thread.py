@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
-from ctxctl.engine.changes import Cause, Changes, Context, changes_of, standing
+from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.frames import Delta, FrameState, delta_of
 from ctxctl.engine.placing import Count, Placer
@@ -213,11 +213,11 @@ class ThreadState:
         named = reading.named()
         was = standing(self.frame, delta, named)
         self.frame.move_to(after, delta)
-        rescored = self._rescored(reading)
+        scored = self._rescored(reading)
         simulated = self.sent is not None
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
         cause_of = _or_detached(reading.cause_of, taken_back) if taken_back else reading.cause_of
-        context = Context(cause_of, reading.truncated(), rescored, named, simulated)
+        context = Context(cause_of, reading.truncated(), scored, named, simulated)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
         laid_out = provider_order(after, self.frame.head)
         prefix = None
@@ -250,14 +250,9 @@ class ThreadState:
 
     def _rescored(self, reading: Reading) -> frozenset[str]:
         scores = reading.scores()
-        known = self.scores
-        rescored = frozenset(
-            item
-            for item, score in scores.items()
-            if item in known and abs(known[item] - score) > 1e-9 * max(1.0, abs(score))
-        )
-        known.update(scores)
-        return rescored
+        found = rescored(self.scores, scores)
+        self.scores.update(scores)
+        return found
 
     def _saved(self, reading: Reading) -> tuple[int | None, int]:
         """Tokens of the items recorded as skipped at this step, and their number."""

@@ -75,6 +75,8 @@ class Block(NamedTuple):
     """Text of the request in front of the item, which is no part of it (a separator, an opening tag)."""
     segment: str = ""
     """The window segment, where it is not that of the item's kind."""
+    wire: str = ""
+    """JSON: where it stands in the request's body (`formats.wire.slots`); empty where that is not known."""
 
     def record(self) -> Json:
         """As it stands in `ordered_blocks`."""
@@ -83,8 +85,11 @@ class Block(NamedTuple):
             made["wrapper"] = {"before": self.before}
         if self.segment:
             made["segment"] = self.segment
-        if self.truncated:
-            made["metadata"] = {"ctxctl": {"truncated": True}}
+        if self.truncated or self.wire:
+            ours: Json = {"truncated": True} if self.truncated else {}
+            if self.wire:
+                ours["wire"] = orjson.loads(self.wire)
+            made["metadata"] = {"ctxctl": ours}
         return made
 
 
@@ -184,7 +189,9 @@ class Maker:
     def record(self, **fields: Any) -> Json:
         """A record with the two fields that nearly every schema requires; None values are left out."""
         made: Json = {"schema_version": vocab.SCHEMA_VERSION}
-        made.update((name, value) for name, value in fields.items() if value is not None)
+        for name, value in fields.items():
+            if value is not None:
+                made[name] = value
         made["created_at"] = self.time
         return made
 
@@ -246,7 +253,9 @@ def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
         "content": text,
         "visibility": [vocab.MODEL],
     }
-    made.update((name, value) for name, value in fields.items() if value is not None)
+    for name, value in fields.items():
+        if value is not None:
+            made[name] = value
     return made
 
 
@@ -259,7 +268,9 @@ def opaque_item(item_id: str, kind: str, version: str | None, **fields: Any) -> 
         "content_mode": "opaque",
         "visibility": [vocab.MODEL],
     }
-    made.update((name, value) for name, value in fields.items() if value is not None)
+    for name, value in fields.items():
+        if value is not None:
+            made[name] = value
     if version is not None:
         made["metadata"] = {**made.get("metadata", {}), "version": version}
     return made

@@ -63,10 +63,13 @@ def lines(source: Source, report: Report) -> Iterator[Line]:
             offset += size
 
 
-def values(source: Source, report: Report) -> Iterator[tuple[Line, Any]]:
+def values(
+    source: Source, report: Report, skip: Callable[[bytes], Any] | None = None
+) -> Iterator[tuple[Line, Any]]:
     """The JSON values of a file of JSON lines, or of one pretty-printed document or array.
 
-    Damaged lines are salvaged as far as possible and reported; one line may give several values.
+    Damaged lines are salvaged as far as possible and reported; one line may give several values.  Lines that
+    `skip` says yes to are not even parsed (the first one always is).
     """
     stream = lines(source, report)
     first = next(stream, None)
@@ -82,6 +85,8 @@ def values(source: Source, report: Report) -> Iterator[tuple[Line, Any]]:
         yield first, value
     loads = orjson.loads
     for line in stream:
+        if skip is not None and skip(line.data):
+            continue
         try:
             value = loads(line.data)
         except orjson.JSONDecodeError:

@@ -10,15 +10,20 @@ from functools import cache
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
+from ctxctl.formats.agent_context import AgentContext
 from ctxctl.formats.amplifier import Amplifier
+from ctxctl.formats.atif import Atif
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.claude_tap import ClaudeTap
 from ctxctl.formats.claude_trace import ClaudeTrace
 from ctxctl.formats.codex import Codex, CodexExec
+from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
 from ctxctl.formats.fidelity import About, Meter
+from ctxctl.formats.gemini_cli import GeminiCli
+from ctxctl.formats.goose import Goose
 from ctxctl.formats.goose_recordings import GooseRecordings
 from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
@@ -26,11 +31,15 @@ from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.lines import Report
 from ctxctl.formats.luminarys import Luminarys
+from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.mcp_bench import LiveMcpBench
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.pi_recordings import PiRecordings
+from ctxctl.formats.opencode import OpenCode
+from ctxctl.formats.pi import Pi
+from ctxctl.formats.pi_rpc import PiRpc
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
 from ctxctl.formats.swe_agent import SweAgent
@@ -87,7 +96,7 @@ class FolderFormat(Protocol):
         ...
 
 
-FORMATS: Final[tuple[Format, ...]] = (Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), OpenHands(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), SweAgentCalls(), Vcr())
+FORMATS: Final[tuple[Format, ...]] = (AgentContext(), Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotChat(), ChatReplay(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), OpenHands(), Atif(), InspectAi(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), Pi(), PiRpc(), OpenCode(), GeminiCli(), Goose(), SweAgentCalls(), Vcr())
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
-from ctxctl.engine.changes import Context, compare, no_cause
+from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
@@ -317,7 +317,8 @@ class Inspector:
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""
         before, after = rekeyed(a.placements, b.placements)
-        result = compare(before, after, Context(no_cause))
+        scored = rescored(a.step.scores, b.step.scores)
+        result = compare(before, after, Context(no_cause, rescored=scored))
         return FrameDiff(result.changes, result.new, result.freed, a.step.window.used, b.step.window.used)
 
     def close(self) -> None:

@@ -195,6 +195,8 @@ class Step(msgspec.Struct, frozen=True):
     """Where the step's first event stands in the trace."""
     told: Told = Told()
     """What its records tell beside the frame."""
+    scores: dict[str, float] = {}
+    """By item, what the step's selection scored it; what two frames of two traces are compared by."""
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from ctxctl.report.changes import changes_table, rows, short
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import facts, heading, segment_lines
 from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.told import told
 from ctxctl.text import clip, preview, visible
 
 _COLUMNS = (
@@ -24,6 +25,9 @@ _COLUMNS = (
     Column("from", least=8),
     Column("notes", least=10),
 )
+
+
+_UNBOUNDED = 1 << 20
 
 
 def frame_lines(
@@ -56,6 +60,18 @@ def stage_line(name: str, view: StageView | None, width: int) -> Iterator[str]:
         said = ", ".join(f"{key.replace('_', ' ')} {value_text(value)}" for key, value in view.facts.items())
         text = view.verdict.replace("_", " ") + (f": {said}" if said else "")
     yield from labelled(name, text, width, indent=2, tab=11)
+
+
+def stages_text(step: Step) -> Iterator[str]:
+    """Every stage with a line for each of its facts, then what the step tells beside its frame.
+
+    Lines are as long as they are: whoever shows them wraps them.
+    """
+    for name in STAGES:
+        yield from stage_lines(step, name, _UNBOUNDED)
+        yield ""
+    for label, text in told(step):
+        yield f"{label}: {text}"
 
 
 def stage_lines(step: Step, name: str, width: int) -> Iterator[str]:

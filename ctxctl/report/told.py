@@ -20,6 +20,9 @@ def told(step: Step) -> Iterator[tuple[str, str]]:
     ids = ids_text(found.ids)
     if ids:
         yield "for", ids
+    chosen = [one for one in step.stages["selection"].facts.get("selected_refs", ()) if one.get("reason")]
+    if chosen:
+        yield "chosen", _names([f"{one['item']} ({one['reason']})" for one in chosen])
     yield from limits(step)
     for cut in step.stages["budget"].facts.get("truncations", ()):
         yield "cut", cut_text(cut)

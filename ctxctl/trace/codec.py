@@ -24,6 +24,7 @@ from ctxctl.trace import migrate
 from ctxctl.trace.build import BUILDERS, assembly
 from ctxctl.trace.coerce import Fields, loads, show
 from ctxctl.trace.contents import SEED, Contents
+from ctxctl.trace.inner import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
 from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
 from ctxctl.trace.wire import (
@@ -269,6 +270,8 @@ class Decoder:
         if kind not in _KNOWN:
             check_utf8(data)
             return None
+        if may_be_elsewhere(kind, data) and (found := record_of(kind, bytes(data), text)) is not None:
+            data = Raw(found)
         if kind in ITEM_EVENTS:
             return self._item(data, text)
         raw = bytes(data)

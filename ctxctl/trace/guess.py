@@ -20,6 +20,7 @@ _SIGNATURES = (
     (b"\x89PNG", "an image", None),
 )
 _ONE_A_LINE = "a trace has one JSON object a line: jq -c "
+_FOREIGN = "ctxctl formats lists the captures that can be opened"
 
 
 def looks_like(head: bytes) -> tuple[str, str | None]:
@@ -35,12 +36,12 @@ def looks_like(head: bytes) -> tuple[str, str | None]:
     if b"\0" in body:
         return ": it looks like binary data", None
     if body.startswith(b"["):
-        return ": it looks like a JSON array", f"{_ONE_A_LINE}'.[]' FILE > trace.jsonl"
+        return ": it looks like a JSON array", f"{_ONE_A_LINE}'.[]' FILE > trace.jsonl; {_FOREIGN}"
     if body.startswith(b"{"):
         return _object(body)
     if body.startswith(b"<"):
         return ": it looks like markup", None
-    return ": it is not JSON Lines", "a trace has one JSON object a line"
+    return ": it is not JSON Lines", f"a trace has one JSON object a line; {_FOREIGN}"
 
 
 def _object(body: bytes) -> tuple[str, str | None]:
@@ -49,12 +50,12 @@ def _object(body: bytes) -> tuple[str, str | None]:
         value = orjson.loads(first)
     except orjson.JSONDecodeError:
         if newline and len(first) < 200:
-            return ": it looks like pretty-printed JSON", f"{_ONE_A_LINE}. FILE > trace.jsonl"
+            return ": it looks like pretty-printed JSON", f"{_ONE_A_LINE}. FILE > trace.jsonl; {_FOREIGN}"
         return ": its lines are damaged or foreign", None
     keys = ", ".join(list(value)[:6]) if isinstance(value, dict) else ""
     return (
         f": it is JSON of another kind (keys of the first line: {keys})",
-        "ctxctl import lists the known formats",
+        _FOREIGN,
     )
 
 

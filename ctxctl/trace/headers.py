@@ -107,8 +107,12 @@ def _record(head: Head) -> Record | None:
             assembly = _decode_assembly(head.data)
             ours = assembly.metadata.ctxctl if assembly.metadata is not None else None
             mode = ours.mode if ours is not None else None
+            if assembly.assembly_id is None:
+                return None  # its record may stand elsewhere
             return Assembly(assembly.assembly_id, assembly.target, mode=mode)
         injection = _decode_injection(head.data)
+        if injection.injection_id is None and injection.assembly_id is None:
+            return None
         return Injection(
             injection.injection_id, injection.assembly_id, injection.target, injection.injection_point
         )

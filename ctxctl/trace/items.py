@@ -73,7 +73,7 @@ class ItemBuilder:
             source, digests = _sources(fields)
             item = Item(
                 wire.item_id,
-                wire.context_kind,
+                wire.context_kind if wire.context_kind != "custom" else _native_kind(metadata),
                 wire.content_mode,
                 wire.title,
                 content,
@@ -274,6 +274,13 @@ def _sources(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
             continue
         first = name if first is None else first
     return first, tuple(digests)
+
+
+def _native_kind(metadata: dict[str, Any]) -> str:
+    """The kind that a strict export kept aside because the draft does not know it."""
+    native = metadata.get("native")
+    kind = native.get("context_kind") if isinstance(native, dict) else None
+    return kind if isinstance(kind, str) else "custom"
 
 
 def _version(metadata: dict[str, Any]) -> str | None:

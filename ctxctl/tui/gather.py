@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Frame, Placement, Step, Summary
+from ctxctl.report.frame import stages_text
+from ctxctl.report.told import told
 from ctxctl.tui.changes import ChangeTable, Note, grouped
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import number
@@ -33,11 +35,13 @@ _NOTES: Final = {
     "over_budget": "over the budget",
     "unknown_base": "it builds on an assembly that the trace does not hold: the frame may lack items",
     "missing_context": "the runtime found context missing",
+    "redacted": "something was redacted",
     "branched": "the conversation went on from an earlier point",
     "cleared": "the conversation was cleared",
     "injection_not_recorded": "injection not recorded: what was selected may not have been sent",
     "simulated": "simulated: rebuilt from rules, not recorded",
 }
+_WARNED: Final = frozenset({"lacking"})
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",
@@ -75,6 +79,7 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
     nameless = {change.item for change in changes if not change.title}
     if not nameless:
         return {}
+    nameless -= inspector.step(target.ordinal).told.withheld
     labels: dict[str, str] = {}
     before = inspector.previous(target.first)
     for ordinal in (target.ordinal, before):
@@ -93,6 +98,7 @@ def notes(step: Step) -> list[Note]:
     found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
     flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
+    found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in told(step) if label != "for"]
     differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
     if differing:
         found.append(Note(f"not what was recorded: {', '.join(differing)}", warning=True))
@@ -146,7 +152,10 @@ def _unchanged(placement: Placement, in_window: int) -> Change:
 def item(inspector: Inspector, key: ItemKey) -> ItemText:
     """The text of an item's change, and its unified diff to the text it had in the frame before."""
     change = key.change
-    after = _placement(inspector.frame(key.target.ordinal), change.item, change.version)
+    frame = inspector.frame(key.target.ordinal)
+    after = _placement(frame, change.item, change.version)
+    if change.item in frame.step.told.withheld:
+        return _redacted(inspector, key, after)
     before_at = inspector.previous(key.target.first)
     before = None
     if before_at is not None:
@@ -158,6 +167,14 @@ def item(inspector: Inspector, key: ItemKey) -> ItemText:
     text, note = _text(inspector, after, change)
     diff, diff_note = _diff(inspector, before, after)
     return ItemText(key, text, diff, note, diff_note)
+
+
+def _redacted(inspector: Inspector, key: ItemKey, after: Placement | None) -> ItemText:
+    """An item that was redacted: what it said before is not shown any more."""
+    note = "It was redacted: what it said before is not shown."
+    if after is None or after.content is None:
+        return ItemText(key, None, None, note, note)
+    return ItemText(key, Document(_shown(inspector, after.content), numbered=True), None, "", note)
 
 
 def _placement(frame: Frame, item_id: str, version: str | None) -> Placement | None:
@@ -218,6 +235,11 @@ def _diff(inspector: Inspector, before: Placement | None, after: Placement) -> t
     if found.degraded:
         lines.insert(0, ("!", "too large for the shortest diff: some equal lines may be shown as changed"))
     return Document.of_lines(lines), ""
+
+
+def stages(inspector: Inspector, ordinal: int) -> Document:
+    """All stages of a step with what is known of each, and what its records tell beside the frame."""
+    return Document.of_lines((" ", line) for line in stages_text(inspector.step(ordinal)))
 
 
 # Whole texts ------------------------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
     Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
+    Action("stages", ("s",), "stages", "the stages of the step, from available to injected", "turns"),
     Action("problems", ("p",), "problems", "what was wrong with the trace", "turns"),
     Action("about", ("i",), "about", "what the trace records, and what it does not", "turns"),
     Action("reader.back", ("escape", "q"), "dismiss", "back", "reader", "back"),

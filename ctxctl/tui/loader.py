@@ -210,6 +210,8 @@ class Loader:
                 return messages.Texted(gather.item(inspector, want.key))
             case messages.WantAssembled():
                 return messages.Reading(want.title, gather.assembled(inspector, want.ordinal))
+            case messages.WantStages():
+                return messages.Reading(want.title, gather.stages(inspector, want.ordinal))
             case messages.WantProblems():
                 found = gather.problems(inspector.problems, inspector.problem_count)
                 return messages.Reading("problems", found)
@@ -235,7 +237,7 @@ def _failed(want: messages.Want, why: str) -> Message | None:
             return messages.Detailed(Detail(want.target, None, None, ChangeTable(), want.with_skipped, why))
         case messages.WantItem():
             return messages.Texted(ItemText(want.key, None, None, why, why))
-        case messages.WantAssembled():
+        case messages.WantAssembled() | messages.WantStages():
             return messages.Reading(want.title, Document.of_lines([("!", why)]))
     return None
 

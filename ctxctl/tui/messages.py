@@ -119,6 +119,15 @@ class WantAssembled(Want):
         self.title = title
 
 
+class WantStages(Want):
+    """The stages of a step."""
+
+    def __init__(self, ordinal: int, title: str) -> None:
+        super().__init__()
+        self.ordinal = ordinal
+        self.title = title
+
+
 class WantProblems(Want):
     """The problems of the trace."""
 

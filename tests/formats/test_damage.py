@@ -15,6 +15,7 @@ DECIDING: dict[str, set[int]] = {
     # Which contexts are attached decides which answers of providers are context.
     "sanqian/agents.jsonl": {1, 2, 3, 5, 9, 12, 14},
     "sanqian/provider-calls.jsonl": {1},
+    "sanqian/resources.jsonl": {1, 9},
 }
 """Lines that decide what other lines mean, by fixture: without them the others' texts may go."""
 

@@ -1,7 +1,7 @@
 """Microsoft Amplifier: event logs, transcripts, and the session directories that hold both.
 
-``events.jsonl`` is written by hooks-logging, by hook-context-intelligence in another envelope, or by both; with
-``raw: true`` in the provider's configuration each ``llm:request`` holds the body that was sent.
+``events.jsonl`` is written by hooks-logging, by hook-context-intelligence in another envelope, or by both;
+with ``raw: true`` in the provider's configuration each ``llm:request`` holds the body.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.amplifier import detecting
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, absent, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 _ABOUT: Final = About(
-    reads="Amplifier's events.jsonl (schema amplifier.log 1.0.0, the envelope of context-intelligence, and one "
-    "with `type`), transcript.jsonl, context-messages.jsonl, and session directories of these.",
+    reads="Amplifier's events.jsonl (schema amplifier.log 1.0.0, the envelope of context-intelligence, and "
+    "one with `type`), transcript.jsonl, context-messages.jsonl, and session directories of these.",
     places=(
         "~/.amplifier/projects/SLUG/sessions/ID/events.jsonl",
         "~/.amplifier/projects/SLUG/sessions/ID/context-intelligence/events.jsonl",
         "~/.amplifier/projects/SLUG/sessions/ID/{transcript,context-messages}.jsonl",
         "~/.amplifier-agent/state/workspaces/WORKSPACE/sessions/ID/",
     ),
-    turns="A turn begins with `prompt:submit`; a step is one `llm:request`, or where a log has none, the answer. "
-    "In a transcript a turn begins with a user's message that no hook wrote, and each answer had a request.",
+    turns="A turn begins with `prompt:submit`; a step is one `llm:request`, or where a log has none, an "
+    "answer. In a transcript a turn begins with a message that no hook wrote; each answer had a request.",
     claims={
         "sources": native("files of the system prompt from `mentions:resolved`; hooks name their reminders"),
         "item_ids": native(
@@ -53,7 +53,8 @@ _ABOUT: Final = About(
         "output_tokens": native(),
     },
     limits=(
-        "Without bodies, a compaction leaves one item for all that remains: which messages remain is not logged.",
+        "Without bodies, one item stands for all that a compaction leaves: which messages is not logged.",
+        "A compaction that no request follows is left out: no model saw its view.",
         "What hooks-redaction masked is shown masked; the model saw the original.",
         "Streamed deltas are not read; the finished blocks are.",
     ),

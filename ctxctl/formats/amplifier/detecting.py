@@ -20,7 +20,8 @@ _NAMES: Final = frozenset(
         "prompt:complete", "provider:request", "provider:response", "provider:error", "provider:retry",
         "llm:request", "llm:response", "llm:request:raw", "llm:response:raw", "content_block:start",
         "content_block:end", "tool:pre", "tool:post", "tool:error", "context:compaction", "context:budget",
-        "context:pre_compact", "context:post_compact", "context:include", "mentions:resolved", "artifact:write",
+        "context:pre_compact", "context:post_compact", "context:include", "mentions:resolved",
+        "artifact:write",
         "execution:start", "execution:end", "orchestrator:complete", "thinking:final", "thinking:delta",
         "context:tool_result_ingress_truncated", "cleanup:store_begin", "cleanup:store_end",
     }

@@ -13,12 +13,12 @@ from ctxctl.errors import UnreadableError
 from ctxctl.formats.amplifier import detecting
 from ctxctl.formats.amplifier.log import Log
 from ctxctl.formats.amplifier.parts import plain
-from ctxctl.formats.amplifier.records import Record
+from ctxctl.formats.amplifier.records import Record, record
 from ctxctl.formats.amplifier.transcript import Script, Transcript, rows_of
 from ctxctl.formats.build import Json, digest_of
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
-from ctxctl.formats.lines import Report
+from ctxctl.formats.lines import Line, Report
 from ctxctl.model.problem import Problem
 
 _SURE: Final = 92
@@ -27,6 +27,7 @@ _SECOND: Final = "context-intelligence"
 """Subdirectory of the second logger's copy."""
 _EVENTS: Final = "events.jsonl"
 _TRANSCRIPTS: Final = ("transcript.jsonl", "context-messages.jsonl")
+_NOWHERE: Final = Line(0, 0, b"")
 _MAX_LOOKED_AT: Final = 6
 
 
@@ -83,13 +84,26 @@ def _session(folder: Folder, place: str, names: list[str]) -> _Session | None:
     scripts = [name for name in names if name.endswith(_TRANSCRIPTS)]
     if not logs and not scripts:
         return None
-    told: Json = {}
+    script = max(scripts, key=lambda name: name.endswith(_TRANSCRIPTS[0]), default=None)
+    session, parent = _told(folder, names, logs)
+    return _Session(place, logs, script, session or place.rpartition("/")[2] or None, parent)
+
+
+def _told(folder: Folder, names: list[str], logs: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """Name and parent of a session, by its metadata, else by the first event of its log."""
+    session = parent = None
     for name in names:
         if name.endswith("metadata.json"):
-            told = {**_document(folder.head(name, _HEAD)), **told}
-    script = max(scripts, key=lambda name: name.endswith(_TRANSCRIPTS[0]), default=None)
-    name = string(told.get("session_id")) or place.rpartition("/")[2] or None
-    return _Session(place, logs, script, name, string(told.get("parent_id")))
+            told = _document(folder.head(name, _HEAD))
+            session = session or string(told.get("session_id"))
+            parent = parent or string(told.get("parent_id"))
+    for name in logs:
+        first = next(
+            (value for line in folder.head(name, _HEAD).split(b"\n") if (value := _document(line))), {}
+        )
+        found = record("", first, _NOWHERE)
+        session, parent = session or found.session, parent or found.parent
+    return session, parent
 
 
 def _document(head: bytes) -> Json:
@@ -120,6 +134,9 @@ def _read(log: Log, folder: Folder, session: _Session, report: Report) -> Iterat
     with ExitStack() as files:
         streams: list[Iterator[Record]] = []
         for name in session.events:
+            if streams and not _has_times(folder, name):
+                # Nothing says which of the first log's events its lines are copies of.
+                continue
             try:
                 source = files.enter_context(folder.open(name))
             except UnreadableError as error:
@@ -137,10 +154,18 @@ def _merged(streams: list[Iterator[Record]]) -> Iterator[Record]:
     return (found for _, found in heapq.merge(*timed, key=lambda pair: pair[0]))
 
 
+def _has_times(folder: Folder, name: str) -> bool:
+    for line in folder.head(name, _HEAD).split(b"\n"):
+        value = _document(line)
+        if value:
+            return record("", value, _NOWHERE).emitted is not None
+    return True
+
+
 def _timed(stream: Iterator[Record]) -> Iterator[tuple[str, Record]]:
     last = ""
     for found in stream:
-        last = max(last, found.emitted or "")
+        last = max(last, found.emitted or found.time or "")
         yield last, found
 
 

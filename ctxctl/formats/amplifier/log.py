@@ -66,14 +66,17 @@ class Log(Run):
         yield from self.end()
 
     def of(self, source: Source, file: str | None = None) -> Iterator[Record]:
-        """The records of one log; what is none is reported.  `file`: its name, where it is one of several."""
+        """The records of a log that tell of its context; what is no event is reported.
+
+        `file`: the log's name, where it is one of several.
+        """
         self.make.file = file
         for value in self.records(source):
-            found = record(value, self.line, file)
-            if found is None:
+            event = string(value.get("event")) or string(value.get("type"))
+            if event is None:
                 self.problem("unknown-record", "not an event: neither `event` nor `type`; skipped")
-            else:
-                yield found
+            elif event in self._handlers:
+                yield record(event, value, self.line, file)
                 # Another file may have been read meanwhile.
                 self.make.file = file
 
@@ -85,16 +88,14 @@ class Log(Run):
                 yield from self.drain()
 
     def take(self, found: Record) -> None:
-        """One record."""
+        """One record of an event that is read."""
         session = self._session(found)
         if session.held is not None and found.event not in _JOINS:
             session.seal()
         self.line = found.line
         self.make.file = found.file
         self.make.at(found.time)
-        handler = self._handlers.get(found.event)
-        if handler is not None:
-            handler(session, found)
+        self._handlers[found.event](session, found)
 
     def end(self) -> Iterator[Json]:
         """The last answers, and what no request has carried."""
@@ -102,7 +103,7 @@ class Log(Run):
             session.finish()
         yield from self.finish()
 
-    # -- sessions ---------------------------------------------------------------------------------------------
+    # -- sessions ----------------------------------------------------------------------------------------
 
     def _session(self, found: Record) -> Session:
         name = found.session if found.session is not None else self._last
@@ -137,7 +138,7 @@ class Log(Run):
         self.session = root
         return self.thread(thread, origin=origin)
 
-    # -- events -----------------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------------
 
     def _request(self, session: Session, found: Record) -> None:
         session.held = found, body(found)
@@ -151,7 +152,7 @@ class Log(Run):
             session.held = session.held[0], sent
 
     def _mentions(self, session: Session, found: Record) -> None:
-        session.origins.resolved(found.data)
+        session.mentioned(found.data)
         for row in session.origins.failed:
             mention, reason = string(row.get("mention")) or "?", string(row.get("reason"))
             self._missing(session, mention, reason)
@@ -161,6 +162,7 @@ class Log(Run):
         session.conversation.tell(
             vocab.MISSING_DETECTED,
             {
+                "scope": "session",
                 "missing_id": f"mention-{digest_of(mention)[:12]}",
                 "question": f"{mention}: {reason}" if reason else mention,
                 "severity": "info",
@@ -187,15 +189,10 @@ class Log(Run):
     def _include(self, session: Session, found: Record) -> None:
         source = string(found.data.get("source"))
         text = found.data.get("content")
+        key = f"include:{source}" if source is not None else None
+        shown = None if text is None else plain(text)
         session.say(
-            Part(
-                "external_resource",
-                None if text is None else plain(text),
-                "user",
-                source=f"include:{source}" if source is not None else None,
-                title=source,
-                line=found.line.number,
-            )  # fmt: skip
+            Part("external_resource", shown, "user", source=key, title=source, line=found.line.number)
         )
 
     def _steered(self, session: Session, found: Record) -> None:

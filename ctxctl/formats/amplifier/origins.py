@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from ctxctl.formats.amplifier.injected import Piece
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, digest_of
 from ctxctl.formats.kit.parts import Part, string
 
 _MASK: Final = re.compile(r"\[REDACTED(?::[A-Z_]+)?\]")
@@ -14,9 +14,10 @@ _MAX_MASKS: Final = 4
 
 
 class Origins:
-    """Files by path and by mention, with the digest of their content."""
+    """Files by the digest of their content, by path and by mention."""
 
     def __init__(self) -> None:
+        self._contents: dict[str, Json] = {}
         self._files: dict[str, Json] = {}
         self._mentions: dict[str, Json] = {}
         self.failed: list[Json] = []
@@ -29,17 +30,28 @@ class Origins:
             if path is None:
                 continue
             self._files[path] = row
+            if (digest := string(row.get("content_hash"))) is not None:
+                self._contents[digest] = row
             if mention is not None:
                 self._mentions[mention.removeprefix("@")] = row
         self.failed += _rows(data.get("failed"))
 
-    def of(self, piece: Piece) -> Json | None:
-        """The source ref of a file in the system prompt; None where the piece names none."""
-        path = piece.source
-        if path is None:
-            return None
-        row = self._files.get(path) or self._mentions.get(piece.mention or "") or self._masked(path)
-        return _ref(path, piece.mention, row)
+    def of(self, piece: Piece) -> tuple[str | None, Json | None]:
+        """Path and source ref of a file in the system prompt; None where the piece names no path.
+
+        A path with masked digits is the one that was resolved, if only one can be meant.
+        """
+        if piece.source is None:
+            return None, None
+        row = (
+            self._contents.get(_digest(piece.text))
+            or self._files.get(piece.source)
+            or self._mentions.get(piece.mention or "")
+            or self._masked(piece.source)
+        )
+        path = string(row.get("resolved_path")) if row is not None else None
+        mention = piece.mention or (string(row.get("mention")) if row is not None else None)
+        return path or piece.source, _ref(path or piece.source, mention, row)
 
     def parts(self, line: int) -> list[Part]:
         """The files as parts of a system prompt whose text is not recorded."""
@@ -47,19 +59,11 @@ class Origins:
         for path, row in self._files.items():
             digest = string(row.get("content_hash"))
             mention = string(row.get("mention"))
-            made.append(
-                Part(
-                    "external_resource",
-                    None,
-                    "system",
-                    key=path,
-                    title=mention or path,
-                    line=line,
-                    version=digest[:16] if digest is not None else None,
-                    segment="system",
-                    source_refs=[_ref(path, mention, row)],
-                )  # fmt: skip
-            )
+            part = Part("external_resource", None, "system", key=path, title=mention or path, line=line)
+            part.version = digest[:16] if digest is not None else None
+            part.segment = "system"
+            part.data["source_refs"] = [_ref(path, mention, row)]
+            made.append(part)
         return made
 
     def _masked(self, path: str) -> Json | None:
@@ -70,6 +74,12 @@ class Origins:
         pattern = re.compile("[^/]*".join(re.escape(piece) for piece in pieces) + r"\Z")
         found = [row for name, row in self._files.items() if pattern.match(name)]
         return found[0] if len(found) == 1 else None
+
+
+def _digest(text: str) -> str:
+    """Digest of a file's content: what stands between the tags, less the line ends that go with them."""
+    start, end = text.find(">") + 1, text.rfind("</")
+    return digest_of(text[start:end].removeprefix("\n").removesuffix("\n"))
 
 
 def _ref(path: str, mention: str | None, row: Json | None) -> Json:

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import orjson
+
 from ctxctl.formats.amplifier.injected import Piece, pieces
 from ctxctl.formats.build import Json, canonical, digest_of
 from ctxctl.formats.kit.parts import Part, call_title, string
 
-Origin = Callable[[Piece], Json | None]
-"""The source ref of a `context_file` piece, as far as known."""
+Origin = Callable[[Piece], tuple[str | None, Json | None]]
+"""Path and source ref of a `context_file` piece, as far as known."""
 
 CUT: Final = "[truncated: ~"
 """How a tool result begins that compaction has cut."""
@@ -19,6 +21,12 @@ INGRESS: Final = "[tool-result truncated at ingress"
 _STUB: Final = re.compile(r'\[User message compacted - original: "(.*)\.\.\."\]\Z', re.DOTALL)
 _MASK: Final = "[REDACTED"
 _SPREAD: Final = frozenset({"user_message", "tool_result", "system_prompt", "developer_instruction"})
+_CUT_KINDS: Final = frozenset({"policy_note", "external_resource"})
+_KIND_OF_ROLE: Final = {
+    "system": "system_prompt",
+    "developer": "developer_instruction",
+    "tool": "tool_result",
+}
 _TITLE: Final = 80
 
 
@@ -33,12 +41,42 @@ def stub_of(text: str) -> str | None:
 def spread(parts: list[Part], origin: Origin) -> list[Part]:
     """The parts of a request with Amplifier's reminders and files as parts of their own."""
     made: list[Part] = []
-    for part in parts:
+    for part in _whole(parts):
         if part.kind in _SPREAD and part.text is not None:
             made += _spread(part, part.text, origin)
         else:
             made.append(_noted(part))
     return made
+
+
+def _whole(parts: list[Part]) -> Iterator[Part]:
+    """Texts that the wire's dialect cut are put together again: which markers count is Amplifier's matter."""
+    group: list[Part] = []
+    for part in parts:
+        if group and '"joins":true' in part.wire:
+            group.append(part)
+            continue
+        yield from _joined(group)
+        group = [part]
+    yield from _joined(group)
+
+
+def _joined(group: list[Part]) -> list[Part]:
+    if not group or any(part.text is None for part in group):
+        return group
+    own = next((part for part in group if part.kind in _SPREAD), None)
+    if len(group) == 1 and (own is not None or group[0].kind not in _CUT_KINDS):
+        return group
+    first = own or group[0]
+    kind = first.kind if own is not None else _KIND_OF_ROLE.get(first.role, "user_message")
+    text = "".join(part.text or "" for part in group)
+    native = first.native if own is not None else None
+    key = first.item or None if own is not None else None
+    part = Part(
+        kind, text, first.role, key=key, title=first.title if own else None, native=native, line=first.line
+    )
+    part.wire, part.segment, part.derived = group[0].wire, first.segment, first.derived
+    return [part]
 
 
 def _spread(part: Part, text: str, origin: Origin) -> Iterator[Part]:
@@ -47,33 +85,43 @@ def _spread(part: Part, text: str, origin: Origin) -> Iterator[Part]:
         yield _noted(part)
         return
     injected = False
+    behind = _behind(part.wire)
     for at, piece in enumerate(found):
         injected = injected or piece.tag not in (None, "context_file")
         made = _of_piece(part, piece, injected=injected, origin=origin)
-        if at == 0:
-            made.before = part.before + made.before
+        made.wire = behind if at else part.wire
         yield _noted(made)
+
+
+def _behind(wire: str) -> str:
+    """The place of what continues the text of a part that stands at `wire`."""
+    if not wire:
+        return ""
+    place = orjson.loads(wire)
+    depth = place.get("at", 0) + len(place.get("open", ()))
+    joins: Json = {"in": place.get("in"), "joins": True}
+    if depth:
+        joins["at"] = depth
+    return canonical(joins)
 
 
 def _may_cut(kind: str, text: str) -> bool:
     """Reminders are put behind a tool result; what stands within it is the tool's own output."""
-    if kind != "tool_result" or "<system-reminder" not in text:
+    if kind != "tool_result":
         return True
-    own = text[: text.find("\n\n<system-reminder")] if "\n\n<system-reminder" in text else text
-    return text.rstrip().endswith("</system-reminder>") or (
-        own[:1] == "{" and own[-1:] == "}" and own != text
-    )
+    own, gap, _ = text.partition("\n\n<system-reminder")
+    return bool(gap) and (text.rstrip().endswith("</system-reminder>") or (own[0:1], own[-1:]) == ("{", "}"))
 
 
 def _of_piece(part: Part, piece: Piece, *, injected: bool, origin: Origin) -> Part:
+    segment = "system" if part.kind in ("system_prompt", "developer_instruction") else ""
     if piece.tag == "context_file":
-        ref = origin(piece)
+        path, ref = origin(piece)
         return Part(
-            "external_resource", piece.text, part.role, key=piece.source, title=piece.mention or piece.source,
-            line=part.line, before=piece.before, segment="system", source_refs=[ref] if ref else None,
+            "external_resource", piece.text, part.role, key=path, title=piece.mention or path,
+            line=part.line, before=piece.before, segment=segment, source_refs=[ref] if ref else None,
         )  # fmt: skip
     if injected:
-        segment = "system" if part.kind in ("system_prompt", "developer_instruction") else ""
         return _reminder(piece, part.role, part.line, segment)
     whole = Part(
         part.kind, piece.text, part.role, key=part.item or None, source=part.source, title=part.title,
@@ -203,16 +251,10 @@ def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
 def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = False) -> Part:
     """A tool's result; `derived`: the text is put together from the tool's own answer."""
     key = string(call_id)
+    name = string(name)
+    key = f"{key}/result" if key is not None else None
     return _noted(
-        Part(
-            "tool_result",
-            plain(content),
-            "tool",
-            key=f"{key}/result" if key is not None else None,
-            title=string(name),
-            line=line,
-            derived=derived,
-        )  # fmt: skip
+        Part("tool_result", plain(content), "tool", key=key, title=name, line=line, derived=derived)
     )
 
 

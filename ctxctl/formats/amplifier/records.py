@@ -6,19 +6,18 @@ hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.formats.build import Json, canonical, timestamp
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Line
 
-EVENT: Final = re.compile(
-    r"(?:session|prompt|plan|provider|llm|content_block|thinking|tool|context|orchestrator|execution|user"
-    r"|artifact|policy|approval|cancel|module|mentions|cleanup|delegate|task|skill|mode|recipe):[a-z_:]+\Z"
-)
-"""Names of Amplifier's events."""
+_HOISTED: Final = frozenset(
+    {"redaction", "status", "duration_ms", "module", "component", "error", "request_id", "span_id",
+     "parent_span_id", "session_id", "timestamp", "parent_id", "lvl"}
+)  # fmt: skip
+"""Fields that one logger keeps in the payload, another in the envelope or not at all."""
 _BODIES: Final = ("raw", "params", "response")
 
 
@@ -28,7 +27,7 @@ class Record(NamedTuple):
     event: str
     session: str | None
     time: str | None
-    """When it was logged, or emitted; None if the log does not hold a valid time."""
+    """When it was logged, or emitted; None if the log holds no time, or a masked one."""
     emitted: str | None
     """The kernel's own time stamp, the same in each logger's copy; None if it is masked or lacking."""
     data: Json
@@ -49,17 +48,19 @@ class Record(NamedTuple):
         return string(self.data.get("parent_id")) or string(self.data.get("parent"))
 
 
-def record(value: Json, line: Line, file: str | None = None) -> Record | None:
-    """The event of a log line; None for what is none."""
-    event = string(value.get("event")) or string(value.get("type"))
-    if event is None:
-        return None
+def record(event: str, value: Json, line: Line, file: str | None = None) -> Record:
+    """The event of a log line."""
     data = value.get("data")
     data = data if isinstance(data, dict) else {}
     inner, outer = data.get("timestamp"), value.get("ts") or value.get("timestamp")
-    emitted = timestamp(inner if inner is not None else outer)
+    emitted = _time(inner) if inner is not None else _time(outer)
     session = string(value.get("session_id")) or string(data.get("session_id"))
-    return Record(event, session, timestamp(outer) or emitted, emitted, data, line, value, file)
+    return Record(event, session, _time(outer) or emitted, emitted, data, line, value, file)
+
+
+def _time(value: Any) -> str | None:
+    """A time stamp that no redaction has masked; `build.Maker` looks closer."""
+    return value if isinstance(value, str) and value[:4].isdigit() and "[" not in value else None
 
 
 def body(found: Record) -> Json | None:
@@ -117,4 +118,9 @@ def _same(held: Record, names: list[int], found: Record, now: list[int]) -> bool
         return True
     if held.event != found.event or held.session != found.session or (held.emitted and found.emitted):
         return False
-    return held.emitted is found.emitted and canonical(held.data) == canonical(found.data)
+    return held.emitted is found.emitted and _payload(held) == _payload(found)
+
+
+def _payload(found: Record) -> str:
+    """What two loggers' copies have in common."""
+    return canonical({name: value for name, value in found.data.items() if name not in _HOISTED})

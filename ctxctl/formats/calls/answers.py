@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def final(body: Any, dialect: Dialect) -> Json | None:
-    """The response that a body amounts to, in the dialect's shape; None if there is none or it is unreadable."""
+    """The response that a body amounts to, in the dialect's shape; None if there is none that can be read."""
     if isinstance(body, list):
         chunks = [_unwrapped(chunk) for chunk in body if isinstance(chunk, dict)]
         if len(chunks) == 1:
@@ -60,7 +60,7 @@ def _usage(body: Json) -> Json | None:
 
 
 def _joined(pieces: list[Json]) -> Json:
-    """The chunks of an answer that came as JSON lines (Ollama): texts in a row, the last chunk's other fields."""
+    """The chunks of an answer that came as JSON lines (Ollama): texts in a row, the rest of the last one."""
     if len(pieces) == 1 or not isinstance(pieces[0].get("message"), dict):
         return pieces[-1]
     texts: dict[str, list[str]] = {"content": [], "thinking": []}

@@ -1,4 +1,4 @@
-"""The first bytes of a file, for detection: what can be told of them whatever was cut, damaged or indented."""
+"""The first bytes of a file, for detection: what can be told of them, cut, damaged or indented."""
 
 from __future__ import annotations
 

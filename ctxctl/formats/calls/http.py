@@ -13,7 +13,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.calls import answers, bodies
 from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
 from ctxctl.formats.calls.times import moment
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.wire import of_body
 from ctxctl.formats.wire.exchange import Exchange
@@ -43,16 +43,25 @@ class Call(NamedTuple):
     thread: str | None = None
     turn: str | None = None
     error: str | None = None
+    answer_line: int = 0
+    """Line of the response, where it has one of its own."""
+    limit: Any = None
+    """The model's window in tokens, where the capture tells it."""
 
 
 class Calls:
     """Sorts the calls of a capture; those that ask a model become steps.
 
     Problems: `unread-dialect`, `no-model-calls`.
+
+    Args:
+        run: The import.
+        addresses: Whether a call's address tells its dialect; golden files give all of theirs the same.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, *, addresses: bool = True) -> None:
         self.run = run
+        self._addresses = addresses
         self.exchanges = Exchanges(run)
         self.asked = 0
         """Requests to models so far."""
@@ -73,7 +82,8 @@ class Calls:
         if name is not None:
             self._refuse(name)
             return
-        dialect = of_body(body, without_query(call.url))
+        address = without_query(call.url)
+        dialect = of_body(body, address if self._addresses else None) or of_body(body, address)
         if dialect is None:
             self._strange(call, body)
             return
@@ -88,7 +98,7 @@ class Calls:
                 request=body,
                 response=answer,
                 line=call.line,
-                url=without_query(call.url),
+                url=address,
                 time=moment(call.time),
                 status=status,
                 native_id=call.native_id or _request_id(call.headers),
@@ -96,6 +106,9 @@ class Calls:
                 thread=call.thread,
                 turn=call.turn,
                 error=error,
+                dialect=dialect.name,
+                answer_line=call.answer_line,
+                limit=count(call.limit) or None,
             )
         )
 
@@ -138,7 +151,7 @@ class Calls:
     def _refuse(self, name: str) -> None:
         self._unread[name] += 1
         if self._unread[name] == 1:
-            self.run.problem("unread-dialect", f"{name}: not a dialect that is read; its requests are skipped")
+            self.run.problem("unread-dialect", f"{name}: not a dialect that is read; skipped")
 
 
 def _unwrapped(body: Json) -> Json:

@@ -18,14 +18,20 @@ _PATHS: Final = (
     ("audio", re.compile(r"/audio/|/speech\b|/transcriptions?\b", re.I)),
     ("images", re.compile(r"/images/(?:generations|edits|variations)\b", re.I)),
     ("files", re.compile(r"/files\b|/vector_stores\b|/uploads\b|/cachedContents\b|/containers\b", re.I)),
-    ("sign-in", re.compile(r"/oauth2?\b|/token$|/login\b|/device/code\b|/copilot_internal\b", re.I)),
-    ("telemetry", re.compile(r"/telemetry\b|/metrics\b|/events?(?:/|$)|event_logging|/traces$|/statsig", re.I)),
+    ("sign-in", re.compile(r"/oauth2?\b|/token$|/login\b|/device/code\b|/copilot_internal", re.I)),
+    (
+        "telemetry",
+        re.compile(r"/telemetry\b|/metrics\b|/events?(?:/|$)|event_logging|/traces$|/statsig", re.I),
+    ),
     ("model list", re.compile(r"/models$|/models/[^/:]+$", re.I)),
     ("search", re.compile(r"/rerank\b", re.I)),
 )
 _UNREAD: Final = (
     ("Bedrock Converse", re.compile(r"/model/[^/]+/converse(?:-stream)?$", re.I)),
-    ("text completion", re.compile(r"/v1/(?:engines/[^/]+/)?completions$|/v1/complete$|/api/generate$", re.I)),
+    (
+        "text completion",
+        re.compile(r"/v1/(?:engines/[^/]+/)?completions$|/v1/complete$|/api/generate$", re.I),
+    ),
 )
 
 

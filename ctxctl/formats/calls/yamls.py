@@ -19,6 +19,8 @@ _GROWTH: Final = 8
 """How many times its written size a document may become through its aliases."""
 _SMALL: Final = 100_000
 _ENTRY: Final = re.compile(rb"^([ ]*)-(?:[ ]|$)", re.M)
+_ALIAS: Final = re.compile(rb"([:-][ ]+)\*([A-Za-z0-9_-]+)(?=[ ]*\r?$)", re.M)
+_OWN_KEY: Final = re.compile(rb"^(?![ ]*-)(?=\S)[^\n#]*:", re.M)
 
 
 class Piece(NamedTuple):
@@ -37,9 +39,9 @@ class Document(NamedTuple):
 
 
 def load(source: Source, keys: tuple[str, ...], report: Report) -> Document | None:
-    """The entries of the top-level list under one of `keys` (or of a document that is a list), as JSON values.
+    """The entries of the top-level list under one of `keys`, or of a document that is a list; JSON values.
 
-    A document that does not parse is read entry by entry; entries that do not parse are reported and left out.
+    A document that does not parse is read entry by entry; what does not parse then is reported and left out.
     Problems: `document-too-large`, `yaml-bomb`, `bad-yaml`.  None if nothing of it can be read.
 
     Raises:
@@ -53,7 +55,7 @@ def load(source: Source, keys: tuple[str, ...], report: Report) -> Document | No
     loader = _loader()
     try:
         value = _value(data, loader)
-    except _Bomb as error:
+    except _BombError as error:
         report(Problem(1, 0, "yaml-bomb", str(error)))
         return None
     except _damage() as error:
@@ -82,8 +84,8 @@ def _entries(value: Any, keys: tuple[str, ...], data: bytes) -> Document | None:
 def _one_by_one(data: bytes, keys: tuple[str, ...], loader: Any, report: Report) -> Iterator[Piece]:
     for line, start, end in _spans(data, keys):
         try:
-            value = _value(data[start:end], loader)
-        except _Bomb as error:
+            value = _value(_closed(data[start:end]), loader)
+        except _BombError as error:
             report(Problem(line, start, "yaml-bomb", str(error)))
             continue
         except _damage() as error:
@@ -93,6 +95,11 @@ def _one_by_one(data: bytes, keys: tuple[str, ...], loader: Any, report: Report)
         if isinstance(value, list):
             for entry in value:
                 yield Piece(line, plain(entry))
+
+
+def _closed(piece: bytes) -> bytes:
+    """An entry by itself: what it takes over from earlier ones by alias (headers, as a rule) is null."""
+    return _ALIAS.sub(lambda m: m[0] if b"&" + m[2] in piece else m[1] + b"null", piece)
 
 
 def _spans(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[int, int, int]]:
@@ -105,7 +112,7 @@ def _spans(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
         return
     indent = len(first.group(1))
     # A key of the document's own ends the list.
-    own = re.compile(rb"^(?![ ]*-)(?=\S)[^\n#]*:", re.M).search(data, first.end()) if head is not None else None
+    own = _OWN_KEY.search(data, first.end()) if head is not None else None
     stop = own.start() if own is not None else len(data)
     starts = [m.start() for m in _ENTRY.finditer(data, at, stop) if len(m.group(1)) == indent]
     line, before = 1, 0
@@ -118,7 +125,7 @@ def _spans(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[int, int, int]]
 # -- parsing --------------------------------------------------------------------------------------------
 
 
-class _Bomb(Exception):
+class _BombError(Exception):
     """A document that would become far larger than it is written, or that is nested too deep."""
 
 
@@ -148,7 +155,7 @@ def _value(data: bytes, loader: Any) -> Any:
 
 
 def _weigh(data: bytes, loader: Any) -> None:
-    """Refuse what is nested too deep, or what aliases would make many times larger, before anything is made."""
+    """Refuse what is nested too deep, or made many times larger by aliases, before anything is made."""
     yaml = _yaml()
     written = expanded = depth = 0
     open_nodes: list[tuple[str | None, int]] = []
@@ -156,11 +163,11 @@ def _weigh(data: bytes, loader: Any) -> None:
     for event in yaml.parse(data, Loader=loader):
         if isinstance(event, yaml.AliasEvent):
             weight = weights.get(event.anchor)
-            if weight is None:
-                raise _Bomb("an alias stands for the node that holds it, or for none; not read")
-            expanded += weight
+            if weight is None and any(anchor == event.anchor for anchor, _ in open_nodes):
+                raise _BombError("an alias stands for the node that holds it; not read")
+            expanded += weight or 0
             if expanded > _SMALL and expanded > _GROWTH * written:
-                raise _Bomb("its aliases make it many times larger than it is written; not read")
+                raise _BombError("its aliases make it many times larger than it is written; not read")
         elif isinstance(event, yaml.ScalarEvent):
             size = 1 + len(event.value)
             written += size
@@ -172,7 +179,7 @@ def _weigh(data: bytes, loader: Any) -> None:
             expanded += 1
             depth += 1
             if depth > MAX_DEPTH:
-                raise _Bomb(f"nested deeper than {MAX_DEPTH} levels; not read")
+                raise _BombError(f"nested deeper than {MAX_DEPTH} levels; not read")
             open_nodes.append((event.anchor, expanded))
             if event.anchor is not None:
                 weights.pop(event.anchor, None)

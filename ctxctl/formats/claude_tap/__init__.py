@@ -27,7 +27,7 @@ class ClaudeTap:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "JSON lines of a claude-tap proxy (any of its clients), answers put together or as stream events, "
+            "JSON lines of a claude-tap proxy, of any client: answers put together or as stream events, "
             "Codex over WebSocket request by request; and compact bundles (.ctap.json)."
         ),
         places=(".traces/trace_*.jsonl", "claude-tap export --format compact"),

@@ -98,7 +98,7 @@ def _bundled(source: Source, run: Run) -> Iterator[Json]:
 
 
 def _whole(record: Json, blobs: Json, run: Run) -> Json:
-    """A record with its references resolved where the writer puts them: fields of a body, entries of its lists."""
+    """A record with its references resolved where the writer puts them: in bodies and their lists."""
     made = dict(record)
     for side in ("request", "response"):
         part = made.get(side)

@@ -24,7 +24,7 @@ class ClaudeTrace:
     title: str = "claude-trace log"
     default_policy: str = "recorded"
     about: About = About(
-        reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streamed answers included.",
+        reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streams included.",
         places=(".claude-trace/log-*.jsonl of the working directory",),
         turns=TURNS,
         claims=BODIES,
@@ -36,11 +36,16 @@ class ClaudeTrace:
         """How sure the lines look like pairs with times and headers."""
         for value in objects(head):
             request = value.get("request")
-            if isinstance(request, dict) and "response" in value and "url" in request and "headers" in request:
-                if "logged_at" in value:
-                    return _SURE
-                if "timestamp" in request and "path" not in request:
-                    return _LIKELY
+            if (
+                not isinstance(request, dict)
+                or "response" not in value
+                or not {"url", "headers"} <= set(request)
+            ):
+                continue
+            if "logged_at" in value:
+                return _SURE
+            if "timestamp" in request and "path" not in request:
+                return _LIKELY
         return _LIKELY if _CUT.search(head) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:

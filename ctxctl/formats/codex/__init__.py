@@ -33,14 +33,17 @@ _ROLLOUT: Final = About(
     reads="A Codex rollout, JSON Lines: the envelope {timestamp, type, payload} of versions 0.4x to 0.146, "
     "and the bare items of older ones.",
     places=("~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl", "~/.codex/archived_sessions/*.jsonl"),
-    turns="A turn is a task (`task_started` or `turn_context` with a turn id), or else what a prompt sets off. "
-    "A request ends where the model's answer begins; a `token_count` with a grown total and no answer is one too.",
+    turns="A turn is a task (`task_started` or `turn_context` with a turn id), or what a prompt sets off."
+    " A request ends where the model's answer begins; a `token_count` with a grown total and no answer is "
+    "one too.",
     claims={
         "sources": absent(),
         "item_ids": native("calls; messages and reasoning where the version records ids, else derived"),
         "limit": native("the part of the window that Codex uses, from `model_context_window`"),
         "system_prompt": native("`base_instructions`, from about 0.104"),
-        "tool_definitions": native("tools that clients bring or that tool search found; not the built-in ones"),
+        "tool_definitions": native(
+            "tools that clients bring or that tool search found; not the built-in ones"
+        ),
         "messages": native(),
         "reasoning": native("summaries, where recorded; the reasoning itself is encrypted"),
         "reminders": native("AGENTS.md, environment, skills, notices"),
@@ -58,11 +61,11 @@ _ROLLOUT: Final = About(
         "truncation": absent("cut tool output is recorded as it was sent"),
     },
     limits=(
-        "The schemas of built-in tools are not in a rollout: they are the larger part of what the provider billed "
-        "and ctxctl did not count.",
+        "The schemas of built-in tools are not in a rollout: they are most of what the provider billed "
+        "beyond what ctxctl counts. What web search found is not in it either.",
         "Encrypted reasoning and encrypted summaries have no text and are not counted.",
-        "Reasoning of earlier turns, which the provider leaves out of the context, stays in the window shown.",
-        "A compaction of which only the summary is recorded keeps every prompt; Codex may have kept the newest.",
+        "Reasoning of earlier turns, which the provider leaves out, stays in the window shown.",
+        "A compaction with nothing but its summary keeps every prompt; Codex may keep the newest only.",
         "What a fork copied from its parent is history without requests of its own.",
     ),
     origin="openai/codex, codex-rs/core: rollout, compact and context manager",
@@ -70,8 +73,8 @@ _ROLLOUT: Final = About(
 _EXEC_LOG: Final = About(
     reads="What `codex exec --json` prints: thread, turn and item events.",
     places=("codex exec --json PROMPT > run.jsonl",),
-    turns="A turn is `turn.started` to `turn.completed`. Requests are inferred: one at its start, and one after "
-    "each command or tool result.",
+    turns="A turn is `turn.started` to `turn.completed`. Requests are inferred: one at its start, and one "
+    "after each command or tool result.",
     claims={
         "messages": native("what the model wrote; commands and results as the log tells them, derived"),
         "reasoning": native("summaries"),
@@ -152,7 +155,9 @@ def _best(head: bytes, score: Callable[[dict[str, Any]], int], marks: tuple[byte
 def _by_text(body: bytes, marks: tuple[bytes, ...]) -> int:
     """For a first line that is longer than the head, or damaged."""
     start = body[:400].replace(b'": ', b'":')
-    if all(mark in start for mark in marks) and any(b'"type":"' + t.encode() + b'"' in start for t in _ENVELOPES | _EXEC):
+    if all(mark in start for mark in marks) and any(
+        b'"type":"' + t.encode() + b'"' in start for t in _ENVELOPES | _EXEC
+    ):
         return _LIKELY
     return 0
 
@@ -160,7 +165,12 @@ def _by_text(body: bytes, marks: tuple[bytes, ...]) -> int:
 def _rollout_line(value: dict[str, Any]) -> int:
     kind = value.get("type")
     payload = value.get("payload")
-    if isinstance(kind, str) and kind in _ENVELOPES and isinstance(payload, dict) and "event_type" not in value:
+    if (
+        isinstance(kind, str)
+        and kind in _ENVELOPES
+        and isinstance(payload, dict)
+        and "event_type" not in value
+    ):
         return _SURE
     if value.get("record_type") == "state":
         return _LIKELY

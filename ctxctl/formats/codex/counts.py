@@ -1,7 +1,7 @@
 """Which `token_count` events are evidence of a request, and what that request was billed.
 
-Codex repeats the event (after rate-limit news, at the start of a turn, after a compaction, on resume): only one
-whose running total changed stands for a request.
+Codex repeats the event (after rate-limit news, at the start of a turn, after a compaction, on resume): only
+one whose running total changed stands for a request.
 """
 
 from __future__ import annotations
@@ -20,16 +20,24 @@ class Counts:
     """The running total of a thread."""
 
     def __init__(self) -> None:
+        self._raw: Any = None
         self._total: Json | None = None
+        self.unlogged: Json | None = None
+        """What the total grew by beyond the last bill: requests whose own event was never logged."""
 
     def read(self, info: Any, model: str | None, provider: str | None) -> Json | None:
         """The usage record of the request that an event's `info` tells of for the first time, else None.
 
         The bill is `last_token_usage`; where that is lacking, by how much the total grew.
         """
+        self.unlogged = None
         if not isinstance(info, dict):
             return None
-        total = _numbers(info.get("total_token_usage"))
+        raw = info.get("total_token_usage")
+        if raw is not None and raw == self._raw:
+            return None
+        self._raw = raw
+        total = _numbers(raw)
         last = _numbers(info.get("last_token_usage"))
         if total is None and last is None:
             return None
@@ -38,18 +46,28 @@ class Counts:
             self._total = total
             if total == before or not any(total.values()):
                 return None
-            last = last or _grown(total, before)
+            grown = _grown(total, before)
+            if last is None:
+                last = grown
+            elif before is not None and grown is not None:
+                rest = _grown(grown, last)
+                if rest is not None and rest["input_tokens"]:
+                    self.unlogged = _record(rest, model, provider)
         if last is None or not (last["input_tokens"] or last["output_tokens"]):
             return None
-        return usage_record(
-            input_tokens=last["input_tokens"],
-            cached=last.get("cached_input_tokens"),
-            cache_write=last.get(_WRITTEN),
-            output_tokens=last.get("output_tokens"),
-            reasoning=last.get("reasoning_output_tokens"),
-            provider=provider,
-            model=model,
-        )
+        return _record(last, model, provider)
+
+
+def _record(usage: Json, model: str | None, provider: str | None) -> Json | None:
+    return usage_record(
+        input_tokens=usage["input_tokens"],
+        cached=usage.get("cached_input_tokens"),
+        cache_write=usage.get(_WRITTEN),
+        output_tokens=usage.get("output_tokens"),
+        reasoning=usage.get("reasoning_output_tokens"),
+        provider=provider,
+        model=model,
+    )
 
 
 def _numbers(value: Any) -> Json | None:
@@ -63,6 +81,7 @@ def _numbers(value: Any) -> Json | None:
 
 
 def _grown(total: Json, before: Json | None) -> Json | None:
+    """What the total grew by; None where it became smaller."""
     if before is None:
         return total
     grown = {name: value - before.get(name, 0) for name, value in total.items()}

@@ -15,7 +15,9 @@ from ctxctl.trace.source import Source
 NAME: Final = "codex-exec"
 _TOTALS: Final = "codex.turn.completed"
 """Event type that keeps the running total of a turn's end; the engine takes no notice of it."""
-_ACTIONS: Final = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"})
+_ACTIONS: Final = frozenset(
+    {"command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"}
+)
 
 
 class ExecLog(Run):
@@ -65,7 +67,9 @@ class ExecLog(Run):
         if kind in ("agent_message", "assistant_message", "reasoning"):
             if done:
                 made = "reasoning" if kind == "reasoning" else "assistant_message"
-                self._answer(Part(made, string(item.get("text")) or "", "assistant", key=key, line=self.line.number))
+                self._answer(
+                    Part(made, string(item.get("text")) or "", "assistant", key=key, line=self.line.number)
+                )
         elif kind in _ACTIONS:
             self._action(item, kind, key, done)
         elif done and kind == "todo_list":
@@ -85,7 +89,9 @@ class ExecLog(Run):
                 self._begun.add(key)
             text = f"{kind} {canonical(arguments)}"
             self._answer(
-                Part("tool_call", text, "assistant", key=key, title=title, derived=True, line=self.line.number)
+                Part(
+                    "tool_call", text, "assistant", key=key, title=title, derived=True, line=self.line.number
+                )
             )
         if not done:
             return

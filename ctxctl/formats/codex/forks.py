@@ -1,5 +1,5 @@
-"""How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but requests
-and counts that are not its own.
+"""How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but
+requests and counts that are not its own.
 
 Codex writes a copied line anew, with the time of the fork.  Turn ids are UUIDs of version 7 and hold their
 time: a turn from before the session id is the parent's.  Where there are no such ids, what was written in one
@@ -12,7 +12,9 @@ import re
 from datetime import datetime
 from typing import Any, Final
 
-_UUID7: Final = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_UUID7: Final = re.compile(
+    r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE
+)
 _BURST: Final = 0.5
 """Seconds between two lines of one burst; no request is answered and logged faster."""
 

@@ -59,14 +59,14 @@ class History:
         else:
             self._shorten(message, payload, line, tell)
 
-    def _replace(
-        self, reads: list[Read], message: str | None, payload: Json, line: int, tell: bool
-    ) -> None:
+    def _replace(self, reads: list[Read], message: str | None, payload: Json, line: int, tell: bool) -> None:
         """The record holds the whole new history."""
         parts = [part for read in reads for part in read.parts]
         sealed = [part for part in parts if part.kind == "thread_summary"]
         if not sealed and message is not None:
-            sealed = [p for p in parts if p.kind == "user_message" and p.text is not None and message in p.text]
+            sealed = [
+                p for p in parts if p.kind == "user_message" and p.text is not None and message in p.text
+            ]
             for part in sealed[-1:]:
                 part.kind, part.title = "thread_summary", "compaction summary"
         self._cut(parts, sealed[-1] if sealed else None, payload, line, tell, derived=False)
@@ -77,7 +77,7 @@ class History:
         ]
 
     def _shorten(self, message: str | None, payload: Json, line: int, tell: bool) -> None:
-        """Only a summary is recorded: Codex keeps the first context and what people wrote, then the summary."""
+        """Only a summary is recorded: Codex keeps the first context and the prompts, then the summary."""
         rows = self.conversation.rows
         keep = set(self._prompts)
         for at, (block, kind) in enumerate(rows):

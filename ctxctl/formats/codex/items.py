@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.codex import texts
-from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 _CALLS: Final = frozenset({"function_call", "custom_tool_call", "tool_search_call", "mcp_call", "tool_call"})
-_HOSTED: Final = frozenset({"web_search_call", "image_generation_call", "local_shell_call", "code_interpreter_call"})
+_HOSTED: Final = frozenset(
+    {"web_search_call", "image_generation_call", "local_shell_call", "code_interpreter_call"}
+)
 _OUTPUTS: Final = frozenset(
     {
         "function_call_output",
@@ -217,7 +217,7 @@ class Items:
         return self._unique(string(item.get("id")), again)
 
     def _unique(self, name: str | None, again: bool) -> str | None:
-        """The id, told apart from an earlier one that is the same: local models number calls anew each turn."""
+        """The id, told apart from an earlier one like it: local models number calls anew each turn."""
         if name is None or again:
             return name
         count = self._used.get(name, 0) + 1
@@ -225,7 +225,7 @@ class Items:
         return name if count == 1 else f"{name}~{count}"
 
 
-def tools(definitions: Any, line: int, *, prefix: str = "tool/", role: str = "system") -> list[Part]:
+def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "system") -> list[Part]:
     """Tool definitions, those of a namespace one by one; each is its canonical JSON."""
     made: list[Part] = []
     taken: set[str] = set()
@@ -271,12 +271,9 @@ def _said(role: str, text: str, key: str | None, line: int) -> Part:
 
 def _called(name: str, arguments: Any, *, free: bool) -> tuple[str, str]:
     """Text and title of a call; JSON in a string is made canonical, free text stays as it is."""
-    if isinstance(arguments, str) and not free:
-        try:
-            arguments = orjson.loads(arguments)
-        except orjson.JSONDecodeError:
-            free = True
-    if isinstance(arguments, str) and free:
+    if not free:
+        arguments = parsed(arguments)
+    if isinstance(arguments, str):
         return f"{name} {arguments}", name
     if arguments is None:
         arguments = {}
@@ -290,7 +287,9 @@ def _blocks(content: Any) -> list[Json]:
         return [content]
     if not isinstance(content, list):
         return []
-    return [{"type": "text", "text": b} if isinstance(b, str) else b for b in content if isinstance(b, str | dict)]
+    return [
+        {"type": "text", "text": b} if isinstance(b, str) else b for b in content if isinstance(b, str | dict)
+    ]
 
 
 def _outputs(output: Any) -> list[Json]:
@@ -315,7 +314,13 @@ def _text_of(block: Json) -> str | None:
 
 def _is_media(block: Json) -> bool:
     kind = block.get("type")
-    return isinstance(kind, str) and kind in ("input_image", "image", "output_image", "input_file", "input_audio")
+    return isinstance(kind, str) and kind in (
+        "input_image",
+        "image",
+        "output_image",
+        "input_file",
+        "input_audio",
+    )
 
 
 def _media(block: Json, key: str | None, role: str, line: int, title: str | None = None) -> Part:
@@ -339,7 +344,9 @@ def _image(url: str, key: str | None, role: str, line: int, title: str | None, k
         data = {"mime_type": head[len(_DATA) :].split(";")[0] or None, "byte_size": len(body) * 3 // 4}
     else:
         native = {"url": url[:300]}
-    return Part(kind, None, role, key=key, title=title, line=line, version=_version(url), native=native, **data)
+    return Part(
+        kind, None, role, key=key, title=title, line=line, version=_version(url), native=native, **data
+    )
 
 
 def _version(sealed: Any) -> str:

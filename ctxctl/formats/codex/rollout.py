@@ -7,10 +7,11 @@ answer logged (older versions log it first; a compaction logs none) is a request
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, Place
 from ctxctl.formats.codex import texts
 from ctxctl.formats.codex.counts import Counts
 from ctxctl.formats.codex.forks import Fork
@@ -28,6 +29,13 @@ _ITEM_TYPES: Final = frozenset(
      "custom_tool_call_output", "local_shell_call", "web_search_call"}
 )  # fmt: skip
 """Items that stand bare on a line of the oldest rollouts."""
+_DISPLAY: Final = re.compile(
+    rb'\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"event_msg","payload":\{"type":"(?:agent_message|'
+    rb"agent_reasoning|user_message|exec_command_end|patch_apply_end|mcp_tool_call_end|web_search_end|"
+    rb"context_compacted|view_image_tool_call|item_completed|image_generation_end|"
+    rb'dynamic_tool_call_response)"'
+)
+"""Events that a rollout with items can do without."""
 
 
 class Rollout(Run):
@@ -52,10 +60,13 @@ class Rollout(Run):
         self._answering = False
         self._counted = True
         """The last request's bill is known, or there was none."""
+        self._unbilled: list[Place] = []
+        """Requests since the last bill that got none: they were stopped."""
         self._native_turns = False
         self._turns = 0
         self._asked = 0
         """Requests of the present turn."""
+        self._asked_at = Place()
         self._logged = False
         """The rollout holds response items, so its display events tell nothing new."""
         self._types = {
@@ -68,11 +79,15 @@ class Rollout(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The rollout's events; bounded by the ids in it, not by its texts."""
-        for record in self.records(source):
+        for record in self.records(source, self._is_display):
             self._record(record)
             if self.out:
                 yield from self.drain()
         yield from self.finish()
+
+    def _is_display(self, line: bytes) -> bool:
+        """Whether a line only shows what items say too, as most do that are long."""
+        return self._logged and _DISPLAY.match(line) is not None and line.endswith(b"}}")
 
     def _record(self, record: Json) -> None:
         time = record.get("timestamp")
@@ -223,7 +238,9 @@ class Rollout(Run):
                 "max_tokens": self._limit,
             }
             history.conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
-        history.conversation.request(line=self.line.number, model=self._model, **marks)
+        if not self._counted:
+            self._unbilled.append(self._asked_at)
+        self._asked_at = history.conversation.request(line=self.line.number, model=self._model, **marks)
         self._answering = True
         self._counted = False
         self._asked += 1
@@ -257,8 +274,15 @@ class Rollout(Run):
             return
         if self._counted:
             self._request(derived=True)
+        conversation = self._history.conversation
+        rest = self._counts.unlogged
+        if rest is not None and len(self._unbilled) == 1:
+            # A request that was stopped is in the total, though its own count was never logged.
+            rest["metadata"] = {"ctxctl": {"derived": True}}
+            conversation.usage(rest, line=self.line.number, place=self._unbilled[0])
+        self._unbilled.clear()
         self._counted = True
-        self._history.conversation.usage(record, line=self.line.number)
+        conversation.usage(record, line=self.line.number)
 
     def _shown(self, event: Json, kind: Any) -> None:
         """A display event of a rollout that holds no items: all there is of the conversation."""
@@ -294,4 +318,3 @@ def _origin(meta: Json) -> Json | None:
         or string(meta.get("agent_nickname")),
     }  # fmt: skip
     return {name: value for name, value in made.items() if value is not None} or None
-

@@ -1,4 +1,4 @@
-"""What a text in a Codex rollout is: the harness writes context into messages of the user and developer roles.
+"""What a text in a Codex rollout is: the harness writes context into messages of users and developers.
 
 The markers are those of Codex' contextual fragments (0.2 to 0.146).
 """

@@ -1,5 +1,5 @@
-"""GitHub Copilot CLI: a session's event log (``~/.copilot/session-state/<id>/events.jsonl``) and the stream that
-``copilot --json`` and the Copilot SDK give.
+"""GitHub Copilot CLI: a session's event log (``~/.copilot/session-state/<id>/events.jsonl``) and the stream
+that ``copilot --json`` and the Copilot SDK give.
 
 One step is one model request, which `assistant.turn_start` begins; a turn is what one prompt sets off.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, absent, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -25,8 +25,8 @@ _TYPE: Final = re.compile(
 )
 
 _ABOUT: Final = About(
-    reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.77: the log on disk, or the stream of "
-    "copilot --json with its transient events.",
+    reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.77: the log on disk, or the "
+    "stream of copilot --json with its transient events.",
     places=("~/.copilot/session-state/*/events.jsonl", "copilot -p PROMPT --json > run.jsonl"),
     turns="A turn is what a person's `user.message` sets off (its interaction id); a request is what "
     "`assistant.turn_start` begins, or in older versions what a message of the model answers.",
@@ -34,7 +34,7 @@ _ABOUT: Final = About(
         "sources": absent(),
         "item_ids": native(),
         "limit": native("where truncation or usage events name it"),
-        "truncation": native("how much left; not what"),
+        "truncation": absent("only how many tokens and messages left"),
         "system_prompt": native("in the log from about 1.0.60; not in the stream"),
         "tool_definitions": absent("only their tokens, at the end of the session"),
         "messages": native("as sent, with what Copilot put around a prompt; before 1.0 as typed"),
@@ -53,10 +53,10 @@ _ABOUT: Final = About(
         "output_tokens": native(),
     },
     limits=(
-        "Truncation tells how many messages left, not which: the window shown keeps them, and is then too large.",
+        "Truncation tells how many messages left, not which: the window shown keeps them.",
         "A compaction is taken to leave the system prompt and the summary.",
         "The context of a sub-agent is recorded in part: its prompt is taken from the call that started it.",
-        "The totals of `session.shutdown` are kept as an event; they are a request's bill only if there was just one.",
+        "The totals of `session.shutdown` are kept as an event; of a single request, they are its bill.",
     ),
     origin="github/copilot-sdk (session events) and logs of the CLI",
 )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.copilot_cli import prompts
-from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 _HUMAN: Final = frozenset({"user", "cli", "interactive"})
 
@@ -54,7 +52,9 @@ def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
         content = string(one.get("data")) if isinstance(one, dict) else None
         if content is not None:
             key = keys.unique(name, f"attachment-{index}")
-            made.append(_blob(content, one.get("mimeType"), key, "user", string(one.get("displayName")), line))
+            made.append(
+                _blob(content, one.get("mimeType"), key, "user", string(one.get("displayName")), line)
+            )
     return made
 
 
@@ -95,12 +95,7 @@ def assistant(
 def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int) -> Part:
     """The part of one call."""
     name = string(request.get("name")) or "tool"
-    arguments = request.get("arguments")
-    if isinstance(arguments, str):
-        try:
-            arguments = orjson.loads(arguments)
-        except orjson.JSONDecodeError:
-            pass
+    arguments = parsed(request.get("arguments"))
     call = string(request.get("toolCallId"))
     title = call_title(name, arguments)
     if call is not None:
@@ -129,7 +124,11 @@ def result(data: Json, keys: Keys, titles: dict[str, str], line: int) -> list[Pa
     for index, block in enumerate(more if isinstance(more, list) else []):
         blob = string(block.get("data")) if isinstance(block, dict) else None
         if blob is not None:
-            made.append(_blob(blob, block.get("mimeType"), keys.unique(call, f"result/{index + 1}"), "tool", title, line))
+            made.append(
+                _blob(
+                    blob, block.get("mimeType"), keys.unique(call, f"result/{index + 1}"), "tool", title, line
+                )
+            )
     return made
 
 

@@ -13,8 +13,8 @@ from ctxctl.formats.kit.usage import usage_record
 class Lane:
     """A conversation and where its present request stands.
 
-    A request is what `assistant.turn_start` begins; versions without that event are read by the answer: it ends
-    the request, and everything before it was sent.
+    A request is what `assistant.turn_start` begins; versions without that event are read by the answer: it
+    ends the request, and everything before it was sent.
     """
 
     def __init__(self, conversation: Conversation) -> None:

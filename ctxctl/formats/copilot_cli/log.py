@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.copilot_cli import blocks
@@ -18,11 +19,18 @@ NAME: Final = "copilot-cli"
 _TOTALS: Final = "copilot.session.shutdown"
 """Event type that keeps a session's own totals; the engine takes no notice of it."""
 _TOTAL_FIELDS: Final = (
-    "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens", "toolDefinitionsTokens",
-    "currentModel",
+    "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
+    "toolDefinitionsTokens", "currentModel",
 )  # fmt: skip
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
 """Events that tell of requests although the runtime does not keep them."""
+
+
+_TRANSIENT: Final = re.compile(
+    rb'\{"type":"(?:hook\.(?:start|end)|tool\.execution_partial_result|assistant\.[a-z_]*_delta|'
+    rb'session\.background_tasks_changed|permission\.[a-z]+)"'
+)
+"""Events that no request carries; hooks repeat whole tool results."""
 
 
 class Session(Run):
@@ -68,7 +76,7 @@ class Session(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The session's events; holds ids, not texts."""
-        for record in self.records(source):
+        for record in self.records(source, _is_transient):
             self._record(record)
             if self.out:
                 yield from self.drain()
@@ -100,7 +108,9 @@ class Session(Run):
         if lane is None:
             lane = self._lanes[name] = Lane(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
-                prompt = Part("user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number)
+                prompt = Part(
+                    "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
+                )
                 lane.take([prompt])
         return lane
 
@@ -147,12 +157,11 @@ class Session(Run):
 
     def _truncation(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
-        numbers = {name: value for name, value in data.items() if isinstance(value, int | str)}
+        native = {name: value for name, value in data.items() if isinstance(value, int | str)}
         limit = count(data.get("tokenLimit")) or None
+        budget = {"budget_id": "truncation", "target": vocab.MODEL, "max_tokens": limit}
         lane.conversation.tell(
-            vocab.BUDGET_APPLIED,
-            {"budget_id": "truncation", "target": vocab.MODEL, "max_tokens": limit, "truncation_records": [numbers]},
-            line=self.line.number,
+            vocab.BUDGET_APPLIED, {**budget, "metadata": {"native": native}}, line=self.line.number
         )
 
     def _usage_info(self, data: Json, record: Json) -> None:
@@ -168,7 +177,9 @@ class Session(Run):
         conversation = lane.conversation
         text = string(data.get("summaryContent"))
         key = self._keys.unique(string(record.get("id")), "summary")
-        summary = Part("thread_summary", text, "user", key=key, title="compaction summary", line=self.line.number)
+        summary = Part(
+            "thread_summary", text, "user", key=key, title="compaction summary", line=self.line.number
+        )
         gone = [row[0].ref for row in conversation.rows[lane.start :]]
         conversation.splice(lane.start, len(gone), self._placed([summary]))
         native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
@@ -187,14 +198,19 @@ class Session(Run):
         self.emit(_TOTALS, {name: data[name] for name in _TOTAL_FIELDS if name in data})
         metrics = data.get("modelMetrics")
         asked = [lane for lane in self._lanes.values() if lane.conversation.steps]
-        if isinstance(metrics, dict) and len(metrics) == 1 and len(asked) == 1 and asked[0].conversation.steps == 1:
+        if (
+            isinstance(metrics, dict)
+            and len(metrics) == 1
+            and len(asked) == 1
+            and asked[0].conversation.steps == 1
+        ):
             ((model, told),) = metrics.items()
             requests = told.get("requests") if isinstance(told, dict) else None
             number = requests.get("count") if isinstance(requests, dict) else requests
             usage = told.get("usage") if isinstance(told, dict) else None
             if number == 1 and isinstance(usage, dict):
                 bill = usage_of(usage, model)
-                if bill is not None:
+                if bill is not None and bill["input_tokens"]:
                     bill["metadata"] = {"ctxctl": {"derived": True}}
                     asked[0].billed(bill)
 
@@ -237,7 +253,9 @@ class Session(Run):
         lane = self._lane(data, record)
         model = string(data.get("model"))
         call = string(data.get("apiCallId")) or string(data.get("requestId"))
-        parts = blocks.assistant(data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number)
+        parts = blocks.assistant(
+            data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number
+        )
         lane.reasoning = None
         if model is not None or lane.model is None:
             # The bill of the request before is reported with its own model.
@@ -267,3 +285,6 @@ class Session(Run):
         lane.result(self._placed(blocks.result(data, self._keys, self._titles, self.line.number)))
 
 
+def _is_transient(line: bytes) -> bool:
+    """Whether a whole line is an event that need not be parsed."""
+    return _TRANSIENT.match(line) is not None and line.rstrip().endswith(b"}")

@@ -25,8 +25,8 @@ class Piece(NamedTuple):
 def pieces(sent: str, typed: str | None) -> list[Piece]:
     """The pieces of a prompt as it was sent.
 
-    Where the typed text stands in it once, all around it is the harness'; otherwise only elements that Copilot
-    is known to put before and after a prompt are.
+    Where the typed text stands in it once, all around it is the harness'; otherwise only elements that
+    Copilot is known to put before and after a prompt are.
     """
     if typed is not None and typed.strip() and sent != typed:
         at = sent.find(typed)

@@ -11,7 +11,9 @@ from ctxctl.formats.fidelity import About, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
-_YAML: Final = re.compile(rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*messages[ ]*:|\[\])", re.M)
+_YAML: Final = re.compile(
+    rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*messages[ ]*:|\[\])", re.M
+)
 _SURE: Final = 94
 
 
@@ -22,7 +24,7 @@ class CopilotSnapshots:
     title: str = "Copilot SDK snapshot"
     default_policy: str = "recorded"
     about: About = About(
-        reads="YAML snapshots of Chat Completions conversations that the SDK's replay proxy keeps (extra `yaml`).",
+        reads="YAML snapshots of the conversations that the SDK's replay proxy keeps (extra `yaml`).",
         places=("test/snapshots/**/*.yaml of github/copilot-sdk",),
         turns="each stored answer is a step, given to the messages before it; a user message begins a turn",
         claims={
@@ -35,7 +37,7 @@ class CopilotSnapshots:
             "order": derived(),
             "requests": derived("from the answers"),
             "turns": derived("from the user messages"),
-            "threads": derived("conversations with another first prompt are others; a sub-agent's follows its task"),
+            "threads": derived("by the first prompt; a sub-agent's is its task"),
             "model": derived("where the snapshot names one only"),
         },
         limits=("no usage, no times, no images", "answers of other possible histories stand as branches"),

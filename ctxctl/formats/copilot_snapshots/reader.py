@@ -1,10 +1,10 @@
-"""The stored conversations of a Copilot SDK snapshot as requests: each answer was given to what stands before it."""
+"""The conversations of a Copilot SDK snapshot as requests: each answer was given to what stands before it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import yamls
@@ -14,6 +14,7 @@ from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.formats.wire import by_name
+from ctxctl.formats.wire.dialect import Names, listed
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
 
@@ -37,8 +38,8 @@ class _Stored(NamedTuple):
     """One per message: of it and of all before it."""
     ends: list[int]
     """Rows of the window after each message."""
-    prompts: list[int]
-    """User messages up to each message."""
+    names: Names
+    """Titles of its calls."""
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -53,7 +54,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     for piece in loaded.pieces if loaded is not None else ():
         messages = piece.value.get("messages") if isinstance(piece.value, dict) else None
         if isinstance(messages, list):
-            snapshot.add([m for m in messages if isinstance(m, dict)], piece.line)
+            snapshot.add(_joined(messages), piece.line)
             yield from run.drain()
         else:
             run.problem("not-a-record", "a conversation without messages; skipped")
@@ -91,7 +92,7 @@ class _Snapshot:
         keep = stored.ends[shared - 1] if shared else 0
         if len(conversation) > keep:
             conversation.splice(keep, len(conversation) - keep, cause="branched")
-        del stored.marks[shared:], stored.ends[shared:], stored.prompts[shared:]
+        del stored.marks[shared:], stored.ends[shared:]
         for at in range(shared, len(messages)):
             self._message(stored, messages[at], marks[at], line)
 
@@ -103,13 +104,12 @@ class _Snapshot:
             origin = self._tasks.get(first) if isinstance(first, str) else None
             name = f"conversation-{number + 1}" if number else None
             conversation = self._run.thread(name, origin=origin)
-            self._threads.append(_Stored(conversation, [], [], []))
+            self._threads.append(_Stored(conversation, [], [], Names()))
         return self._threads[number]
 
     def _message(self, stored: _Stored, message: Json, mark: bytes, line: int) -> None:
         conversation = stored.conversation
         before = stored.marks[-1] if stored.marks else b""
-        prompts = stored.prompts[-1] if stored.prompts else 0
         role = message.get("role")
         if role == "assistant":
             if before and before not in self._asked:
@@ -117,16 +117,13 @@ class _Snapshot:
                 conversation.request(line=line, model=self._model, derived=True)
             self._note_tasks(message, conversation)
         elif role == "user":
-            prompts += 1
-            conversation.turn = f"turn-{prompts}"
-        conversation.append(*self._parts(message, len(stored.marks), line))
+            conversation.turn = f"turn-{mark.hex()[:12]}"
+        conversation.append(*self._parts(message, stored, line))
         stored.marks.append(mark)
         stored.ends.append(len(conversation))
-        stored.prompts.append(prompts)
 
     def _note_tasks(self, message: Json, conversation: Conversation) -> None:
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else []:
+        for call in listed(message.get("tool_calls")):
             function = call.get("function") if isinstance(call, dict) else None
             arguments = opened(function.get("arguments")) if isinstance(function, dict) else None
             prompt = arguments.get("prompt") if isinstance(arguments, dict) else None
@@ -137,7 +134,7 @@ class _Snapshot:
                     "agent_type": string(arguments.get("agent_type")),
                 }
 
-    def _parts(self, message: Json, at: int, line: int) -> list[Part]:
+    def _parts(self, message: Json, stored: _Stored, line: int) -> list[Part]:
         content = message.get("content")
         if isinstance(content, str) and content.strip() in _PLACEHOLDERS:
             kind, title = _PLACEHOLDERS[content.strip()]
@@ -146,9 +143,39 @@ class _Snapshot:
         images = 0
         while isinstance(content, str) and content.endswith(_IMAGE):
             content, images = content.removesuffix(_IMAGE), images + 1
-        parts = self._dialect.message({**message, "content": content} if images else message, at, line)
+        said = {**message, "content": content} if images else message
+        parts = self._dialect.message(said, len(stored.marks), line, stored.names)
+        for part in parts:
+            # A snapshot is no request body: places in one would be made up.
+            part.wire = ""
         role = string(message.get("role")) or "user"
-        return parts + [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
+        shown = [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
+        return parts + shown
+
+
+def _joined(messages: list[Any]) -> list[Json]:
+    """The messages, an answer that came in several choices made one: the next request repeats it so."""
+    made: list[Json] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        last = made[-1] if made else {}
+        if message.get("role") == "assistant" and last.get("role") == "assistant":
+            made[-1] = _merged(last, message)
+        else:
+            made.append(message)
+    return made
+
+
+def _merged(first: Json, second: Json) -> Json:
+    made = {**first, **{key: value for key, value in second.items() if value is not None}}
+    texts = [m["content"] for m in (first, second) if isinstance(m.get("content"), str)]
+    if texts:
+        made["content"] = "".join(texts)
+    calls = [c for m in (first, second) for c in listed(m.get("tool_calls"))]
+    if calls:
+        made["tool_calls"] = calls
+    return made
 
 
 def _marks(messages: list[Json]) -> list[bytes]:

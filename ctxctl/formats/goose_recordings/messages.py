@@ -54,7 +54,8 @@ def _block(block: Json, role: str, key: str | None) -> list[Part]:
         return [Part("reasoning", text if isinstance(text, str) else None, role, key=key)]
     if kind == "redactedThinking":
         sealed = string(block.get("data")) or ""
-        return [Part("reasoning", None, role, key=key, title="sealed reasoning", version=digest_of(sealed)[:16])]
+        version = digest_of(sealed)[:16]
+        return [Part("reasoning", None, role, key=key, title="sealed reasoning", version=version)]
     return [Part("custom", canonical(block), role, key=key, title=string(kind))]
 
 
@@ -63,7 +64,8 @@ def _call(block: Json) -> Part:
     call = block.get("toolCall")
     value = call.get("value") if isinstance(call, dict) else None
     if not isinstance(value, dict):
-        return Part("tool_call", canonical(call), "assistant", key=identity, title="a call that failed to parse")
+        failed = "a call that failed to parse"
+        return Part("tool_call", canonical(call), "assistant", key=identity, title=failed)
     name = string(value.get("name")) or "?"
     arguments = value.get("arguments")
     title = call_title(name, arguments)

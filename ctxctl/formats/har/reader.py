@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.calls import sockets
 from ctxctl.formats.calls.bodies import unbase64
 from ctxctl.formats.calls.http import Call, Calls
-from ctxctl.formats.calls import sockets
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 NAME: Final = "har"
+_RECEIVED: Final = ("receive", "received")
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -64,7 +65,7 @@ def _calls(entry: Json, calls: Calls) -> Iterator[Call]:
         yield call
         return
     sent = [m.get("data") for m in messages if isinstance(m, dict) and m.get("type") in ("send", "sent")]
-    got = [m.get("data") for m in messages if isinstance(m, dict) and m.get("type") in ("receive", "received")]
+    got = [m.get("data") for m in messages if isinstance(m, dict) and m.get("type") in _RECEIVED]
     yield from sockets.calls(call, sent, got)
 
 

@@ -1,4 +1,4 @@
-"""JSON documents that hold HTTP requests with bodies: golden requests of client libraries, dumps of recorders."""
+"""JSON documents that hold HTTP requests with bodies: golden requests of libraries, dumps of recorders."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _DEPTH: Final = 8
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The document's events: every request that stands by a name of its own is a thread of that name."""
     run = Run(NAME, report)
-    calls = Calls(run)
+    calls = Calls(run, addresses=False)
     for path, request, response in _requests(document(source, run.report), (), _DEPTH):
         calls.take(_call(path, request, response))
         yield from run.drain()

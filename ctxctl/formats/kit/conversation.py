@@ -76,7 +76,9 @@ class Conversation:
 
     def append(self, *parts: Part) -> None:
         """Put parts at the end of the window."""
-        self.splice(len(self.rows), 0, parts)
+        rows = self.rows
+        for part in self._known(parts):
+            rows.append((part.block(), part.kind))
 
     def splice(self, at: int, removed: int, parts: Iterable[Part] = (), *, cause: str | None = None) -> None:
         """Replace `removed` rows from index `at` by `parts`; `cause`: why the old ones go (`branched` …)."""
@@ -98,16 +100,18 @@ class Conversation:
             self._cause = cause or self._cause
         return gone
 
-    def replace(self, parts: Sequence[Part], *, fresh: bool = False, cause: str | None = None) -> None:
-        """The window is exactly `parts`, as a captured request body shows it.
+    def replace(
+        self, parts: Sequence[Part], *, at: int = 0, fresh: bool = False, cause: str | None = None
+    ) -> None:
+        """The window from row `at` on is exactly `parts`, as a captured request body shows it.
 
         Identity: the part's key, else its source, else alignment by digest among the window's rows of the
         same role and kind; `fresh` starts derived identity anew (after a compaction or at a new root).
         """
-        self._align(parts, fresh=fresh)
+        self._align(parts, at=at, fresh=fresh)
         self._known(parts)
-        self._touch(0)
-        self.rows[:] = [(part.block(), part.kind) for part in parts]
+        self._touch(at)
+        self.rows[at:] = [(part.block(), part.kind) for part in parts]
         if cause is not None:
             self._cause = cause
 
@@ -268,24 +272,29 @@ class Conversation:
         self._made += 1
         return f"{part.kind}-{self._made}"
 
-    def _align(self, parts: Sequence[Part], *, fresh: bool) -> None:
-        """Give the parts of a whole request their identities, in time linear in the request."""
+    def _align(self, parts: Sequence[Part], *, at: int = 0, fresh: bool) -> None:
+        """Give the parts of a request from row `at` on their identities, in time linear in the request."""
+        keyed = {part.item for part in parts if part.item}
         held: dict[tuple[str, str, str], deque[str]] = {}
-        for block, kind in () if fresh else self.rows:
-            if block.item in self._derived:
+        for block, kind in () if fresh else self.rows[at:]:
+            # An answer's own id may be left out when it is sent back: then the text says that it is the same.
+            if block.item in self._derived or block.item not in keyed:
                 mark = block.ref[len(block.item) + 1 :]
                 held.setdefault((block.role, kind, mark), deque()).append(block.item)
-        taken: set[str] = set()
+        taken = {row[0].item for row in self.rows[:at]}
+        again: dict[str, int] = {}
         for part in parts:
             if not part.item:
                 named = part.source is not None or part.place is not None
                 queue = None if named else held.get((part.role, part.kind, part.mark))
-                part.item = queue.popleft() if queue else self._name(part)
-                self._derived.add(part.item)
-            name, again = part.item, 1
+                known = queue.popleft() if queue else None
+                part.item = known if known is not None else self._name(part)
+                if known is None or known in self._derived:
+                    self._derived.add(part.item)
+            name = part.item
             while part.item in taken:
-                again += 1
-                part.item = f"{name}~{again}"
+                again[name] = again.get(name, 1) + 1
+                part.item = f"{name}~{again[name]}"
             taken.add(part.item)
 
     def _flush(self, place: Place) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import orjson
+
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
 
@@ -30,6 +32,7 @@ class Part:
     __slots__ = (
         "before", "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "place", "role",
         "segment", "source", "text", "time", "title", "truncated", "version",
+        "wire",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +52,7 @@ class Part:
         derived: bool = False,
         before: str = "",
         segment: str = "",
+        wire: str = "",
         **data: Any,
     ) -> None:
         self.before = before
@@ -94,7 +98,7 @@ class Part:
         """Its placement in a window."""
         mark = self.mark
         ref = f"{self.item}@{mark}" if mark else self.item
-        return build.Block(ref, self.item, self.role, self.truncated, self.before, self.segment)
+        return build.Block(ref, self.item, self.role, self.truncated, self.before, self.segment, self.wire)
 
     def record(self, *, derived_identity: bool) -> Json:
         """Its `context_item`, text inline."""
@@ -119,6 +123,16 @@ class Part:
         if self.text is None:
             return build.opaque_item(self.item, self.kind, None, **fields)
         return build.text_item(self.item, self.kind, self.text, **fields)
+
+
+def parsed(arguments: Any) -> Any:
+    """A call's arguments, read where they are JSON in a string; text that is none stays as it is."""
+    if isinstance(arguments, str):
+        try:
+            return orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            return arguments
+    return arguments
 
 
 def call_title(name: str, arguments: Any) -> str:

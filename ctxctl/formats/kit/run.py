@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ctxctl.formats.build import Json, Maker, Place
@@ -48,9 +48,12 @@ class Run:
             problem = Problem(problem.line, problem.byte, problem.slug, message)
         self._report(problem)
 
-    def records(self, source: Source) -> Iterator[Json]:
-        """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest."""
-        for line, value in values(source, self.report):
+    def records(self, source: Source, skip: Callable[[bytes], Any] | None = None) -> Iterator[Json]:
+        """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest.
+
+        Lines that `skip` says yes to, by their bytes, are not parsed.
+        """
+        for line, value in values(source, self.report, skip):
             self.line = line
             if isinstance(value, dict):
                 yield value

@@ -1,4 +1,4 @@
-"""What the beginning of a JSON document, or of JSON lines, tells of its layout, though it may be cut anywhere."""
+"""What the head of a JSON document, or of JSON lines, tells of its layout, wherever it is cut."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Skim(NamedTuple):
 
 @lru_cache(maxsize=2)
 def skim(head: bytes) -> Skim:
-    """The layout of what the first bytes of a file show; nothing for what is not JSON.  Linear in the head."""
+    """The layout that the first bytes of a file show; nothing for what is not JSON."""
     body = head.removeprefix(_BOM).lstrip(b"\0 \t\r\n")
     if body[:1] not in (b"{", b"["):
         return Skim(frozenset(), {})
@@ -53,10 +53,8 @@ def skim(head: bytes) -> Skim:
             elif len(text) <= _VALUE:
                 values.setdefault(here, text.decode("utf-8", "replace"))
         elif mark in b"{[":
-            if not arrays:
-                here = ""
-            else:
-                here = stack[-1] if arrays[-1] else f"{here}."
+            prefix = stack[-1] if arrays and arrays[-1] else f"{here}."
+            here = prefix if arrays else ""
             is_array = mark == b"["
             if is_array:
                 here = f"{here.removesuffix('.')}[]."

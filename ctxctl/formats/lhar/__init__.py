@@ -25,14 +25,14 @@ class Lhar:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "LHAR 0.1 of context-lens. With full privacy off an entry holds no bodies: then each category of its "
-            "composition is one item with the collector's own token count and without text."
+            "LHAR 0.1 of context-lens. An entry without bodies (privacy below full) gives one item for each "
+            "category of its composition, with the collector's token count and without text."
         ),
         places=("context-lens data/*.lhar", "its export, .lhar and .lhar.json"),
         turns=TURNS,
         claims={
             **BODIES,
-            "limit": native("the window as the collector knew it, in entries without bodies"),
+            "limit": native("the window as the collector knew it"),
             "threads": native("sessions by trace_id; sub-agents by agent_role"),
         },
         limits=(

@@ -29,7 +29,14 @@ _KINDS: Final = {
     "images": "image",
 }
 _FIRST: Final = ("tool_definitions", "system_prompt")
-_ROLES: Final = {"tool_definition": "system", "system_prompt": "system", "tool_result": "tool"}
+_ROLES: Final = {
+    "tool_definition": "system",
+    "system_prompt": "system",
+    "tool_result": "tool",
+    "tool_call": "assistant",
+    "assistant_message": "assistant",
+    "reasoning": "assistant",
+}
 _EXCLUDES_CACHE: Final = ("anthropic", "google", "gemini", "vertex")
 """Providers whose input count the collector tells without cached tokens; OpenAI's includes them."""
 
@@ -85,6 +92,7 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
         native_id=string(record.get("id")),
         session=string(record.get("trace_id")),
         error=None if bodies.get("response_body") is not None else "no response recorded",
+        limit=_dict(record.get("context_lens")).get("window_size"),
     )
 
 
@@ -120,7 +128,7 @@ def _counted(record: Json, run: Run) -> None:
 def _composition(lens: Json) -> list[Part]:
     found = lens.get("composition")
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    rows.sort(key=lambda row: _FIRST.index(row["category"]) if row.get("category") in _FIRST else len(_FIRST))
+    rows.sort(key=_rank)
     made: list[Part] = []
     for row in rows:
         category, tokens = string(row.get("category")), count(row.get("tokens"))
@@ -128,14 +136,14 @@ def _composition(lens: Json) -> list[Part]:
             continue
         kind = _KINDS.get(category, "custom")
         blocks = count(row.get("count"))
-        title = f"{category}: {blocks} blocks, text not recorded" if blocks else f"{category}, text not recorded"
+        many = f"{category}: {blocks} blocks" if blocks else category
         made.append(
             Part(
                 kind,
                 None,
-                _ROLES.get(kind, "assistant" if kind in ("assistant_message", "tool_call", "reasoning") else "user"),
+                _ROLES.get(kind, "user"),
                 key=f"category/{category}",
-                title=title,
+                title=f"{many}, text not recorded",
                 version=f"{tokens}-tokens",
                 estimate=tokens,
                 derived=True,
@@ -146,6 +154,12 @@ def _composition(lens: Json) -> list[Part]:
     return made
 
 
+def _rank(row: Json) -> int:
+    """Tools and system prompt stand first, as providers order them."""
+    category = row.get("category")
+    return _FIRST.index(category) if category in _FIRST else len(_FIRST)
+
+
 def _named_tools(lens: Json) -> list[Part]:
     """Tools by name and description, as far as the archive tells them."""
     found = lens.get("tool_definitions")
@@ -153,14 +167,13 @@ def _named_tools(lens: Json) -> list[Part]:
     for tool in found if isinstance(found, list) else []:
         name = string(tool.get("name")) if isinstance(tool, dict) else None
         if name is not None:
-            made.append(
-                Part("tool_definition", canonical(tool), "system", key=f"tool/{name}", title=name, derived=True)
-            )
+            key = f"tool/{name}"
+            made.append(Part("tool_definition", canonical(tool), "system", key=key, title=name, derived=True))
     return made
 
 
 def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
-    """The provider's bill; None where it answered nothing, as the collector's own estimate stands there then."""
+    """The provider's bill; None where it answered nothing: the collector's own estimate stands there then."""
     usage = _dict(gen_ai.get("usage"))
     if not count(usage.get("output_tokens")):
         return None

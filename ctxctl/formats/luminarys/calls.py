@@ -71,7 +71,8 @@ class Calls:
         self._ids = {"tool_call_id": name} if request is not None else {}
         if text("trace_id") is not None:
             self._ids["run_id"] = text("trace_id")
-        skill = text("skill_id") or "skill"
+        # Of a skill without a name nothing is known but the call: its state is no other call's.
+        skill = text("skill_id") or f"({key})"
         inner = text("caller_id") in self._skills
         self._skills.add(skill)
         said = self._request(request, key, skill) if request is not None else []

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
@@ -69,7 +70,12 @@ class Reader(Run):
 
     def _named(self, folder: Folder, name: str) -> Iterator[Json]:
         self.make.file = name
-        with folder.open(name) as source:
+        try:
+            source = folder.open(name)
+        except UnreadableError as error:
+            self.problem(error.slug, str(error), _START)
+            return
+        with source:
             yield from self._file(source)
 
     def _file(self, source: Source) -> Iterator[Json]:

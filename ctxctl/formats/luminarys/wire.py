@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UnavailableError
@@ -19,6 +20,18 @@ _MAX_BUFFER: Final = 64 << 20
 _MAX_BYTES: Final = 32 << 20
 _MAX_VALUES: Final = 1 << 17
 _MAX_DEPTH: Final = 64
+_REMEMBERED: Final = 1 << 12
+"""Bytes of the largest value that is remembered decoded."""
+_LIMITS: Final[Json] = {
+    "raw": False,
+    "strict_map_key": False,
+    "unicode_errors": "replace",
+    "max_str_len": _MAX_BYTES,
+    "max_bin_len": _MAX_BYTES,
+    "max_ext_len": _MAX_BYTES,
+    "max_array_len": _MAX_VALUES,
+    "max_map_len": _MAX_VALUES,
+}
 _DEEPER: Final = "…"
 
 
@@ -62,7 +75,7 @@ def unpacked(source: Source, damaged: Callable[[int, str], None]) -> Iterator[tu
     Ends at the first that cannot be read, and tells `damaged` its offset and why.  Raises UnavailableError
     (`needs-msgpack`).
     """
-    unpacker = _unpacker(_MAX_BUFFER)
+    unpacker = _library().Unpacker(max_buffer_size=_MAX_BUFFER, **_LIMITS)
     at = start = 0
     try:
         while chunk := source.read(at, _CHUNK):
@@ -79,28 +92,20 @@ def unpacked(source: Source, damaged: Callable[[int, str], None]) -> Iterator[tu
         damaged(start, "the last message is cut off")
 
 
-def _unpacker(size: int) -> Any:
+def _library() -> Any:
     try:
         import msgpack
     except ImportError:
         raise UnavailableError(
             "needs-msgpack", "this capture is msgpack", hint="pip install 'ctxctl[msgpack]'"
         ) from None
-    return msgpack.Unpacker(
-        raw=False,
-        strict_map_key=False,
-        unicode_errors="replace",
-        max_buffer_size=size,
-        max_str_len=_MAX_BYTES,
-        max_bin_len=_MAX_BYTES,
-        max_ext_len=_MAX_BYTES,
-        max_array_len=_MAX_VALUES,
-        max_map_len=_MAX_VALUES,
-    )
+    return msgpack
 
 
 def plain(value: Any, depth: int = 0) -> Any:
     """A decoded value with text keys only, no deeper than any reader takes; bytes stay bytes."""
+    if isinstance(value, str | bytes | int):
+        return value
     if isinstance(value, dict):
         if depth >= _MAX_DEPTH:
             return _DEEPER
@@ -177,11 +182,19 @@ def blob(value: Any) -> Blob | None:
 
 def _decoded(data: bytes) -> tuple[Any, bool]:
     """The one msgpack value that bytes are, and whether they are one."""
-    unpacker = _unpacker(max(len(data), 1))
+    return _remembered(data) if len(data) <= _REMEMBERED else _unpacked(data)
+
+
+@lru_cache(maxsize=256)
+def _remembered(data: bytes) -> tuple[Any, bool]:
+    """As `_unpacked`; a state comes back with the next call as it went."""
+    return _unpacked(data)
+
+
+def _unpacked(data: bytes) -> tuple[Any, bool]:
+    library = _library()
     try:
-        unpacker.feed(data)
-        value = plain(unpacker.unpack())
+        return plain(library.unpackb(data, **_LIMITS)), True
     except Exception:
         # Whatever a skill put there: it is shown as bytes then.
         return None, False
-    return (value, True) if unpacker.tell() == len(data) else (None, False)

@@ -46,7 +46,9 @@ ABOUT: Final = About(
         "threads": derived("delegated agents"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("of the response; else the difference of accumulated counts, which is derived"),
+        "input_tokens": native(
+            "of the response; else the difference of accumulated counts, which is derived"
+        ),
         "cached_tokens": native(),
         "output_tokens": native(),
         "limit": absent(),
@@ -79,7 +81,9 @@ class OpenHands:
             score = _events(seen, top)
             if score:
                 return score
-        outputs = seen.has("instance_id", "metadata.agent_class") or seen.has("history", "metadata.agent_class")
+        outputs = seen.has("instance_id", "metadata.agent_class") or seen.has(
+            "history", "metadata.agent_class"
+        )
         if outputs and seen.any("instruction", "test_result.git_patch", "metadata.max_iterations"):
             return _SURE
         return 0

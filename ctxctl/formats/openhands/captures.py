@@ -11,6 +11,8 @@ from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import values
+from ctxctl.formats.openhands import sdk
 from ctxctl.formats.openhands.stream import Stream
 from ctxctl.trace.source import Source
 
@@ -40,6 +42,9 @@ class Capture(Run):
             if stream is None:
                 self.session = None
                 stream = Stream(self)
+                if "kind" in record:
+                    for state in self._states(source):
+                        stream.read_state(state)
             stream.read(record)
             yield from self.drain()
         yield from self.finish()
@@ -64,7 +69,7 @@ class Capture(Run):
             with folder.open(name) as source:
                 value = document(source, self.report)
         except Exception as error:
-            self.problem("unreadable-file", f"not read: {error}")
+            self.problem("read-failed", f"not read: {error}")
             return
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
@@ -82,6 +87,14 @@ class Capture(Run):
                 return document(source, lambda _: None)
         except Exception:
             return None
+
+    def _states(self, source: Source) -> Iterator[Any]:
+        """What the events of a file tell of usage: it comes after the responses that it belongs to."""
+        for _, value in values(source, lambda _: None):
+            for one in value if isinstance(value, list) else [value]:
+                state = sdk.state_of(one) if isinstance(one, dict) else None
+                if state is not None:
+                    yield state
 
     def _values(self, source: Source) -> Iterator[Json]:
         start = source.read(0, 4096).lstrip(b"\xef\xbb\xbf \t\r\n\0")

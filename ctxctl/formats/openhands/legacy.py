@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from ctxctl.formats.openhands.stream import Stream
 
 _SILENT: Final = frozenset(
-    {"recall", "null", "change_agent_state", "agent_state_changed", "condensation_request", "loop_recovery", "mcp_tools"}
+    {
+        "recall",
+        "null",
+        "change_agent_state",
+        "agent_state_changed",
+        "condensation_request",
+        "loop_recovery",
+        "mcp_tools",
+    }
 )
 """Events that the model is not told of."""
 _OURS: Final = frozenset(
-    {"thought", "hidden", "blocking", "confirmation_state", "is_input", "is_static", "translated_ipython_code",
-     "kernel_init_code", "impl_source", "wait_for_response", "security_risk", "cwd"}
+    {"thought", "hidden", "blocking", "confirmation_state", "is_input", "is_static", "impl_source",
+     "kernel_init_code", "translated_ipython_code", "wait_for_response", "security_risk", "cwd"}
 )  # fmt: skip
 """Arguments of an action that the runtime adds."""
 _STATE: Final = ("repo_name", "repo_directory", "repo_branch", "runtime_hosts", "working_dir", "date",
@@ -26,7 +34,7 @@ _STATE: Final = ("repo_name", "repo_directory", "repo_branch", "runtime_hosts", 
 
 
 def read(stream: Stream, event: Json) -> None:
-    """Take an event into account; types that are not known are kept as `custom` items where they hold text."""
+    """Take an event into account; types that hold nothing for the model do nothing."""
     action, observation = string(event.get("action")), string(event.get("observation"))
     number = event.get("id")
     ident = str(number) if isinstance(number, int | str) else f"x{stream.run.make.count}"
@@ -81,7 +89,7 @@ def _response(stream: Stream, event: Json, action: str, args: Json, ident: str) 
         return
     parts = stream.chat.cut(message) if message is not None else _told(stream, event, action, args)
     stream.answer(ident, parts, response=name, model=model)
-    known = stream.bill(response.get("usage"), response=name, model=model)
+    known = stream.bill(response.get("usage"), model=model)
     stream.accumulated(event.get("llm_metrics"), fresh=True, known=known)
 
 
@@ -138,30 +146,39 @@ def _recalled(stream: Stream, event: Json) -> list[Part]:
     """What the repository and the microagents add to the user's message."""
     extras = event.get("extras")
     extras = extras if isinstance(extras, dict) else {}
-    parts = texts(extras.get("repo_instructions"), "external_resource", "user", title="repository instructions")
+    parts = texts(
+        extras.get("repo_instructions"), "external_resource", "user", title="repository instructions"
+    )
     notes = extras.get("additional_agent_instructions")
     parts += texts(notes, "developer_instruction", "user", title="additional instructions")
     state = {name: extras[name] for name in _STATE if extras.get(name)}
     if state:
         text = build.canonical(state)
         parts.append(Part("runtime_state", text, "user", title="runtime information", derived=True))
-    found = extras.get("microagent_knowledge")
-    for agent in found if isinstance(found, list) else ():
-        name = string(agent.get("name")) if isinstance(agent, dict) else None
-        if name is None or name in stream.known:
+    return parts + _knowledge(stream, extras.get("microagent_knowledge"))
+
+
+def _knowledge(stream: Stream, agents: Any) -> list[Part]:
+    """What microagents say; one that is in the window already says nothing."""
+    parts: list[Part] = []
+    for agent in agents if isinstance(agents, list) else ():
+        agent = agent if isinstance(agent, dict) else {}
+        name, said = string(agent.get("name")), string(agent.get("content"))
+        if name is None or said is None or name in stream.known:
             continue
         stream.known.add(name)
-        text = string(agent.get("content"))
-        if text is not None:
-            parts.append(
-                Part("external_resource", text, "user", key=f"microagent:{name}", source=name, title=f"microagent {name}")
-            )
+        title = f"microagent {name}"
+        parts.append(
+            Part("external_resource", said, "user", key=f"microagent:{name}", source=name, title=title)
+        )
     return parts
 
 
 def _condensation(stream: Stream, args: Json, ident: str) -> None:
     named = args.get("forgotten_event_ids")
-    forgotten = {str(one) for one in named if isinstance(one, int | str)} if isinstance(named, list) else set()
+    forgotten = (
+        {str(one) for one in named if isinstance(one, int | str)} if isinstance(named, list) else set()
+    )
     first, last = args.get("forgotten_events_start_id"), args.get("forgotten_events_end_id")
     if isinstance(first, int) and isinstance(last, int) and 0 <= last - first < 1_000_000:
         forgotten |= {str(one) for one in range(first, last + 1)}

@@ -28,10 +28,16 @@ def read(stream: Stream, event: Json) -> None:
         named = event.get("forgotten_event_ids")
         forgotten = {one for one in named if isinstance(one, str)} if isinstance(named, list) else set()
         stream.condense(forgotten, string(event.get("summary")), event.get("summary_offset"), ident)
-    elif kind == "ConversationStateUpdateEvent":
-        key, value = event.get("key"), event.get("value")
-        if key in ("stats", "full_state"):
-            stream.read_state({"stats": value} if key == "stats" else value)
+
+
+def state_of(event: Json) -> Any:
+    """What an event tells of the conversation's state, which holds usage by response; None if nothing."""
+    if event.get("kind") != "ConversationStateUpdateEvent":
+        return None
+    key, value = event.get("key"), event.get("value")
+    if key == "stats":
+        return {"stats": value}
+    return value if key == "full_state" else None
 
 
 def _system(stream: Stream, event: Json, ident: str) -> None:
@@ -66,7 +72,11 @@ def _action(stream: Stream, event: Json, ident: str) -> None:
         flat |= {"name": function.get("name"), "arguments": function.get("arguments")}
     elif "arguments" in call:
         flat |= {"name": call.get("name") or flat["name"], "arguments": call["arguments"]}
-    parts = [*thoughts(event), *_sealed(event), *texts(event.get("thought"), "assistant_message", "assistant")]
+    parts = [
+        *thoughts(event),
+        *_sealed(event),
+        *texts(event.get("thought"), "assistant_message", "assistant"),
+    ]
     made = stream.chat.call(flat)
     if not stream.answer(ident, [*parts, made], response=string(event.get("llm_response_id"))):
         stream.add(ident, [made])

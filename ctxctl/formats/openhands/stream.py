@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ctxctl.formats.build import Json, Place
+from ctxctl.formats.build import Json
 from ctxctl.formats.kit.bills import chat_usage
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
@@ -31,10 +31,10 @@ class Stream:
         self._counts: dict[str, int] = {}
         self._events: dict[str, str] = {}
         """The event of each item."""
-        self._places: dict[str, tuple[Conversation, Place]] = {}
+        self._responses: set[str] = set()
+        """Responses read so far."""
         self._bills: dict[str, Any] = {}
         """Usage by response id, where a stream's state tells it."""
-        self._billed: set[str] = set()
 
     @property
     def thread(self) -> Conversation:
@@ -63,6 +63,7 @@ class Stream:
         """Put an event's parts at the end of the window; parts without a key get the event's id."""
         unnamed = 0
         for part in parts:
+            part.line = self.run.line.number
             if not part.item:
                 part.item = f"event-{event_id}" if not unnamed else f"event-{event_id}/{unnamed}"
                 unnamed += 1
@@ -71,11 +72,14 @@ class Stream:
 
     def prompt(self, event_id: str, parts: list[Part]) -> None:
         """A message of the user: the next response belongs to its turn."""
-        self._turn = f"event-{event_id}"
+        if not self._stack:
+            self._turn = f"event-{event_id}"
         self.response = None
         self.add(event_id, parts)
 
-    def answer(self, event_id: str, parts: list[Part], *, response: str | None, model: str | None = None) -> bool:
+    def answer(
+        self, event_id: str, parts: list[Part], *, response: str | None, model: str | None = None
+    ) -> bool:
         """A response of the model; False if it is the one that is open, whose parts were taken already."""
         if response is not None and response == self.response:
             return False
@@ -83,28 +87,25 @@ class Stream:
         thread = self.thread
         if self._turn is not None:
             thread.turn = self._turn
-        place = thread.request(
-            f"event-{event_id}", model=model or self.model, native_id=response, derived=True
+        thread.request(
+            f"event-{event_id}",
+            model=model or self.model,
+            native_id=response,
+            derived=True,
+            line=self.run.line.number,
         )
         if response is not None:
-            self._places[response] = thread, place
+            self._responses.add(response)
             if response in self._bills:
-                self.bill(self._bills.pop(response), response=response)
+                self.bill(self._bills.pop(response))
         self.add(event_id, parts)
         return True
 
-    def bill(self, usage: Any, *, response: str | None = None, model: str | None = None) -> bool:
-        """Usage of a response, of the last one unless named; each response is billed once."""
-        if response is not None and response in self._billed:
-            return True
-        thread, place = self._places.get(response or "", (self.thread, None))
+    def bill(self, usage: Any, *, model: str | None = None) -> bool:
+        """Usage of the response that is open; False where there is none."""
         record = chat_usage(usage, model=model)
-        if record is None or (response is not None and place is None):
-            return False
-        if response is not None:
-            self._billed.add(response)
-        thread.usage(record, place=place)
-        return True
+        self.thread.usage(record)
+        return record is not None
 
     def accumulated(self, metrics: Any, *, fresh: bool, known: bool) -> None:
         """Counts that only ever grow; what a response added is their difference.
@@ -135,17 +136,20 @@ class Stream:
             found = metrics.get("token_usages") if isinstance(metrics, dict) else None
             for usage in found if isinstance(found, list) else ():
                 response = string(usage.get("response_id")) if isinstance(usage, dict) else None
-                if response is not None and not self.bill(usage, response=response):
+                # A step that another one followed takes no bill any more: states are read ahead.
+                if response is not None and response not in self._responses:
                     self._bills[response] = usage
 
     def condense(self, forgotten: set[str], summary: str | None, offset: Any, event_id: str) -> None:
         """Events leave the agent's view; a summary takes their place."""
         thread = self.thread
         refs = [row[0].ref for row in thread.rows if self._events.get(row[0].item) in forgotten]
-        thread.drop(lambda item: self._events.get(item) in forgotten, cause="compacted")
+        thread.drop(lambda item: self._events.get(item) in forgotten)
+        held = {row[0].item for row in thread.rows}
+        self.known = {name for name in self.known if f"microagent:{name}" in held}
         into = None
         if summary is not None:
-            part = Part("thread_summary", summary, "user", key=f"event-{event_id}")
+            part = Part("thread_summary", summary, "user", key=f"event-{event_id}", line=self.run.line.number)
             self._events[part.item] = event_id
             thread.splice(self._row(thread, offset), 0, [part])
             into = part.block().ref

@@ -31,8 +31,8 @@ class OpenHandsCompletions:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "One JSON file a call, as OpenHands (0.x) and its agent SDK (1.x) log them; a directory is a session. "
-            "For models without function calling the prompt is the one that was sent, its tools written into it."
+            "One JSON file a call, as OpenHands (0.x) and its agent SDK (1.x) log them; a directory is a "
+            "session. Without function calling the prompt is the one that was sent, tools written into it."
         ),
         places=("logs/completions/*.json", "the log_completions_folder of an LLM"),
         turns=TURNS,
@@ -42,7 +42,7 @@ class OpenHandsCompletions:
     )
 
     def detect(self, head: bytes) -> int:
-        """How sure the head looks like a log's; a log that is longer than the head shows its messages only."""
+        """How sure the head looks like a log's; one longer than the head shows its messages only."""
         start = body(head)
         if not _STARTS.match(start):
             return 0

@@ -11,7 +11,6 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.calls.http import Call, Calls
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.kit.parts import count
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -96,9 +95,18 @@ def _call(log: Json) -> Call:
         url="/v1/responses" if "messages" not in body else "/v1/chat/completions",
         request=body,
         response=_answer(log),
-        time=log.get("timestamp"),
+        time=_sent(log),
         error=_error(log),
+        limit=log.get("context_window"),
     )
+
+
+def _sent(log: Json) -> Any:
+    """When the request went out: the log is written once its answer is there."""
+    written, latency = log.get("timestamp"), log.get("latency_sec")
+    if isinstance(written, int | float) and isinstance(latency, int | float) and 0 <= latency < written:
+        return written - latency
+    return written
 
 
 def _tools(log: Json, options: Json) -> Any:
@@ -114,16 +122,23 @@ def _tools(log: Json, options: Json) -> Any:
 
 
 def _answer(log: Json) -> Any:
-    """What the model gave: before its text was turned into function calls, where it was."""
-    raw = log.get("raw_response")
-    return raw if isinstance(raw, dict) else log.get("response")
+    """What the model gave: before its text was turned into function calls, where it was.
+
+    The bill is with the answer that was turned.
+    """
+    raw, answer = log.get("raw_response"), log.get("response")
+    if not isinstance(raw, dict):
+        return answer
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    return {**raw, "usage": usage} if "usage" not in raw and isinstance(usage, dict) else raw
 
 
 def _model(log: Json, options: Json) -> str | None:
     args = log.get("args")
     first = args[0] if isinstance(args, list) and args else None
     answer = log.get("response")
-    for value in (options.get("model"), first, log.get("model"), answer.get("model") if isinstance(answer, dict) else None):
+    answered = answer.get("model") if isinstance(answer, dict) else None
+    for value in (options.get("model"), first, log.get("model"), answered):
         if isinstance(value, str) and value:
             return value
     return None
@@ -136,8 +151,3 @@ def _error(log: Json) -> str | None:
     if isinstance(error, dict):
         return orjson.dumps(error).decode()[:200]
     return None if isinstance(log.get("response"), dict) else "no response recorded"
-
-
-def window_of(log: Json) -> int | None:
-    """The window's size as the agent knew it."""
-    return count(log.get("context_window"))

@@ -1,4 +1,4 @@
-"""pi and OpenClaw session files: ``~/.pi/agent/sessions/…/<time>_<id>.jsonl``, ``~/.openclaw/agents/…/sessions``.
+"""pi and OpenClaw sessions: ``~/.pi/agent/sessions/…/*.jsonl``, ``~/.openclaw/agents/…/sessions/*.jsonl``.
 
 JSON Lines: a header, then entries.  Version 1 is linear; since version 2 every entry has an `id` and a
 `parentId`, and a session that goes back and on from there has branches.
@@ -28,7 +28,7 @@ _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 ABOUT: Final = About(
-    reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its sessions in the same shape.",
+    reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape.",
     places=("~/.pi/agent/sessions/--<folder>--/*.jsonl", "~/.openclaw/agents/<agent>/sessions/*.jsonl"),
     turns="A turn is what a user's message sets off; each assistant's message is the answer to one request.",
     claims={
@@ -55,7 +55,7 @@ ABOUT: Final = About(
         "The requests that write summaries are not in the file.",
         "Answers that failed or were broken off are left out of later requests, as pi leaves them out today; "
         "versions of 2025 may have sent what there was of them.",
-        "OpenClaw repeats the outcome of a run with the bill of all its requests (`api: cli`): not counted twice.",
+        "OpenClaw repeats a run's outcome with the bill of all its requests (`api: cli`): not counted twice.",
         "Sub-agents have sessions of their own.",
     ),
     origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts; OpenClaw's leaf entries",

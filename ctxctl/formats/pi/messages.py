@@ -9,14 +9,15 @@ from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.kit.parts import Part, call_title, count, string
 from ctxctl.formats.kit.usage import usage_record
 
-_INTERNAL = re.compile(r"<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>", re.DOTALL)
+_BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
+_INTERNAL = re.compile(f"{_BEGIN}.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>", re.DOTALL)
 """What OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
 _BOOKKEEPING: Final = frozenset({"delivery-mirror", "gateway-injected", "acp-runtime", "automation-result"})
 _UNFINISHED: Final = ("error", "aborted")
 
 
 def is_bookkeeping(message: Json) -> bool:
-    """Whether an assistant's message was written by OpenClaw itself: no model said it, and none gets to see it."""
+    """Whether OpenClaw itself wrote an assistant's message: no model said it, and none gets to see it."""
     if message.get("api") == "openclaw-transcript":
         return True
     model = message.get("model")
@@ -196,7 +197,7 @@ def bash(message: Json, key: str | None) -> Part:
 def _internal(part: Part) -> list[Part]:
     """A user's text, what OpenClaw put into it apart."""
     text, key = part.text or "", part.item or None
-    if "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>" not in text:
+    if _BEGIN not in text:
         return [part]
     made: list[Part] = []
     at = 0

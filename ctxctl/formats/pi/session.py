@@ -111,7 +111,9 @@ class Session(Run):
             if kind == "custom_message":
                 parts = messages.custom(record, native)
             elif kind == "branch_summary" and string(record.get("summary")) is not None:
-                parts = [Part("thread_summary", record["summary"], "user", key=native, title="branch summary")]
+                parts = [
+                    Part("thread_summary", record["summary"], "user", key=native, title="branch summary")
+                ]
             self._enter(native, parent, rooted=rooted, parts=parts)
 
     def _enter(

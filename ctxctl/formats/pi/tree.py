@@ -35,7 +35,7 @@ class Tree:
         """The entry that came before its parent, by the parent's id."""
 
     def enter(self, entry_id: str | None, parent_id: object, *, rooted: bool) -> tuple[Entry, Entry | None]:
-        """A new entry, and the head that it leaves behind if it came too late: after an entry that continues it.
+        """A new entry, and the head to go back to if it came too late: after an entry that continues it.
 
         Args:
             entry_id: Its id; None in version 1.

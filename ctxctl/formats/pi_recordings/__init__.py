@@ -13,7 +13,7 @@ from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 _CUT: Final = re.compile(
-    rb'^\[\s*(?:\d+\s*,\s*)?\d{12,}(?:\.\d+)?\s*,\s*"(?:session_start|before_agent_start|before_provider_request)"',
+    rb'^\[\s*(?:\d+\s*,\s*)?\d{12,}(?:\.\d+)?\s*,\s*"(?:session_start|before_(?:agent_start|provider_request))"',
     re.M,
 )
 _EVENTS: Final = frozenset({"session_start", "before_agent_start", "before_provider_request", "agent_start"})
@@ -28,10 +28,17 @@ class PiRecordings:
     title: str = "pi extension recording"
     default_policy: str = "recorded"
     about: About = About(
-        reads=f"JSON lines of arrays; the bodies are the provider's own ({DIALECTS}), the answers pi's messages.",
-        places=("test/recordings/*.jsonl of langsmith-pi-extension", "any extension that logs pi's events so"),
+        reads=f"JSON lines of arrays; bodies are the provider's own ({DIALECTS}), answers pi's messages.",
+        places=(
+            "test/recordings/*.jsonl of langsmith-pi-extension",
+            "any extension that logs pi's events so",
+        ),
         turns="one step is one before_provider_request; a turn is one before_agent_start",
-        claims={**BODIES, "turns": native("before_agent_start")},
+        claims={
+            **BODIES,
+            "turns": native("before_agent_start"),
+            "limit": native("the window of the model that is set"),
+        },
         limits=LIMITS,
         origin="langchain-ai/langsmith-pi-extension",
     )
@@ -40,9 +47,9 @@ class PiRecordings:
         """How sure the lines look like recorded events."""
         for value in values(head):
             if isinstance(value, list) and len(value) >= _LONGEST:
-                for at in (1, 2):
-                    if isinstance(value[at], str) and value[at] in _EVENTS and isinstance(value[0], int | float):
-                        return _SURE
+                names = [name for name in value[1:3] if isinstance(name, str)]
+                if isinstance(value[0], int | float) and any(name in _EVENTS for name in names):
+                    return _SURE
         return _SURE if _CUT.search(head) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:

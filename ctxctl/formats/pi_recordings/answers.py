@@ -28,7 +28,8 @@ def answer_of(message: Json) -> Json:
         made |= {"object": "response", "output": _items(blocks), "usage": counts.responses()}
     elif api in _GEMINI:
         parts = [_gemini(block) for block in blocks]
-        made |= {"candidates": [{"content": {"role": "model", "parts": parts}}], "usageMetadata": counts.gemini()}
+        found = [{"content": {"role": "model", "parts": parts}}]
+        made |= {"candidates": found, "usageMetadata": counts.gemini()}
     elif api == "openai-completions":
         made |= {"choices": [{"index": 0, "message": _chat(blocks)}], "usage": counts.chat()}
     else:
@@ -69,7 +70,11 @@ class _Counts:
         if not self.told:
             return None
         details = {"cached_tokens": self.read}
-        return {"prompt_tokens": self.whole, "prompt_tokens_details": details, "completion_tokens": self.output}
+        return {
+            "prompt_tokens": self.whole,
+            "prompt_tokens_details": details,
+            "completion_tokens": self.output,
+        }
 
     def gemini(self) -> Json | None:
         if not self.told:

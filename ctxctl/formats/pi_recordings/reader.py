@@ -93,7 +93,9 @@ class _Session:
             message = payload.get("message")
             if isinstance(message, dict) and message.get("role") == "assistant":
                 error = string(message.get("errorMessage")) if message.get("stopReason") == "error" else None
-                self._waiting = self._waiting._replace(response=answer_of(message), error=error)
+                self._waiting = self._waiting._replace(
+                    response=answer_of(message), error=error, answer_line=line
+                )
                 self.flush()
 
     def flush(self) -> None:
@@ -113,6 +115,7 @@ class _Session:
             time=record.time,
             turn=turn,
             error="no response recorded",
+            limit=model.get("contextWindow") if isinstance(model, dict) else None,
         )
 
 

@@ -10,13 +10,17 @@ one call each, `kind` says which; a line without `turn` belongs to the turn befo
 - ``{"kind": "switchAgent", "turn", "agent_id"}``: another agent takes over, with its contexts.
 - ``{"kind": "attach" | "detach", "turn", "contexts": […]}``: the person attaches or detaches contexts at run
   time, ``app:provider`` or ``app:provider/item``.
-- ``{"kind": "load_items", "turn", "provider_id", "items": [ContextData, …]}``: picked items of a list; each
-  is attached as ``app:provider/item``.
-- ``{"kind": "getCurrent", "turn", "provider_id", "data": ContextData | [ContextData, …] | null}``
+- ``{"kind": "selectApp", "turn", "app"}``: the person selects an app in the conversation: it may push.
+- ``{"kind": "getList", "provider_id", "data": {"items": [{"id", "title"}], "hasMore"} | [{…}, …]}``: what a
+  provider offers to pick from; the turn's surface says so, none of it is context.
+- ``{"kind": "load_items", "turn", "provider_id", "items": [ContextData | {"id"}, …]}``: picked items of a
+  list; each is attached as ``app:provider/item``.
+- ``{"kind": "getCurrent", "turn", "provider_id", "data": ContextData | [ContextData, …] | null, "error"?}``
 - ``{"kind": "getById", "turn", "provider_id", "id", "data": ContextData | null}``: context only while that
   item is attached; otherwise, like ``getList``, an answer to a picker or a tool.
-- ``{"kind": "pushResource", "resource": {"id", "title", "content"}}``,
-  ``{"kind": "removeResource", "resourceId"}``: what the app pushes by itself.
+- ``{"kind": "pushResource", "app"?, "resource": {"id"?, "title", "content"}}``,
+  ``{"kind": "removeResource", "resourceId"}``: what an app pushes by itself; held until it is removed, the
+  session ends (``{"kind": "sessionEnd"}``) or the app goes (``{"kind": "disconnect", "app"}``).
 - ``{"kind": "message", "turn", "role": "user" | "assistant", "content"}``: the conversation, where logged.
 
 ContextData is ``{content, id?, title?, version?, summary?, type?, link?, metadata?}``; agent fields are read
@@ -25,6 +29,10 @@ an id of its own; its version is the given one, else the first 16 hex digits of 
 change of summary or metadata alone is invisible to the host).  Each turn ends with its surface: the attached
 contexts in the host's order, the person's before the agent's, without duplicates.  What the host injects is
 not in such a log; the `sanqian` policy simulates it.
+
+A pushed resource is context only while its app is on the allow-list: the apps that the contexts of the agent
+in charge name, those of contexts that the person attached, and those that the person selected.  A push by
+another app is told as missing context.  Where the log does not give the agent's contexts, every app may push.
 """
 
 from __future__ import annotations
@@ -34,11 +42,11 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.fidelity import About, absent, native, simulated
 from ctxctl.formats.lines import Report
-from ctxctl.formats.sanqian.log import NAME, Log
 from ctxctl.trace.source import Source
 
-_SURE = 90
+_SURE = 97
 _LINES = 20
 _MARKS: Final[dict[str, tuple[str, ...]]] = {
     "registration": ("providers",),
@@ -47,6 +55,7 @@ _MARKS: Final[dict[str, tuple[str, ...]]] = {
     "switchAgent": ("agent_id",),
     "attach": ("turn",),
     "detach": ("turn",),
+    "selectApp": ("app",),
     "load_items": ("provider_id",),
     "getCurrent": ("provider_id",),
     "getList": ("provider_id",),
@@ -56,12 +65,45 @@ _MARKS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+ABOUT: Final = About(
+    reads=(
+        "JSON lines of calls between sanqian and an app's context providers (SDK 0.3): registration, agents,"
+        " attachments, getCurrent, getList, getById, load_items, pushed and removed resources, messages."
+    ),
+    places=("a wrapper around the app's providers that writes each call as a line",),
+    turns="`turn` of a line; a line without one belongs to the turn before it. One step a turn.",
+    claims={
+        "candidates": native("what is attached at each turn; what a list offered stands beside it"),
+        "sources": native("app and provider"),
+        "item_ids": native("made of app, provider and item; derived for a resource pushed without an id"),
+        "selected": simulated("by the policy `sanqian`: the version diff"),
+        "omitted": simulated("by the policy `sanqian`: unchanged versions"),
+        "limit": absent(),
+        "messages": native("where the log has them"),
+        "reminders": native("the providers' contents"),
+        "order": simulated("by the policy `sanqian`"),
+        "wrapper": simulated("by the policy `sanqian`: `[Context: …]` in `<system_reminder>`"),
+        "requests": absent("the host's requests are not in such a log"),
+        "turns": native(),
+        "threads": absent("one conversation"),
+        "times": native("where lines have them"),
+    },
+    limits=(
+        "The host is closed: how it sends its messages over the wire is not known, and not read.",
+        "An agent's system prompt and tools are not shown as context.",
+        "The allow-list is computed from the agents' contexts: what the host refused is not in the log.",
+    ),
+    origin="the sanqian blog post on Context; yushaw/sanqian-notes 0.5.3",
+)
+
+
 class Sanqian:
     """The importer for sanqian provider-call logs."""
 
-    name: str = NAME
+    name: str = "sanqian"
     title: str = "sanqian provider calls"
-    default_policy: str = NAME
+    default_policy: str = "sanqian"
+    about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
         """How sure the first lines look like provider calls."""
@@ -78,4 +120,6 @@ class Sanqian:
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """Items, missing context and a surface for each turn; streams, holds one version of each item."""
+        from ctxctl.formats.sanqian.log import Log
+
         return Log(report).events(source)

@@ -8,6 +8,8 @@ from typing import Any, Final
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.lines import Json, Line, Report, values
+from ctxctl.formats.sanqian.resources import Resource, Resources
+from ctxctl.formats.sanqian.scope import Scope, catalogue, holds, ident, string
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -37,14 +39,15 @@ class Log:
         self._make = Maker(NAME, "sq-")
         self._out: list[Json] = []
         self._line = Line(0, 0, b"")
-        self._app = ""
         self._session: str | None = None
         self._turn: str | None = None
-        self._agents: dict[str | None, list[str]] = {}
-        self._agent: str | None = None
-        self._attached: list[str] = []
-        """What the person attached, in order."""
+        self._scope = Scope()
+        self._listed: dict[str, Json] = {}
+        """By provider, what its list offered since the last surface."""
+        self._resources = Resources(self._scope, self)
         self._items: dict[str, _Item] = {}
+        self._parked: dict[str, Any] = {}
+        """By session, what conversations other than the present one hold."""
         self._messages = 0
         self._handlers: dict[str, Callable[[Json], None]] = {
             "registration": self._registration,
@@ -53,11 +56,15 @@ class Log:
             "switchAgent": self._switch,
             "attach": self._attach,
             "detach": self._detach,
+            "selectApp": self._select,
+            "getList": self._list,
             "load_items": self._load,
             "getCurrent": self._current,
             "getById": self._by_id,
             "pushResource": self._push,
-            "removeResource": self._remove,
+            "removeResource": self._resources.remove,
+            "sessionEnd": self._resources.end,
+            "disconnect": self._resources.end,
             "message": self._message,
         }
 
@@ -73,7 +80,7 @@ class Log:
             handler = self._handlers.get(kind) if isinstance(kind, str) else None
             if handler is not None:
                 handler(value)
-            elif kind != "getList":
+            elif kind != "updateContexts":
                 self._problem("unknown-record", f"no provider call: kind {kind!r}; skipped")
             yield from self._out
             self._out.clear()
@@ -92,76 +99,89 @@ class Log:
 
     def _enter(self, value: Json) -> None:
         """Take over time, session and turn of a line; a new turn closes the one before."""
+        for key in ("time", "timestamp"):
+            if key in value:
+                self._make.at(value[key])
+        session = string(value, "session_id", "sessionId", "conversation_id")
+        if session is not None and session != self._session:
+            self._change(session)
         turn = value.get("turn")
         name = f"t{turn}" if isinstance(turn, int | str) and not isinstance(turn, bool) else self._turn
         if name != self._turn:
             self._surface()
         self._turn = name
-        for key in ("time", "timestamp"):
-            self._make.at(value.get(key))
-        session = _string(value, "session_id", "sessionId", "conversation_id")
-        self._session = session or self._session
+
+    def _change(self, session: str) -> None:
+        """Go on with another conversation: what it holds and what is attached in it is its own."""
+        scope = self._scope
+        if self._session is not None:
+            self._surface()
+            held = (
+                self._items,
+                self._resources.held,
+                self._listed,
+                scope.attached,
+                scope.selected,
+                scope.agent,
+            )
+            self._parked[self._session] = held
+            again = self._parked.pop(session, ({}, {}, {}, [], {}, scope.agent))
+            self._items, self._resources.held, self._listed, scope.attached, scope.selected, scope.agent = (
+                again
+            )
+            self._turn = None
+        self._session = session
 
     # -- what is attached -------------------------------------------------------------------------------
 
-    def _contexts(self) -> list[str]:
-        """The attached contexts in the host's order: dedup(user_attached + agent_default)."""
-        return list(dict.fromkeys([*self._attached, *self._agents.get(self._agent, ())]))
-
-    def _full(self, name: str) -> str:
-        """A context's name with the app's in front of it."""
-        return name if ":" in name or not self._app else f"{self._app}:{name}"
-
-    def _names(self, value: Json) -> list[str]:
-        found: list[str] = []
-        for key in ("attached_contexts", "attachedContexts", "contexts", "context", "provider_id"):
-            given = value.get(key)
-            for name in given if isinstance(given, list) else [given]:
-                if isinstance(name, str) and name:
-                    found.append(self._full(name))
-        return found
-
     def _registration(self, value: Json) -> None:
-        self._app = _string(value, "app", "appName") or self._app
-        names = self._names(value)
-        if names or None not in self._agents:
-            self._agents[None] = names
+        self._scope.app = string(value, "app", "appName") or self._scope.app
+        self._scope.define(None, value)
 
     def _define(self, value: Json) -> None:
-        agent = _string(value, "agent_id", "agentId")
-        self._agents[agent] = self._names(value)
-        if self._agent is None and not self._agents.get(None):
-            self._agent = agent
-        if agent == self._agent:
+        scope, agent = self._scope, string(value, "agent_id", "agentId")
+        scope.agents.pop(agent, None)
+        scope.define(agent, value)
+        if scope.agent is None and not scope.agents.get(None):
+            scope.agent = agent
+        if agent == scope.agent:
             self._drop("agent")
 
     def _switch(self, value: Json) -> None:
-        agent = _string(value, "agent_id", "agentId")
-        if agent not in self._agents:
+        agent = string(value, "agent_id", "agentId")
+        if agent not in self._scope.agents:
             self._problem("unknown-agent", f"switch to agent {agent!r}, which the log does not define")
-        self._agent = agent
+        self._scope.agent = agent
         self._drop("switchAgent")
 
     def _attach(self, value: Json) -> None:
-        self._attached += [name for name in self._names(value) if name not in self._attached]
+        attached = self._scope.attached
+        attached += [name for name in self._scope.names(value) if name not in attached]
+        self._resources.settle("attach")
 
     def _detach(self, value: Json) -> None:
-        gone = set(self._names(value))
-        self._attached = [name for name in self._attached if name not in gone]
-        own = self._agents.get(self._agent)
-        if own is not None:
-            self._agents[self._agent] = [name for name in own if name not in gone]
+        self._scope.detach(set(self._scope.names(value)))
         self._drop("detach")
 
-    def _drop(self, native: str) -> None:
-        """Remove the items of contexts that are attached no longer."""
-        attached = set(self._contexts())
-        for name, item in list(self._items.items()):
-            if item.kind == "external_resource" and not _holds(attached, name):
-                self._gone(name, native)
+    def _select(self, value: Json) -> None:
+        app = string(value, "app", "appName")
+        if app is not None:
+            self._scope.selected[app] = None
+            self._resources.settle("selectApp")
 
-    def _gone(self, name: str, native: str) -> None:
-        item = self._items.pop(name)
+    def _drop(self, native: str) -> None:
+        """Remove the items of contexts that are attached no longer, and see which resources count."""
+        self._resources.settle(native)
+        attached = set(self._scope.contexts())
+        for name, item in list(self._items.items()):
+            if item.kind == "external_resource" and not holds(attached, name):
+                self.gone(name, native)
+
+    def gone(self, name: str, native: str) -> None:
+        """An item is not there any more; `native`: the call that did it."""
+        item = self._items.pop(name, None)
+        if item is None:
+            return
         meta = {"cause": "detached", "native": {"type": native}}
         self._emit(vocab.ITEM_REMOVED, build.opaque_item(name, item.kind, None, metadata=meta))
 
@@ -169,14 +189,19 @@ class Log:
         """Close a turn: what was attached in it, and which items were there to be taken."""
         if self._turn is None:
             return
-        attached = self._contexts()
+        attached = self._scope.contexts()
         order = {name: at for at, name in enumerate(attached)}
         last = len(order)
         names = [name for name, item in self._items.items() if item.available and item.kind in _OFFERED]
         names.sort(key=lambda name: min(order.get(name, last), order.get(name.rpartition("/")[0], last)))
-        meta: Json = {"user_attached": list(self._attached)}
-        if self._agent is not None:
-            meta["agent_id"] = self._agent
+        meta: Json = {"user_attached": list(self._scope.attached)}
+        if self._scope.agent is not None:
+            meta["agent_id"] = self._scope.agent
+        allowed = self._scope.allowed()
+        if allowed is not None:
+            meta["allowed_apps"] = allowed
+        if self._listed:
+            meta["listed"], self._listed = self._listed, {}
         record = self._make.record(
             surface_id=f"surface-{self._turn}",
             scope="turn",
@@ -197,9 +222,9 @@ class Log:
         several = data if isinstance(data, list) else data.get("items") if isinstance(data, dict) else None
         if isinstance(several, list):
             for one in several:
-                self._take(f"{provider}/{_id(one)}" if _id(one) is not None else provider, one)
+                self._take(f"{provider}/{ident(one)}" if ident(one) is not None else provider, one)
         else:
-            self._take(provider, data)
+            self._take(provider, data, value.get("error"))
 
     def _by_id(self, value: Json) -> None:
         provider = self._provider(value)
@@ -207,8 +232,8 @@ class Log:
         if provider is None or not isinstance(native, str | int):
             return
         name = f"{provider}/{native}"
-        if name in self._contexts():
-            self._take(name, value.get("data"))
+        if name in self._scope.contexts():
+            self._take(name, value.get("data"), value.get("error"))
 
     def _load(self, value: Json) -> None:
         provider = self._provider(value)
@@ -216,52 +241,63 @@ class Log:
         if provider is None:
             return
         for one in items if isinstance(items, list) else ():
-            name = f"{provider}/{_id(one)}" if _id(one) is not None else provider
-            if name not in self._attached:
-                self._attached.append(name)
-            self._take(name, one)
+            name = f"{provider}/{ident(one)}" if ident(one) is not None else provider
+            if name not in self._scope.attached:
+                self._scope.attached.append(name)
+            if isinstance(one, dict) and "content" in one:
+                # Else it is a reference, and the content comes by `getById`.
+                self._take(name, one)
+        self._resources.settle("load_items")
+
+    def _list(self, value: Json) -> None:
+        provider, found = self._provider(value), catalogue(value)
+        if provider is not None and found is not None:
+            self._listed[provider] = found
 
     def _provider(self, value: Json) -> str | None:
-        name = _string(value, "provider_id", "providerId")
+        name = string(value, "provider_id", "providerId")
         if name is None:
             self._problem("unknown-record", "the call names no provider; skipped")
             return None
-        return self._full(name)
+        return self._scope.full(name)
 
-    def _take(self, name: str, data: Any) -> None:
+    def _take(self, name: str, data: Any, error: Any = None) -> None:
         """One item as a provider returned it; null while attached is context that is missing."""
-        if not _holds(set(self._contexts()), name):
+        context = next((c for c in self._scope.contexts() if name == c or name.startswith(f"{c}/")), None)
+        if context is None:
             return
         if not isinstance(data, dict) or not isinstance(data.get("content"), str):
-            self._missing(name)
+            self._missing(name, error)
             return
         meta: Json = {k: data[k] for k in ("type", "summary", "link", "metadata") if data.get(k) is not None}
-        sources = [
-            {
-                "schema_version": vocab.SCHEMA_VERSION,
-                "source_id": next(c for c in self._contexts() if _holds({c}, name)),
-                "uri": f"sanqian://{name.replace(':', '/', 1)}",
-                "source_kind": "context_provider",
-                "digest": f"sha256-16:{build.digest_of(data['content'])[: build.VERSION_DIGITS]}",
-            }
-        ]
-        self._put(name, "external_resource", data, meta, sources)
+        source = {
+            "schema_version": vocab.SCHEMA_VERSION,
+            "source_id": context,
+            "uri": f"sanqian://{name.replace(':', '/', 1)}",
+            "source_kind": "context_provider",
+        }
+        self._put(name, "external_resource", data, meta, source)
 
-    def _missing(self, name: str) -> None:
+    def _missing(self, name: str, error: Any) -> None:
         item = self._items.get(name)
         if item is not None:
             item.available = False
         record = self._make.record(
             missing_id=f"missing-{self._turn}-{name}",
             scope="turn",
-            question=f"{name} returned nothing while attached",
-            severity="info",
+            question=f"{name} failed while attached: {error}"
+            if isinstance(error, str) and error
+            else f"{name} returned nothing while attached",
+            severity="high" if error else "info",
             status="open",
             candidate_sources=[{"source_id": name}],
         )
         self._emit(vocab.MISSING_DETECTED, record)
 
-    def _put(self, name: str, kind: str, data: Json, native: Json, sources: list[Json] | None) -> None:
+    def _put(
+        self, name: str, kind: str, data: Json, native: Json, source: Json | None,
+        marks: Json | None = None,
+    ) -> None:  # fmt: skip
         """Announce an item if it is new or its version changed."""
         content: str = data["content"]
         digest = build.digest_of(content)
@@ -283,13 +319,17 @@ class Log:
         if known is not None:
             native["last_version"] = known.version
         meta["native"] = native
+        if marks:
+            meta["ctxctl"] = marks
+        if source is not None:
+            source["digest"] = f"sha256-16:{digest[: build.VERSION_DIGITS]}"
         title = data.get("title")
         record = build.text_item(
             name,
             kind,
             content,
             title=title if isinstance(title, str) else None,
-            source_refs=sources,
+            source_refs=[source] if source is not None else None,
             metadata=meta,
         )
         self._emit(vocab.ITEM_ADDED if known is None else vocab.ITEM_UPDATED, record)
@@ -297,19 +337,27 @@ class Log:
     # -- what the app pushes, and what was said ---------------------------------------------------------
 
     def _push(self, value: Json) -> None:
-        data = value.get("resource")
-        native = _id(data)
-        if not isinstance(data, dict) or not isinstance(data.get("content"), str) or native is None:
-            self._problem("unknown-record", "the pushed resource has no id or no content; skipped")
-            return
-        meta: Json = {k: data[k] for k in ("type", "summary") if data.get(k) is not None}
-        self._put(self._full(native), "manual_note", data, {**meta, "push": True}, None)
+        if not self._resources.push(value, self._line.number):
+            self._problem("unknown-record", "the pushed resource has no content; skipped")
 
-    def _remove(self, value: Json) -> None:
-        name = _string(value, "resourceId", "resource_id")
-        full = self._full(name) if name is not None else None
-        if full is not None and full in self._items:
-            self._gone(full, "removeResource")
+    def show(self, name: str, resource: Resource) -> None:
+        """A pushed resource counts now."""
+        data = resource.data
+        meta: Json = {k: data[k] for k in ("type", "summary") if data.get(k) is not None}
+        marks = {"identity": "derived"} if resource.derived else None
+        self._put(name, "manual_note", data, {**meta, "push": True, "app": resource.app}, None, marks)
+
+    def refused(self, name: str, app: str) -> None:
+        """A push that the agent in charge does not take: the host's rule, not a record of it."""
+        record = self._make.record(
+            missing_id=f"refused-{self._turn}-{name}-{self._line.number}",
+            scope="session",
+            question=f"the resource {name} stays out: {app} is not on the agent's allow-list",
+            severity="info",
+            status="blocked",
+            metadata={"native": {"type": "pushResource", "app": app}, "ctxctl": {"derived": True}},
+        )
+        self._emit(vocab.MISSING_DETECTED, record)
 
     def _message(self, value: Json) -> None:
         content = value.get("content")
@@ -318,29 +366,5 @@ class Log:
             return
         self._messages += 1
         kind = "assistant_message" if value.get("role") == "assistant" else "user_message"
-        name = _string(value, "id") or f"message-{self._messages}"
+        name = string(value, "id") or f"message-{self._messages}"
         self._emit(vocab.ITEM_ADDED, build.text_item(name, kind, content))
-
-
-def _string(value: Json, *keys: str) -> str | None:
-    """The first of the fields that holds a non-empty string."""
-    for key in keys:
-        found = value.get(key)
-        if isinstance(found, str) and found:
-            return found
-    return None
-
-
-def _id(value: Any) -> str | None:
-    """The id of a piece of context data, if it has one."""
-    found = value.get("id") if isinstance(value, dict) else None
-    return (
-        str(found) if isinstance(found, str | int) and not isinstance(found, bool) and found != "" else None
-    )
-
-
-def _holds(attached: set[str], name: str) -> bool:
-    """Whether an item is attached itself, or through its provider."""
-    if name in attached:
-        return True
-    return any(name.startswith(f"{context}/") for context in attached)

@@ -22,7 +22,7 @@ from ctxctl.trace.source import Source
 
 _LINES: Final = 20
 _LINE: Final = 1 << 20
-_BASELINE: Final = frozenset({"auth_login", "rest", "mcp_list_tools", "mcp_list_resources", "mcp_tool", "mcp_resource"})
+_BASELINE: Final = frozenset({"auth_login", "rest", "mcp_list_tools", "mcp_tool", "mcp_resource"})
 _KEYS: Final = re.compile(rb'(?<!\\)"(goal|sections|facet|usage_hint|total_items|layer|intent)"\s*:')
 _GOLDEN: Final = re.compile(rb'"schema_version"\s*:\s*"sibyl-golden|"fixture_id"\s*:\s*"[^"]*dogfood')
 _FOREIGN: Final = re.compile(rb'"(?:parentUuid|tool_use_id|resourceSpans|toolUseResult)"\s*:')
@@ -41,7 +41,7 @@ ABOUT: Final = About(
     ),
     turns=(
         "One pack is one turn of one step. Packs of one goal are one thread, in the order of the file, or of"
-        " the names in a directory."
+        " the names in a directory; calls that failed are a thread of their own."
     ),
     claims={
         "candidates": absent("what retrieval dropped is never returned"),
@@ -104,7 +104,7 @@ class Sibyl:
                 return 0
             if others > packs + 3:
                 return 0
-        return 95 if packs else 0
+        return 98 if packs else 0
 
     def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
         """The packs in the order of their names, each with the first request beside it that holds it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
+from ctxctl.formats.build import digest_of
 from ctxctl.formats.kit.parts import count, string
 
 Json = dict[str, Any]
@@ -26,6 +27,8 @@ class Item(NamedTuple):
     score: float | None
     record: Json
     """As the pack holds it."""
+    digest: str | None
+    """SHA-256 hex of the content."""
 
 
 class Pack(NamedTuple):
@@ -84,6 +87,7 @@ def _item(row: Json, native: str, name: str, facet: str) -> Item:
         string(row.get("facet")) or facet,
         _score(row.get("score")),
         row,
+        digest_of(content) if isinstance(content, str) else None,
     )
 
 

@@ -17,8 +17,10 @@ from ctxctl.formats.sibyl.rendering import Rendering
 _MAX_DEPTH: Final = 32
 _CUTS: Final = ("...", "\N{HORIZONTAL ELLIPSIS}", "[", "<", "(")
 """How what a client puts behind a text that it cut begins."""
-_LEAST: Final = 3
-"""A text shorter than that holds no item."""
+_BULLET: Final = "- **"
+"""Begins each item of a markdown."""
+_SECTIONS: Final = '"sections"'
+"""Stands in each pack's JSON."""
 
 
 class Placed(NamedTuple):
@@ -46,11 +48,20 @@ class Reached(NamedTuple):
         return frozenset(placed.name for placed in self.placed)
 
 
+def texts_of(sent: shapes.Sent) -> list[str]:
+    """The texts of a request that can hold anything of a pack."""
+    return [text for text in _texts(sent.content) if _BULLET in text or _SECTIONS in text]
+
+
 def find(
-    pack: Pack, rendering: Rendering | None, sent: shapes.Sent, line: int, file: str | None
+    pack: Pack,
+    rendering: Rendering | None,
+    sent: shapes.Sent,
+    texts: list[str],
+    line: int,
+    file: str | None,
 ) -> Reached | None:
-    """What of a pack a request holds; None if nothing."""
-    texts = [text for text in _texts(sent.content) if len(text) >= _LEAST]
+    """What of a pack a request holds in its `texts`; None if nothing."""
     by_json = [Placed(item.name, None) for item in pack.items if _in_json(item, texts)]
     by_text: list[Placed] = []
     if rendering is not None:
@@ -115,7 +126,7 @@ def _in_json(item: Item, texts: list[str]) -> bool:
 
 def _holds(item: Item, text: str) -> bool:
     """Whether a text is a pack's JSON, whole or cut off, with the item and its content in it."""
-    if not item.content or '"sections"' not in text:
+    if not item.content or _SECTIONS not in text:
         return False
     for ascii_only in (False, True):
         name = json.dumps(item.native_id, ensure_ascii=ascii_only)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
@@ -55,9 +56,14 @@ class Reader(Run):
         self._keep = len(folder.files) + _OPEN_CALLS if others else 1
         for name in (*names, *others):
             self.make.file = name
-            with folder.open(name) as source:
-                if name in others and source.read(0, _HEAD).lstrip()[:1] not in (b"{", b"["):
-                    continue
+            if name in others and folder.head(name, _HEAD).lstrip()[:1] not in (b"{", b"["):
+                continue
+            try:
+                source = folder.open(name)
+            except UnreadableError as error:
+                self.problem(error.slug, str(error), _ONE)
+                continue
+            with source:
                 yield from self._file(source)
         yield from self._end()
 
@@ -136,9 +142,11 @@ class Reader(Run):
 
     def _sent(self, sent: Sent) -> None:
         """Look for the packs that no request has held yet."""
+        texts = reach.texts_of(sent)
         for at, held in enumerate(self._held):
             if held.reached is None and held.answer.error is None:
-                found = reach.find(held.pack, held.rendering, sent, self.line.number, self.make.file)
+                where = self.line.number, self.make.file
+                found = reach.find(held.pack, held.rendering, sent, texts, *where) if texts else None
                 self._held[at] = held._replace(reached=found, searched=held.searched + 1)
 
     def _audited(self, audit: Audit) -> None:

@@ -39,6 +39,8 @@ class Piece(NamedTuple):
 
     def cuts(self, content: str | None) -> bool:
         """Whether the rendering shortens the content."""
+        if _CUT not in self.text:
+            return False
         memory = self.memory
         if content is None or memory is None or not memory.endswith(_CUT):
             return False

@@ -45,6 +45,15 @@ class _Thread:
         self.known: dict[str, str] = {}
         """By item, the digest of all that was announced of it."""
 
+    def news(self, name: str, told: str) -> str | None:
+        """The event that tells of an item: it is new, or something of it changed; None if nothing did."""
+        digest = build.digest_of(told)
+        known = self.known.get(name)
+        if known == digest:
+            return None
+        self.known[name] = digest
+        return vocab.ITEM_ADDED if known is None else vocab.ITEM_UPDATED
+
 
 class Turns:
     """Makes the events of an import's packs."""
@@ -53,6 +62,7 @@ class Turns:
         self._make = make
         self._out = out
         self._threads: dict[str | None, _Thread] = {}
+        self._failed = _Thread("failed")
         self._line = 0
         self._place = Place()
         self._audits: list[str] = []
@@ -70,7 +80,7 @@ class Turns:
         scope = f"{thread.name or vocab.MAIN_THREAD}-{thread.turns}"
         self._started(found, scope)
         for item in found.pack.items:
-            self._item(thread, item, found)
+            self._item(thread, item)
         self._bare(thread, found)
         self._selection(found, scope)
         self._budget(found, scope)
@@ -78,7 +88,12 @@ class Turns:
         self._missing(found, scope)
 
     def _thread(self, found: Exchange) -> _Thread:
-        """Packs of one goal are one thread; the first goal's is the main one."""
+        """Packs of one goal are one thread, the first goal's the main one.
+
+        Calls that failed are a thread of their own: the next pack is compared with the last one.
+        """
+        if found.answer.error is not None:
+            return self._failed
         goal = _goal(found)
         if goal is None and self._threads:
             return next(reversed(self._threads.values()))
@@ -109,7 +124,10 @@ class Turns:
         )
         self._emit(vocab.SELECTION_STARTED, record)
 
-    def _item(self, thread: _Thread, item: Item, found: Exchange) -> None:
+    def _item(self, thread: _Thread, item: Item) -> None:
+        event_type = thread.news(item.name, item.facet + build.canonical(item.record))
+        if event_type is None:
+            return
         native: Json = {
             key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])
         }
@@ -121,7 +139,7 @@ class Turns:
             record = build.opaque_item(item.name, KIND, None, **fields)
         else:
             record = build.text_item(item.name, KIND, item.content, **fields)
-        self._announce(thread, item.name, record)
+        self._emit(event_type, record)
 
     def _bare(self, thread: _Thread, found: Exchange) -> None:
         """What only the markdown tells: its own lines, and items where no pack was captured."""
@@ -130,22 +148,15 @@ class Turns:
         named = {item.name for item in found.pack.items}
         for piece in found.rendering.pieces:
             marks: Json = {"ctxctl": {"derived": True}}
+            event_type = thread.news(piece.name, piece.text) if piece.name not in named else None
+            if event_type is None:
+                continue
             if not piece.item:
                 record = build.text_item(piece.name, "marker", piece.text, metadata=marks)
-            elif piece.name not in named:
+            else:
                 marks["native"] = {"facet": piece.facet}
                 record = build.opaque_item(piece.name, KIND, None, title=piece.title, metadata=marks)
-            else:
-                continue
-            self._announce(thread, piece.name, record)
-
-    def _announce(self, thread: _Thread, name: str, record: Json) -> None:
-        """Tell of an item that is new, or of which something changed."""
-        digest = build.digest_of(build.canonical(record))
-        known = thread.known.get(name)
-        if known != digest:
-            thread.known[name] = digest
-            self._emit(vocab.ITEM_ADDED if known is None else vocab.ITEM_UPDATED, record)
+            self._emit(event_type, record)
 
     # -- the selections ---------------------------------------------------------------------------------
 
@@ -276,9 +287,7 @@ def _told(record: Json, keys: tuple[str, ...]) -> Json:
 
 def ref(item: Item) -> str:
     """`ID@VERSION` of an item; its id alone where the capture holds no content."""
-    if item.content is None:
-        return item.name
-    return f"{item.name}@{build.digest_of(item.content)[: build.VERSION_DIGITS]}"
+    return item.name if item.digest is None else f"{item.name}@{item.digest[: build.VERSION_DIGITS]}"
 
 
 def _block(placed: Placed, item: Item | None, piece: Piece | None) -> Json:
@@ -327,8 +336,8 @@ def _source(item: Item) -> Json:
     made: Json = {"schema_version": vocab.SCHEMA_VERSION, "source_id": item.native_id}
     made["uri"] = string(quality.get("url")) or f"sibyl:{item.native_id}"
     made["source_kind"] = string(item.record.get("type")) or KIND
-    if item.content is not None:
-        made["digest"] = f"sha256:{build.digest_of(item.content)}"
+    if item.digest is not None:
+        made["digest"] = f"sha256:{item.digest}"
     modified = build.timestamp(quality.get("updated_at"))
     if modified is not None:
         made["modified_at"] = modified

@@ -59,11 +59,15 @@ class SweAgent:
     about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
-        """How sure the head is a trajectory with actions and observations, or a history of agents' messages."""
+        """How sure the head is a trajectory's steps, or a history of agents' messages."""
         seen = skim(head)
         for top in ("", "attempts[]."):
             if seen.has(f"{top}trajectory[].action", f"{top}trajectory[].observation"):
-                asked = (f"{top}trajectory[].response", f"{top}trajectory[].thought", f"{top}trajectory[].state")
+                asked = (
+                    f"{top}trajectory[].response",
+                    f"{top}trajectory[].thought",
+                    f"{top}trajectory[].state",
+                )
                 return _SURE if seen.any(*asked) else _LIKELY
             if seen.has(f"{top}history[].role", f"{top}history[].content", f"{top}history[].agent"):
                 return _SURE

@@ -130,9 +130,8 @@ def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
         after = _objects(step.get("messages"))
         if query:
             found[answers[number]] = query
-        elif after and number + 1 < len(answers):
-            if len(after) == answers[number + 1]:
-                found[answers[number + 1]] = after
+        elif after and number + 1 < len(answers) and len(after) == answers[number + 1]:
+            found[answers[number + 1]] = after
     return found
 
 

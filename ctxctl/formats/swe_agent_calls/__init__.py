@@ -25,7 +25,7 @@ class SweAgentCalls:
     title: str = "SWE-agent model interactions"
     default_policy: str = "recorded"
     about: About = About(
-        reads="JSON lines of request parameters and litellm responses; they have no ids and are paired by order.",
+        reads="JSON lines of request parameters and litellm responses, paired by order as they have no ids.",
         places=("llm_interactions/interactions_*.jsonl of a SWE-agent checkout",),
         turns=TURNS,
         claims=BODIES,

@@ -32,7 +32,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             if waiting is None:
                 run.problem("lone-response", "a response without a request before it; skipped")
             else:
-                calls.take(_answered(waiting, record))
+                calls.take(_answered(waiting, record)._replace(answer_line=run.line.number))
             waiting = None
         else:
             run.problem("unknown-record", "neither a request nor a response; skipped")

@@ -17,8 +17,12 @@ _YAML: Final = re.compile(
     rb"(?:request|response|id|recorded_at)[ ]*:",
     re.M,
 )
-_PHP: Final = re.compile(rb"\A(?:---[^\n]*\n)?-[ ]*\r?\n?[ ]+request[ ]*:[ ]*\r?\n[ ]+(?:method|url|headers)[ ]*:")
-_JSON: Final = re.compile(rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*[^,{\[]+,\s*)?"(?:http_)?interactions"\s*:\s*\[')
+_PHP: Final = re.compile(
+    rb"\A(?:---[^\n]*\n)?-[ ]*\r?\n?[ ]+request[ ]*:[ ]*\r?\n[ ]+(?:method|url|headers)[ ]*:"
+)
+_JSON: Final = re.compile(
+    rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*[^,{\[]+,\s*)?"(?:http_)?interactions"\s*:\s*\['
+)
 _ROOT: Final = re.compile(rb'\A\[\s*\{\s*"(?:request|scope)"\s*:')
 _SURE: Final = 94
 _LIKELY: Final = 72

@@ -96,12 +96,13 @@ def _body(message: Json) -> Any:
 
 def _nock(entry: Json, line: int) -> Call:
     """An interaction that nock recorded; compressed answers are lists of hexadecimal text."""
-    response = entry.get("response")
+    response: Any = entry.get("response")
     if isinstance(response, list) and response and all(isinstance(piece, str) for piece in response):
+        text = "".join(response)
         try:
-            response = b"".join(bytes.fromhex(piece) for piece in response)
+            response = bytes.fromhex(text)
         except ValueError:
-            response = "".join(response)
+            response = text
     scope, path = entry.get("scope"), entry.get("path")
     return Call(
         url=f"{scope}{path}" if isinstance(scope, str) and isinstance(path, str) else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from textual import events, on
@@ -280,13 +280,21 @@ class TurnsScreen(Screen[None]):
 
     def action_assembled(self) -> None:
         """Read the step's assembled text."""
+        self._read("assembled text", messages.WantAssembled)
+
+    def action_stages(self) -> None:
+        """Read the step's stages, from what was available to what was injected."""
+        self._read("stages", messages.WantStages)
+
+    def _read(self, what: str, want: Callable[[int, str], messages.Want]) -> None:
+        """Open the reader on something of the step."""
         target, entry = self.state.target, self.state.entry
         if target is None or entry is None:
             return
         step = self.state.list.turns.rows[target.ordinal].step
-        title = f"assembled text of step {entry.turn}.{step}"
+        title = f"{what} of step {entry.turn}.{step}"
         self.app.push_screen(Reader(title))
-        self.post_message(messages.WantAssembled(target.ordinal, title))
+        self.post_message(want(target.ordinal, title))
 
     def action_problems(self) -> None:
         """Read what was wrong with the trace."""

@@ -1,0 +1,130 @@
+"""``ctxctl export``: a trace in another form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.model.problem import Problem
+
+_FORMATS = ("events",)
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in _FORMATS if name.startswith(incomplete)]
+
+
+Where = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is stdout.", show_default=True),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")]
+As = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help="What to export as: events.", autocompletion=_complete,
+        show_default=True,
+    ),
+]  # fmt: skip
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Only what the published schemas know: nothing spliced, nothing by ref."),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="NAME",
+        help="For whom; evidence_export: contents are cited, not copied.",
+        autocompletion=opt.complete_targets,
+    ),
+]
+ReadAs = Annotated[
+    str | None,
+    typer.Option(
+        "--read-as",
+        metavar="NAME",
+        help="Read TRACE as this format instead of detecting it.",
+        autocompletion=opt.complete_formats,
+    ),
+]
+
+
+def export(
+    trace: opt.TraceArg,
+    output: Where = "-",
+    force: Force = False,
+    format: As = "events",  # noqa: A002 - the option's name
+    strict: Strict = False,
+    target: Target = None,
+    read_as: ReadAs = None,
+    everything: opt.EveryProblem = False,
+) -> None:
+    """Write a trace in another form. What was redacted anywhere in it is in no export."""
+    from ctxctl.cli.convert import _target
+    from ctxctl.cli.output import note
+    from ctxctl.cli.session import manner, opened
+    from ctxctl.errors import Exit, UnreadableError
+    from ctxctl.report.exports import Manner, by_name
+    from ctxctl.report.problems import problem_lines
+
+    exporter = by_name(format)
+    how = manner(everything=everything, format=read_as, target=target)
+    found: list[Problem] = []
+    written = 0
+    with (
+        opened(trace, how, "exporting") as inspector,
+        _target(output, how.out, force=force) as sink,
+        _Sink(sink) as out,
+    ):
+        manner_of = Manner(strict, how.settings.target)
+        for piece in exporter(inspector, manner_of, found.append, how.out.progressed):
+            out.write(piece)
+            written += len(piece)
+        if not written:
+            raise UnreadableError("no-events", f"{trace}: nothing to export")
+        found = sorted([*inspector.problems, *found])
+        how.out.flush()
+        cap = None if everything else how.settings.problems
+        for line in problem_lines(inspector.name, found, len(found), cap):
+            note(line)
+    raise typer.Exit(Exit.OK)
+
+
+class _Sink:
+    """A file by its name, or what is open already."""
+
+    def __init__(self, sink: object) -> None:
+        self._sink = sink
+        self._opened = False
+
+    def __enter__(self) -> _Sink:
+        if isinstance(self._sink, str):
+            import os
+
+            from ctxctl.errors import UnreadableError
+
+            try:
+                handle = os.open(self._sink, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except OSError as error:
+                raise UnreadableError("not-writable", f"cannot write: {error.strerror}") from None
+            self._sink = os.fdopen(handle, "wb")
+            self._opened = True
+        return self
+
+    def write(self, data: bytes) -> None:
+        """Hand on a piece."""
+        from ctxctl.errors import CtxctlError
+
+        try:
+            self._sink.write(data)  # type: ignore[attr-defined]
+        except OSError as error:
+            raise CtxctlError("write-failed", f"cannot write the export: {error.strerror}") from None
+
+    def __exit__(self, *_: object) -> None:
+        if self._opened:
+            self._sink.close()  # type: ignore[attr-defined]

@@ -1,0 +1,262 @@
+"""Which records belong together: envelopes and what they bind, directly or through another record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats import build
+from ctxctl.formats.agent_context import kinds
+from ctxctl.formats.agent_context.kinds import Json, Kind
+
+_REFS: Final = (
+    "surface_refs", "item_refs", "selection_refs", "budget_ref", "budget_refs", "assembly_refs",
+    "injection_refs", "compaction_refs", "missing_context_refs", "summary_ref", "summary_refs",
+    "surface_id", "assembly_id", "candidate_item_refs", "selected_item_refs", "omitted_item_refs",
+    "available_item_refs", "source_item_refs", "resolution_refs", "item_ref", "item_id",
+)  # fmt: skip
+"""Fields that name other records."""
+_BINDING: Final = (
+    "surface_refs", "item_refs", "selection_refs", "budget_ref", "assembly_refs", "injection_refs",
+    "compaction_refs", "missing_context_refs",
+)  # fmt: skip
+_NAMES: Final = (*(kind.id for kind in kinds.KINDS), "item_ref", "ref", "id")
+IDS: Final = (
+    "session_id", "thread_id", "turn_id", "step_id", "task_id", "run_id", "attempt_id", "runtime_id",
+    "tool_call_id", "action_id", "evidence_id",
+)  # fmt: skip
+_RUNTIME: Final = {name.removesuffix("_id"): name for name in IDS} | {
+    "tool_invocation": "tool_call_id", "tool": "tool_call_id", "execution": "run_id", "agent_run": "run_id",
+    "conversation": "session_id",
+}  # fmt: skip
+
+
+class Loose:
+    """A record as it was found."""
+
+    __slots__ = ("data", "file", "group", "id", "kind", "line", "mark")
+
+    def __init__(self, kind: Kind, data: Json, line: int, file: str | None) -> None:
+        self.kind = kind
+        self.data = data
+        self.line = line
+        self.file = file
+        self.id = _text(data.get(kind.id))
+        self.mark = build.digest_of(build.canonical(data))
+        self.group: Group | None = None
+
+
+class Group:
+    """Records of one step: those of an envelope, or a cluster that no envelope binds."""
+
+    def __init__(self) -> None:
+        self.records: list[Loose] = []
+        self.envelopes: list[Loose] = []
+        self.ids: dict[str, str] = {}
+
+    @property
+    def created(self) -> str | None:
+        """When its envelope was made, as RFC 3339."""
+        found = [build.timestamp(e.data.get("created_at")) for e in self.envelopes]
+        return next((time for time in found if time is not None), None)
+
+    def add(self, record: Loose) -> None:
+        """Take a record in; what it says of the runtime's ids fills what is not known yet."""
+        record.group = self
+        into = self.envelopes if record.kind is kinds.ENVELOPE else self.records
+        into.append(record)
+        for name, value in ids_of(record.data).items():
+            self.ids.setdefault(name, value)
+
+
+class Capture:
+    """All records of a capture, events among them, each distinct one once."""
+
+    def __init__(self) -> None:
+        self.loose: list[Loose] = []
+        self.events: list[tuple[Json, int, str | None]] = []
+        self.schemas = False
+        self._marks: set[tuple[str, str]] = set()
+
+    def add(self, record: Loose) -> None:
+        """Take a record in; an equal one that was there before is the same record told again.
+
+        Whole records that it holds where others hold refs come in front of it.
+        """
+        mark = (record.kind.name, record.mark)
+        if mark in self._marks:
+            return
+        self._marks.add(mark)
+        for inner in _embedded(record):
+            self.add(inner)
+        self.loose.append(record)
+
+    def groups(self) -> list[Group]:
+        """The records grouped, in the order in which they are told."""
+        known: dict[str, list[Loose]] = {}
+        for record in self.loose:
+            if record.id is not None:
+                known.setdefault(record.id, []).append(record)
+        groups: list[Group] = []
+        for envelope in (r for r in self.loose if r.kind is kinds.ENVELOPE):
+            _bind(envelope, known, groups)
+        for record in self.loose:
+            if record.group is None:
+                _cluster(record, known, groups)
+        dated = [group.created for group in groups]
+        if len(groups) > 1 and all(dated):
+            groups = [
+                group for _, group in sorted(enumerate(groups), key=lambda g: (dated[g[0]] or "", g[0]))
+            ]
+        return groups
+
+    def unresolved(self, envelope: Loose) -> list[str]:
+        """Refs of an envelope to records that the capture does not hold."""
+        held = {record.id for record in self.loose}
+        named = [ref for field in _BINDING for ref in _names(envelope.data.get(field))]
+        return [ref for ref in named if ref not in held and ref.rpartition("@")[0] not in held]
+
+
+def _bind(envelope: Loose, known: dict[str, list[Loose]], groups: list[Group]) -> None:
+    """An envelope's own group; one that binds only what others have bound joins the first of them."""
+    reached = list(_reached(envelope, known))
+    fresh = [record for record in reached if record.group is None]
+    owner = next((record.group for record in reached if record.group is not None), None)
+    shapes = any(record.kind is not kinds.ITEM for record in fresh)
+    if owner is not None and not shapes:
+        owner.add(envelope)
+        for record in fresh:
+            owner.add(record)
+        return
+    group = Group()
+    group.add(envelope)
+    for record in fresh:
+        group.add(record)
+    groups.append(group)
+
+
+def _cluster(record: Loose, known: dict[str, list[Loose]], groups: list[Group]) -> None:
+    """A record that no envelope binds: with what it refers to, unless its ids say that it is another's."""
+    ids = ids_of(record.data)
+    reached = list(_reached(record, known))
+    for other in reached:
+        if other.group is not None and not other.group.envelopes and _agree(ids, other.group.ids):
+            other.group.add(record)
+            break
+    else:
+        like = [g for g in groups if not g.envelopes and _agree(ids, g.ids) and (ids or not g.ids)]
+        if like:
+            like[-1].add(record)
+        else:
+            groups.append(Group())
+            groups[-1].add(record)
+    assert record.group is not None
+    for other in reached:
+        if other.group is None and _agree(ids_of(other.data), record.group.ids):
+            record.group.add(other)
+
+
+def _agree(ids: dict[str, str], others: dict[str, str]) -> bool:
+    return all(others.get(name, value) == value for name, value in ids.items())
+
+
+def _reached(start: Loose, known: dict[str, list[Loose]]) -> Iterator[Loose]:
+    """What a record refers to, and so on; envelopes are not passed through."""
+    seen = {id(start)}
+    waiting = [start]
+    while waiting:
+        record = waiting.pop(0)
+        for ref in _refs(record):
+            for found in known.get(ref, ()) or known.get(ref.rpartition("@")[0], ()):
+                if id(found) not in seen and found.kind is not kinds.ENVELOPE:
+                    seen.add(id(found))
+                    waiting.append(found)
+                    yield found
+
+
+def _refs(record: Loose) -> Iterator[str]:
+    data = record.data
+    for field in _REFS:
+        if field != record.kind.id:
+            yield from _names(data.get(field))
+    blocks = data.get("ordered_blocks")
+    if isinstance(blocks, list):
+        for block in blocks:
+            if isinstance(block, dict):
+                yield from _names(block.get("item_refs"))
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The ids that a ref, or a list of refs, names."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _names(one)
+    elif isinstance(value, dict):
+        name = next((text for key in _NAMES if (text := _text(value.get(key))) is not None), None)
+        if name is not None:
+            yield name
+
+
+class _Whole(NamedTuple):
+    kind: Kind
+    data: Json
+
+
+def _embedded(record: Loose) -> Iterator[Loose]:
+    """Whole records that stand where a ref would do; the ref takes their place."""
+    data = record.data
+    for field in _REFS:
+        value = data.get(field)
+        rows = value if isinstance(value, list) else [value]
+        found = [_whole(one) for one in rows]
+        if not any(found):
+            continue
+        refs = [
+            one.data[one.kind.id] if one is not None else row for one, row in zip(found, rows, strict=True)
+        ]
+        data[field] = refs if isinstance(value, list) else refs[0]
+        for one in found:
+            if one is not None:
+                yield Loose(one.kind, one.data, record.line, record.file)
+
+
+def _whole(value: Any) -> _Whole | None:
+    """A record in the place of a ref: it says more than a ref with its reason and score."""
+    if not isinstance(value, dict):
+        return None
+    kind = kinds.kind_of(value)
+    if kind is None or _text(value.get(kind.id)) is None:
+        return None
+    return _Whole(kind, value)
+
+
+def ids_of(data: Json) -> dict[str, str]:
+    """The runtime's ids that a record names: in fields of its own, in `runtime_refs`, in its metadata."""
+    found: dict[str, str] = {}
+    metadata = data.get("metadata")
+    for place in (data, metadata if isinstance(metadata, dict) else {}):
+        for name in IDS:
+            value = _text(place.get(name))
+            if value is not None:
+                found.setdefault(name, value)
+    refs = data.get("runtime_refs")
+    for ref in refs if isinstance(refs, list) else [refs]:
+        if isinstance(ref, dict):
+            kind = ref.get("kind", ref.get("type"))
+            known = _RUNTIME.get(kind.lower()) if isinstance(kind, str) else None
+            value = _text(ref.get("id", ref.get("ref")))
+            if known is not None and value is not None:
+                found.setdefault(known, value)
+            for field in IDS:
+                own = _text(ref.get(field))
+                if own is not None:
+                    found.setdefault(field, own)
+    return found
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str) and value:
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,73 @@
+"""Request bodies cut into items; what the request before carried already is not cut again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from ctxctl.formats.amplifier.parts import Origin, spread
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part
+
+if TYPE_CHECKING:
+    from ctxctl.formats.wire.dialect import Dialect, Names, Unit
+
+_Key = tuple[str, int, bytes, int]
+_OPTIONS: Final = orjson.OPT_NON_STR_KEYS
+
+
+class Bodies:
+    """Holds the items of the last request, which are emitted and hold no texts, by their JSON."""
+
+    def __init__(self, origin: Origin) -> None:
+        self._origin = origin
+        self._last: dict[_Key, list[Part]] = {}
+        self._names: Names | None = None
+
+    def forget(self) -> None:
+        """Cut everything anew: another window came between, or files were resolved."""
+        self._last = {}
+
+    def cut(self, wire: Dialect, sent: Json, line: int) -> list[Part]:
+        """The items of a request; those that the last one had are the same objects."""
+        names = self._titles()
+        now: dict[_Key, list[Part]] = {}
+        again: dict[tuple[str, int, bytes], int] = {}
+        made: list[Part] = []
+        for unit in wire.units(sent):
+            name = _name(unit)
+            if name is None:
+                made += spread(wire.parts(unit, names, line).parts, self._origin)
+                continue
+            again[name] = again.get(name, 0) + 1
+            key = (*name, again[name])
+            parts = self._last.get(key)
+            if parts is None:
+                parts = spread(wire.parts(unit, names, line).parts, self._origin)
+            now[key] = parts
+            made += parts
+        self._last = now
+        return made
+
+    def alone(self, wire: Dialect, sent: Json, line: int) -> list[Part]:
+        """The items of a request that may not be the conversation's."""
+        self.forget()
+        return spread(wire.cut(sent, line), self._origin)
+
+    def _titles(self) -> Names:
+        if self._names is None:
+            # Imported with the dialects, which are slow to import.
+            from ctxctl.formats.wire.dialect import Names
+
+            self._names = Names()
+        return self._names
+
+
+def _name(unit: Unit) -> tuple[str, int, bytes] | None:
+    try:
+        data = orjson.dumps(unit.value, option=_OPTIONS)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    section, _, index, head = unit
+    return section, index if head else -1, data

@@ -1,0 +1,283 @@
+"""The requests of one session: what entered the window, and what each request carried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.formats.amplifier.bodies import Bodies
+from ctxctl.formats.amplifier.compactions import Compaction, Counters, Limits, ingress
+from ctxctl.formats.amplifier.identity import Names
+from ctxctl.formats.amplifier.origins import Origins
+from ctxctl.formats.amplifier.records import Record
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.model import vocab
+
+if TYPE_CHECKING:
+    from ctxctl.formats.amplifier.transcript import Script
+    from ctxctl.formats.wire.dialect import Dialect
+
+_HISTORY: Final = frozenset(
+    {"user_message", "assistant_message", "tool_call", "tool_result", "reasoning", "image"}
+)
+"""Kinds of the messages that context-simple holds."""
+VIEW: Final = "context-view"
+"""The item that stands for a compacted window whose messages are not recorded."""
+
+
+class Requests:
+    """What goes into a session's requests, and the requests themselves.
+
+    A window comes from the request's body where the log holds it; else it is put together from the events
+    since the last one.
+    """
+
+    def __init__(
+        self, conversation: Conversation, aside: Callable[[], Conversation], script: Script | None = None
+    ) -> None:
+        self.conversation = conversation
+        self._aside = aside
+        self._script = script
+        self.told = conversation
+        """The conversation of the present request."""
+        self._loops = self._asked = False
+        self._first: int | None = None
+        self.origins = Origins()
+        self.counters = Counters()
+        self.limits = Limits()
+        self.turns = 0
+        self.submitted = False
+        self.provider: str | None = None
+        self.model: str | None = None
+        self.held: tuple[Record, Json | None] | None = None
+        """A request that was announced; its body may follow in an event of its own."""
+        self.stage = "idle"
+        """`idle`, `sent` (a request without an answer yet), `answered`."""
+        self.children: dict[str, tuple[str, str | None]] = {}
+        """Call id and agent by the session that a delegation set off."""
+        self._names = Names()
+        self._bodies = Bodies(self.origins.of)
+        self.waiting: list[Part] = []
+        self.results: list[tuple[int, Part]] = []
+        self.calls: dict[str, int] = {}
+        self.replied = False
+        self.billed = False
+        self._compactions: list[Compaction] = []
+        self._cleared: Json | None = None
+        self._told_budget = False
+        self._system = False
+        self._reasons: dict[str, str] = {}
+        self.bodies = 0
+        """Requests whose body the log held."""
+
+    # -- what goes into the next request -----------------------------------------------------------------
+
+    def say(self, *found: Part) -> None:
+        """Context that entered between requests."""
+        self.settle()
+        self.waiting += found
+
+    def clear(self, data: Json) -> None:
+        """The history was cleared."""
+        self.waiting.clear()
+        self.results.clear()
+        self._cleared = data
+
+    def compacted(self, found: Compaction) -> None:
+        """A compaction of the view that the next request carries."""
+        self._compactions.append(found)
+        self.limits.compaction(found, self.model)
+        self._told_budget = True
+
+    def budget(self, data: Json) -> None:
+        """The budget changed."""
+        self.limits.budget(data, self.model)
+        self._told_budget = True
+
+    def ingress(self, data: Json, line: int) -> None:
+        """A tool result was cut before it was stored."""
+        key = string(data.get("tool_call_id"))
+        if key is not None:
+            # The item stays, cut: the budget's record names it, the compaction's sources are what leaves.
+            self._reasons[f"{key}/result"] = "ingress"
+        record = ingress(data)
+        self.conversation.compacted([], None, line=line, **record)
+
+    # -- requests ----------------------------------------------------------------------------------------
+
+    def mentioned(self, data: Json) -> None:
+        """Files of the system prompt were resolved."""
+        self.origins.resolved(data)
+        self._bodies.forget()
+
+    def asked(self, found: Record) -> None:
+        """The loop is about to ask the provider; the request itself is told of later."""
+        iteration = count(found.data.get("iteration"))
+        if found.data.get("phase") is not None or (iteration == 0 and self._first not in (None, 0)):
+            # A reminder to hooks at the turn's start; a loop that counts from one asks on its own behalf.
+            return
+        self._first = iteration if self._first is None else self._first
+        self._loops = self._asked = True
+        self.stage = "idle"
+
+    def seal(self) -> None:
+        """A request that was announced goes out."""
+        if self.held is None:
+            return
+        found, sent = self.held
+        self.held = None
+        self.request(found, sent)
+
+    def request(self, found: Record, sent: Json | None) -> None:
+        """A request goes out: with its body, or with what is known of it."""
+        self.provider = string(found.field("provider")) or self.provider
+        self.model = string(found.field("model")) or self.model
+        if sent is not None:
+            self.model = string(sent.get("model")) or self.model
+        wire = _dialect(sent)
+        line = found.line.number
+        self.told = self.conversation
+        if wire is not None and sent is not None:
+            self._from_body(wire, sent, line)
+        else:
+            self._from_events(found, line)
+        if self.told is self.conversation:
+            self._tell_budget()
+        marks: Json = {} if wire is not None else {"derived": True}
+        messages = count(found.field("message_count"))
+        if messages is not None and wire is None:
+            marks["message_count"] = messages
+        self.told.turn = self.conversation.turn
+        self.told.request(
+            string(found.field("request_id")), line=line, model=self.model,
+            native_id=string(found.field("request_id")), **marks,
+        )  # fmt: skip
+        self.stage = "sent"
+        self._asked = False
+        self.replied = self.billed = False
+        self.calls.clear()
+
+    def _from_body(self, wire: Dialect, sent: Json, line: int) -> None:
+        self.bodies += 1
+        if self._may_be_aside():
+            made = self._bodies.alone(wire, sent, line)
+            self._names.give(made)
+            if self._shares_nothing(made):
+                self.told = self._aside()
+                self.told.replace(made)
+                return
+        else:
+            made = self._bodies.cut(wire, sent, line)
+            self._names.give(made)
+        before = [(block.ref, block.item, kind) for block, kind in self.conversation.rows]
+        cause = "cleared" if self._cleared is not None else None
+        self.conversation.replace(made, cause=cause)
+        self._names.learn(made)
+        stays = {part.item for part in made}
+        gone = [ref for ref, item, kind in before if item not in stays and kind in _HISTORY]
+        for at, one in enumerate(self._compactions, 1):
+            last = at == len(self._compactions)
+            self.conversation.compacted(gone if last else [], None, line=one.line, **one.fields())
+        self._forget()
+
+    def _may_be_aside(self) -> bool:
+        """Whether the loop did not announce the request.
+
+        Modules ask the same provider for a name of the session, or whether a goal is reached.
+        """
+        return self._loops and not self._asked and bool(self.conversation.rows)
+
+    def _shares_nothing(self, made: list[Part]) -> bool:
+        held = {block.item for block, kind in self.conversation.rows if kind in _HISTORY}
+        return not any(part.item in held for part in made)
+
+    def _from_events(self, found: Record, line: int) -> None:
+        self._bodies.forget()
+        self.settle()
+        told = self.conversation
+        if self._cleared is not None:
+            self._clear(self._cleared)
+        if (found.field("has_system") or found.field("has_instructions")) and not self._system:
+            self._system = True
+            note = Part("system_prompt", None, "system", key="system:0", title="system prompt", line=line)
+            told.splice(0, 0, [note, *self.origins.parts(line)])
+        self.read_script()
+        told.append(*self.waiting)
+        for one in self._compactions:
+            self._opaque(one)
+        self._forget()
+
+    def read_script(self) -> None:
+        """Take what entered from the transcript, where one fills in for the events."""
+        if self._script is None:
+            return
+        found, prompts = self._script.entered(self.origins)
+        self.waiting[:] = found
+        if prompts and not self.submitted:
+            self.turns += prompts
+            self.conversation.turn = f"turn-{self.turns}"
+
+    def _clear(self, data: Json) -> None:
+        """Empty the window; `preserve_system` keeps what stands in the system prompt."""
+        keep = data.get("preserve_system") is True
+        kinds = {block.item: (kind, block.segment) for block, kind in self.conversation.rows}
+
+        def goes(item: str) -> bool:
+            kind, segment = kinds[item]
+            return not keep or (kind != "system_prompt" and segment != "system")
+
+        self.conversation.drop(goes, cause="cleared")
+        self._system = self._system and keep
+
+    def _opaque(self, one: Compaction) -> None:
+        """Which messages are left is not recorded: one item of the runtime's own size stands for them."""
+        after, before = one.number("after_messages"), one.number("before_messages")
+        title = f"{after} of {before} messages after compaction; which ones is not recorded"
+        mark = "-".join(str(one.number(n)) for n in ("after_messages", "after_tokens", "before_messages"))
+        fields = one.fields()
+        fields["loss_notes"] = [*fields["loss_notes"], "which messages remain is not recorded"]
+        view = Part(
+            "session_history", None, "user", key=VIEW, title=title, line=one.line, version=mark,
+            estimate=one.tokens, truncated=True,
+        )  # fmt: skip
+        self.conversation.compact([view], line=one.line, **fields)
+        self._system = True
+
+    def settle(self) -> None:
+        """Put the results behind what was said before them, in the order of their calls."""
+        self.waiting += [part for _, part in sorted(self.results, key=lambda row: row[0])]
+        self.results.clear()
+
+    def _forget(self) -> None:
+        self.waiting.clear()
+        self.results.clear()
+        self._cleared = None
+
+    def _tell_budget(self) -> None:
+        acted = self._compactions[-1] if self._compactions else None
+        cuts = [
+            {
+                "item_ref": block.ref,
+                "action": "truncated",
+                "reason": self._reasons.get(block.item, "compaction"),
+            }
+            for block, kind in self.conversation.rows
+            if block.truncated and block.item != VIEW
+        ]
+        record = self.limits.record(self.model, acted=acted, cuts=cuts, told=self._told_budget)
+        if record is not None:
+            self.conversation.tell(vocab.BUDGET_APPLIED, record, line=acted.line if acted is not None else 0)
+        self._compactions = []
+        self._told_budget = False
+
+
+def _dialect(sent: Json | None) -> Dialect | None:
+    """The API that a request's body speaks; None if the log holds none, or one that nobody knows."""
+    if sent is None:
+        return None
+    # The dialects are slow to import, and many logs hold no body.
+    from ctxctl.formats import wire
+
+    return wire.of_body(sent)

@@ -1,0 +1,127 @@
+"""GitHub Copilot Chat in VS Code: exported chats, and chat replay logs with every request's whole body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_BOM: Final = b"\xef\xbb\xbf"
+_SURE: Final = 95
+_LIKELY: Final = 80
+
+_EXPORT: Final = About(
+    reads="A chat that VS Code exported as JSON, or keeps in its workspace storage: `requests[]` with "
+    "messages, answers and rounds of tool calls.",
+    places=(
+        "Command palette: Chat: Export Chat…",
+        "~/.config/Code/User/workspaceStorage/*/chatSessions/*.json",
+    ),
+    turns="A turn is one entry of `requests[]`; a step is each round of tool calls, and the answer.",
+    claims={
+        "item_ids": native("rounds and calls; pieces of prompts are numbered"),
+        "messages": native(
+            "as rendered for the model; tool results are rendered anew from their trees, derived"
+        ),
+        "reasoning": native("where a round keeps it"),
+        "reminders": native(),
+        "compaction": derived(),
+        "summary": native(),
+        "order": derived(),
+        "requests": derived("one a round"),
+        "turns": native(),
+        "threads": native(),
+        "model": native(),
+        "times": native("of prompts"),
+        "system_prompt": absent(),
+        "tool_definitions": absent(),
+        "input_tokens": absent(),
+        "cached_tokens": absent(),
+        "output_tokens": absent(),
+    },
+    limits=(
+        "Neither the system prompt nor the tool definitions are exported, and no usage.",
+        "The extension may cut tool results to fit; the export keeps them whole.",
+    ),
+    origin="microsoft/vscode-copilot-chat",
+)
+_REPLAY: Final = About(
+    reads="A chat replay log (`.chatreplay.json`): prompts, and each request's messages, tools and usage.",
+    places=("Copilot Chat: Export All as JSON… in the chat debug view",),
+    turns="A turn is a prompt; entries of a prompt that was seen before go on with it. A step is a request.",
+    claims={
+        "item_ids": native("calls and tools; messages are aligned by digest"),
+        "limit": native("`maxPromptTokens`"),
+        "system_prompt": native(),
+        "tool_definitions": native(),
+        "messages": native(),
+        "reminders": native(),
+        "order": native(),
+        "requests": native(),
+        "turns": native(),
+        "threads": derived("by the name of the request"),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native(),
+        "summary": native(),
+        "reasoning": absent(),
+    },
+    limits=("Elements with their token counts are not read: the requests hold what they gave.",),
+    origin="microsoft/vscode-copilot-chat",
+)
+
+
+class CopilotChat:
+    """The importer for chats exported from VS Code."""
+
+    name: str = "copilot-chat"
+    title: str = "VS Code chat export"
+    default_policy: str = "recorded"
+    about: About = _EXPORT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like a chat's."""
+        body = _body(head)
+        marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
+        if not body.startswith(b"{") or not marks or b'"event_type"' in body[:2000]:
+            return 0
+        return _SURE if marks == 2 and b'"requests"' in body else _LIKELY
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The chat's steps as `context_event` records."""
+        from ctxctl.formats.copilot_chat.export import Export
+
+        return Export(report).events(source)
+
+
+class ChatReplay:
+    """The importer for chat replay logs."""
+
+    name: str = "copilot-chatreplay"
+    title: str = "Copilot chat replay"
+    default_policy: str = "recorded"
+    about: About = _REPLAY
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like a replay log's."""
+        body = _body(head)
+        if not body.startswith(b"{") or b'"logs"' not in body:
+            return 0
+        if b'"totalLogEntries"' in body and b'"prompts"' in body:
+            return _SURE
+        return _LIKELY if b'"logCount"' in body and b'"hasSeen"' in body else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """Each request's whole body as `context_event` records."""
+        from ctxctl.formats.copilot_chat.replay import Replay
+
+        return Replay(report).events(source)
+
+
+def _body(head: bytes) -> bytes:
+    return head.removeprefix(_BOM).lstrip()

@@ -1,0 +1,98 @@
+"""goose sessions: ``~/.local/share/goose/sessions/*.jsonl`` (until 1.9), ``sessions.db`` since; exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.skim import skim
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "goose"
+_LINES: Final = 20
+_SQLITE: Final = b"SQLite format 3\0"
+_BLOCKS: Final = frozenset({"toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking"})
+
+ABOUT: Final = About(
+    reads="Session files (a head and messages, JSON lines), exported sessions, `sessions.db`.",
+    places=(
+        "~/.local/share/goose/sessions/*.jsonl",
+        "~/.local/share/goose/sessions/sessions.db",
+        "goose session export --format json",
+    ),
+    turns="A turn is what a user's text sets off; assistant's messages in a row are one answer.",
+    claims={
+        "item_ids": native("tool call ids; message ids where there are any"),
+        "tool_definitions": native("where the head lists them"),
+        "messages": native(),
+        "reasoning": native("where the provider gives its text"),
+        "compaction": derived("from which messages the agent no longer sees"),
+        "summary": native(),
+        "order": derived("the messages as stored"),
+        "requests": derived("one for each answer"),
+        "turns": native(),
+        "threads": native("sub-agents have sessions of their own"),
+        "model": native("sessions.db and exports, as configured last"),
+        "times": native(),
+        "system_prompt": absent(),
+        "input_tokens": absent("totals only, which are not read"),
+        "cached_tokens": absent(),
+        "output_tokens": absent("totals only"),
+        "limit": absent(),
+    },
+    limits=("goose adds notes of its own to a request (time, to-do list) that it does not store.",),
+    origin="block/goose 1.x: conversation/message.rs, session_manager.rs, session/legacy.rs",
+)
+
+
+class Goose:
+    """The importer for goose's sessions."""
+
+    name: str = NAME
+    title: str = "goose session"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like a session's."""
+        if head.startswith(_SQLITE):
+            return 92 if all(mark in head for mark in (b"content_json", b"session_id", b"working_dir")) else 0
+        layout = skim(head)
+        if layout.has("working_dir", "conversation"):
+            return 90
+        best = 0
+        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                best = max(best, _score(value))
+        return best
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The sessions' steps as `context_event` records; databases and exports are read whole."""
+        from ctxctl.formats.goose import database, sessions
+
+        head = source.read(0, 64 * 1024)
+        if head.startswith(_SQLITE):
+            return database.events(NAME, source, report)
+        if skim(head).has("conversation"):
+            return sessions.exported(NAME, source, report)
+        return sessions.events(NAME, source, report)
+
+
+def _score(value: dict[str, Any]) -> int:
+    if "working_dir" in value and "message_count" in value:
+        return 92
+    content = value.get("content")
+    if value.get("role") not in ("user", "assistant") or not isinstance(content, list):
+        return 0
+    kinds = {block.get("type") for block in content if isinstance(block, dict)}
+    if kinds & _BLOCKS:
+        return 92
+    return 60 if isinstance(value.get("created"), int) else 0

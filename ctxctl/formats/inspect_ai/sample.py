@@ -1,0 +1,212 @@
+"""A sample's requests: from its model events, or where a log holds none, from its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+from ctxctl.formats.inspect_ai.resolve import Pools
+from ctxctl.formats.inspect_ai.spans import Home, Span, Spans, home
+from ctxctl.formats.kit.chat import Chat, tools
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.usage import usage_record
+
+if TYPE_CHECKING:
+    from ctxctl.formats.kit.run import Run
+
+
+class Sample:
+    """One epoch of one sample: a session."""
+
+    def __init__(self, run: Run, sample: Json, model: str | None) -> None:
+        self._run = run
+        self._sample = sample
+        self._model = model
+        self._pools = Pools(sample)
+        self._openings: dict[tuple[str | None, str], str | None] = {}
+        """Thread by its spans' name and its first message."""
+        self._compacted: dict[str | None, Json] = {}
+        """A compaction that the next request of a home shows."""
+
+    def events(self) -> Iterator[Json]:
+        """The sample's events."""
+        asked = 0
+        for event, path in Spans().walk(self._sample.get("events")):
+            kind = event.get("event")
+            self._run.make.at(event.get("timestamp"))
+            if kind == "model":
+                asked += 1
+                self._request(event, home(path, string(event.get("role"))), path)
+                yield from self._run.drain()
+            elif kind == "compaction":
+                self._compacted[home(path, string(event.get("role"))).name] = event
+        if not asked:
+            yield from self._from_messages()
+
+    # -- model events -------------------------------------------------------------------------------------
+
+    def _request(self, event: Json, where: Home, path: tuple[Span, ...]) -> None:
+        messages = [m for m in self._pools.input(event) if isinstance(m, dict)]
+        compaction = self._compacted.pop(where.name, None)
+        thread = self._thread(where, messages, path, compacted=compaction is not None)
+        body = self._pools.request(event)
+        parts, dialect = _cut(body, event, messages, self._pools)
+        before = [(block.item, block.ref) for block, _ in thread.rows]
+        thread.replace(parts)
+        if compaction is not None:
+            _tell(thread, before, parts, compaction)
+        thread.turn = _turn(messages)
+        output = self._pools.texts(event.get("output"))
+        output = output if isinstance(output, dict) else {}
+        model = string(output.get("model")) or string(event.get("model")) or self._model
+        response = self._response(event)
+        native_id = string(response.get("id")) if response is not None else None
+        ident = string(event.get("uuid"))
+        thread.request(ident, model=model, native_id=native_id)
+        if event.get("cache") != "read":
+            thread.usage(bill(output.get("usage"), model))
+        answer = dialect.reply(response) if dialect is not None and response is not None else None
+        thread.append(*(_answer(output) if answer is None else answer))
+
+    def _response(self, event: Json) -> Json | None:
+        call = event.get("call")
+        response = self._pools.texts(call.get("response")) if isinstance(call, dict) else None
+        return response if isinstance(response, dict) else None
+
+    def _thread(
+        self, where: Home, messages: list[Json], path: tuple[Span, ...], *, compacted: bool
+    ) -> Conversation:
+        """The conversation of a request; one that begins with another message is one of its own."""
+        opening = next((m for m in messages if m.get("role") not in ("system", "developer")), None)
+        sign = "" if opening is None else build.digest_of(build.canonical(opening.get("content")))
+        key = where.name, sign
+        if key not in self._openings:
+            known = [name for (at, _), name in self._openings.items() if at == where.name]
+            if compacted and known:
+                self._openings[key] = known[-1]
+            else:
+                self._openings[key] = where.name if not known else f"{where.name or 'side'}-{len(known) + 1}"
+        name = self._openings[key]
+        origin: Json = {}
+        if name is not None:
+            origin = {
+                "parent_thread": "main",
+                "agent_type": where.kind or (path[-1].name if path else "side"),
+            }
+        return self._run.thread(name, origin=origin)
+
+    # -- logs without events ------------------------------------------------------------------------------
+
+    def _from_messages(self) -> Iterator[Json]:
+        """Each assistant message was the answer to what stands before it."""
+        found = self._pools.texts(self._sample.get("messages"))
+        messages = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
+        output = self._sample.get("output")
+        output = output if isinstance(output, dict) else {}
+        answers = sum(1 for m in messages if _generated(m))
+        thread = self._run.thread()
+        chat = Chat()
+        for at, message in enumerate(messages):
+            if _generated(message):
+                thread.turn = _turn(messages[:at])
+                thread.request(model=string(message.get("model")) or self._model, derived=True)
+                if answers == 1:
+                    thread.usage(bill(output.get("usage"), string(output.get("model")) or self._model))
+                yield from self._run.drain()
+            thread.append(*_message(chat, message, at))
+
+
+def _generated(message: Json) -> bool:
+    return message.get("role") == "assistant" and message.get("source") != "input"
+
+
+def _cut(body: Json | None, event: Json, messages: list[Json], pools: Pools) -> tuple[list[Part], Any]:
+    """The window of a model event, and the dialect of its body if there is one that is known."""
+    if body is not None:
+        from ctxctl.formats import wire
+
+        dialect = wire.of_body(body)
+        if dialect is not None:
+            return dialect.cut(body), dialect
+    chat = Chat()
+    parts = tools(pools.texts(event.get("tools")))
+    for at, message in enumerate(messages):
+        parts += _message(chat, message, at)
+    return parts, None
+
+
+def _message(chat: Chat, message: Json, at: int) -> list[Part]:
+    """A message of Inspect's own shape; its id is its identity."""
+    error = message.get("error")
+    if message.get("role") == "tool" and isinstance(error, dict) and not message.get("content"):
+        message = {**message, "content": error.get("message")}
+    parts = chat.cut(message)
+    ident = string(message.get("id")) if message.get("role") != "tool" else None
+    unnamed = 0
+    for part in parts:
+        if part.item:
+            continue
+        if ident is not None:
+            part.item = ident if not unnamed else f"{ident}/{unnamed}"
+        else:
+            part.place = f"message-{at}" if not unnamed else f"message-{at}/{unnamed}"
+        unnamed += 1
+        if part.kind == "user_message" and _is_summary(message):
+            part.kind = "thread_summary"
+    return parts
+
+
+def _is_summary(message: Json) -> bool:
+    metadata = message.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("summary") is True
+
+
+def _answer(output: Json) -> list[Part]:
+    choices = output.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return _message(Chat(), message, -1) if isinstance(message, dict) else []
+
+
+def _turn(messages: list[Json]) -> str | None:
+    """The last prompt of the user names the turn."""
+    prompts = [m for m in messages if m.get("role") == "user" and not _is_summary(m)]
+    if not prompts:
+        return None
+    return string(prompts[-1].get("id")) or f"turn-{len(prompts)}"
+
+
+def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json) -> None:
+    """A compaction event: what left is what the request before had and this one has not."""
+    now = {part.item for part in parts}
+    gone = [ref for item, ref in before if item not in now]
+    summary = next((part for part in parts if part.kind == "thread_summary"), None)
+    thread.compacted(
+        gone,
+        summary.block().ref if summary is not None else None,
+        compaction_id=string(event.get("uuid")),
+        trigger=string(event.get("type")),
+        metadata={"native": {n: event[n] for n in ("tokens_before", "tokens_after") if n in event}},
+    )
+
+
+def bill(usage: Any, model: str | None) -> Json | None:
+    """A model's usage; whether its input holds the cached tokens is told by its own total."""
+    if not isinstance(usage, dict):
+        return None
+    read, write = usage.get("input_tokens_cache_read"), usage.get("input_tokens_cache_write")
+    counts = [usage.get("input_tokens"), usage.get("output_tokens"), read, write]
+    added = sum(n for n in counts if isinstance(n, int))
+    cached = sum(n for n in (read, write) if isinstance(n, int))
+    return usage_record(
+        input_tokens=usage.get("input_tokens"),
+        output_tokens=usage.get("output_tokens"),
+        cached=read,
+        cache_write=write,
+        reasoning=usage.get("reasoning_tokens"),
+        excludes_cache=cached > 0 and usage.get("total_tokens") == added,
+        model=model,
+    )

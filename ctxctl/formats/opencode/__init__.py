@@ -1,0 +1,105 @@
+"""opencode sessions: ``opencode export``, the log of a plug-in's hooks, ``opencode run --format json``.
+
+A session is messages with parts; an assistant's message is one request in the versions since 1.0, and
+several, each behind a `step-start`, in older ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.skim import skim
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "opencode"
+_HOOKS: Final = (
+    b'["event",{"event":',
+    b'["chat.message",',
+    b'["chat.params",',
+    b'["experimental.chat.',
+    b'["tool.definition",',
+    b'["tool.execute.',
+)
+_PRINTED: Final = (b'"messageID":', b'"sessionID":', b'"part":{')
+
+ABOUT: Final = About(
+    reads="Exports of sessions, logs of the calls that a plug-in's hooks get (child sessions are threads), "
+    "and the events that `opencode run --format json` prints.",
+    places=(
+        "opencode export <session> > session.json",
+        "a plug-in that logs its hooks: one JSON array a line",
+    ),
+    turns="A turn is a user's message; each `step-start` of an assistant's message is one request.",
+    claims={
+        "sources": absent(),
+        "item_ids": native("part and tool call ids"),
+        "limit": native("logs of hooks: the model's context window"),
+        "truncation": derived("results that opencode pruned, in its wording, from the time when it did"),
+        "system_prompt": native("logs of hooks only"),
+        "tool_definitions": derived(
+            "logs of hooks only: names and descriptions; the parameters as sent are not there"
+        ),
+        "messages": native(),
+        "reasoning": native("where the provider gives its text"),
+        "reminders": native("texts that opencode puts into a user's message"),
+        "compaction": native(),
+        "summary": native(),
+        "order": derived("tools, system prompt, history as opencode builds it from the messages"),
+        "requests": derived("one for each step of an assistant's message"),
+        "turns": native(),
+        "threads": native(),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native(),
+    },
+    limits=(
+        "The requests that write titles are not read; what asks for a summary is not recorded.",
+        "Logs of hooks list the tools that opencode defined; which of them an agent lacks is told in part.",
+        "What was printed by `run --format json` has no user's message.",
+    ),
+    origin="opencode 1.2 and 1.14: message-v2.ts, compaction.ts, plug-in hooks",
+)
+
+
+class OpenCode:
+    """The importer for opencode's captures."""
+
+    name: str = NAME
+    title: str = "opencode session"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like an export, or like one of the logs."""
+        if _is_log(head):
+            return 95
+        layout = skim(head)
+        if layout.has("info.id", "info.projectID", "info.directory"):
+            return 95
+        if layout.has("messages[].info", "messages[].parts") or layout.has("messages[].info.sessionID"):
+            return 90
+        return 85 if layout.has("[].info.sessionID", "[].info.role", "[].parts") else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The session's steps as `context_event` records; an export is read whole, a log as it comes."""
+        from ctxctl.formats.opencode.export import events
+        from ctxctl.formats.opencode.log import Log
+
+        if _is_log(source.read(0, 64 * 1024)):
+            return Log(NAME, report).events(source)
+        return events(NAME, source, report)
+
+
+def _is_log(head: bytes) -> bool:
+    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:20]:
+        row = line.strip().replace(b'": ', b'":').replace(b'", ', b'",')
+        if row.startswith(_HOOKS):
+            return True
+        if row.startswith(b'{"type":"') and all(mark in row for mark in _PRINTED):
+            return True
+    return False

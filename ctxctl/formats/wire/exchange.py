@@ -1,0 +1,37 @@
+"""One request to a model and what came back, whatever container it was captured in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ctxctl.formats.build import Json
+
+
+class Exchange(NamedTuple):
+    """A request body and the response to it; either may be lacking."""
+
+    request: Json | None
+    response: Json | None
+    """The final response body; a streamed one as `stream.final` gives it."""
+    line: int = 0
+    """Line of the foreign file; 0: the one that the run is reading."""
+    url: str | None = None
+    time: str | None = None
+    """RFC 3339, of the request."""
+    status: int | None = None
+    """HTTP status."""
+    native_id: str | None = None
+    """The provider's or the capture's id of the request."""
+    session: str | None = None
+    thread: str | None = None
+    """None: told by the request itself (`exchanges`)."""
+    turn: str | None = None
+    """None: a turn begins where a prompt of the user is the last thing in the request."""
+    error: str | None = None
+    """Why there was no answer, in one line."""
+    dialect: str | None = None
+    """Name of the dialect; None: told by the address and the body."""
+    answer_line: int = 0
+    """Line of the response, where it has one of its own."""
+    limit: int | None = None
+    """The model's window in tokens, where the capture tells it."""

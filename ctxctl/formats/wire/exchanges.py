@@ -1,0 +1,333 @@
+"""From captured requests to steps: each in its conversation, with what it carried, billed and got back."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Line
+from ctxctl.formats.wire import by_name, of_body
+from ctxctl.formats.wire.chains import Chains
+from ctxctl.formats.wire.dialect import Dialect, Names
+from ctxctl.formats.wire.exchange import Exchange
+from ctxctl.formats.wire.prints import Request, opened
+from ctxctl.formats.wire.slots import Slots
+from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
+from ctxctl.model import vocab
+
+_BEGINNING: Final = 8
+_REMEMBERED: Final = 4096
+_PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"))
+_MODEL: Final = re.compile(r"/models/([^/:?]+):")
+_AHEAD: Final = 16
+"""Requests looked at before it is said which conversation is the main one."""
+
+
+class Exchanges:
+    """Sorts requests into threads and makes a step of each.
+
+    The first request that has tools begins the main thread (the first of all, if none of the first sixteen
+    has): products ask small questions beside it, often before it.  A request goes on with the thread whose
+    messages it repeats, if system prompt or tools are about the same; without a common history it begins a
+    thread, unless it says that it stands for an earlier one (a compaction).
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._queue: list[Exchange] | None = []
+        self._threads = Threads()
+        self._named: dict[tuple[str | None, str], Thread] = {}
+        self._mains: dict[str | None, Thread] = {}
+        self._chains = Chains()
+        self._injected: dict[bytes, bool] = {}
+
+    def add(self, exchange: Exchange) -> None:
+        """The next exchange, in the order in which requests were sent.
+
+        Problems: `unread-dialect`, `no-request`.
+        """
+        if exchange.line == 0:
+            exchange = exchange._replace(line=self._run.line.number)
+        if self._queue is None:
+            self._take(exchange)
+            return
+        self._queue.append(exchange)
+        if exchange.thread is not None or _has_tools(exchange) or len(self._queue) >= _AHEAD:
+            self._decide()
+
+    def finish(self) -> None:
+        """Make the steps that were still waiting; call before `Run.finish`."""
+        self._decide()
+
+    def _decide(self) -> None:
+        queue, self._queue = self._queue or [], None
+        first = next((e for e in queue if e.thread is None and _has_tools(e)), None)
+        for exchange in queue:
+            self._take(exchange, main=first is None or exchange is first)
+
+    # -- one exchange -------------------------------------------------------------------------------------
+
+    def _take(self, exchange: Exchange, *, main: bool = True) -> None:
+        run = self._run
+        run.make.at(exchange.time)
+        if not isinstance(exchange.request, dict):
+            run.problem("no-request", "an answer without its request; skipped", Line(exchange.line, 0, b""))
+            return
+        dialect = _dialect(exchange)
+        if dialect is None:
+            message = "a request in none of the dialects that are read; skipped"
+            run.problem("unread-dialect", message, Line(exchange.line, 0, b""))
+            return
+        before = run.session
+        run.session = exchange.session if exchange.session is not None else before
+        try:
+            self._step(exchange, opened(exchange.request, dialect), main=main)
+        finally:
+            run.session = before
+
+    def _step(self, exchange: Exchange, request: Request, *, main: bool) -> None:
+        chained = self._chains.before(request)
+        lent = False
+        if chained is not None:
+            thread = chained[0]
+            marks: Json = {"derived": True}
+            tail = self._go_on(exchange, request.without_chain(), thread, chained[1])
+        else:
+            thread, compacted, lent = self._thread_of(exchange, request, main=main)
+            tail = self._window(exchange, request, thread, compacted=compacted)
+            marks = _marks(request, thread, tail)
+            self._threads.carried(thread, request, len(request.prints) - len(tail))
+        self._turn(exchange, thread, tail)
+        model = string(request.body.get("model")) or _model_in(exchange.url)
+        if exchange.limit is not None:
+            self._limit(exchange, thread)
+        place = thread.conversation.request(
+            line=exchange.line, model=model, native_id=exchange.native_id,
+            status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
+            error=exchange.error, **marks,
+        )  # fmt: skip
+        response = exchange.response
+        if isinstance(response, dict):
+            line = exchange.answer_line or exchange.line
+            thread.conversation.usage(request.dialect.usage(response, model), line=line, place=place)
+            self._answer(exchange, request.dialect.reply(response), thread, lent=lent)
+            self._chains.answered(string(response.get("id")), thread)
+
+    def _limit(self, exchange: Exchange, thread: Thread) -> None:
+        """Tell the window that the capture says the model has."""
+        conversation = thread.conversation
+        name = f"window-{conversation.thread or vocab.MAIN_THREAD}-{conversation.steps + 1}"
+        record = {"budget_id": name, "target": vocab.MODEL, "max_tokens": exchange.limit}
+        conversation.tell(vocab.BUDGET_APPLIED, record, line=exchange.line)
+
+    def _answer(self, exchange: Exchange, parts: list[Part], thread: Thread, *, lent: bool) -> None:
+        for part in parts:
+            part.line = exchange.answer_line or exchange.line
+            if part.kind == "tool_call" and part.item and part.text:
+                name, _, text = part.text.partition(" ")
+                try:
+                    self._threads.called(thread, part.item, name, orjson.loads(text))
+                except orjson.JSONDecodeError:
+                    continue
+        self._threads.answered(thread, parts)
+        if lent:
+            self._threads.summed_up(parts)
+        thread.conversation.append(*parts)
+
+    # -- which thread -------------------------------------------------------------------------------------
+
+    def _thread_of(self, exchange: Exchange, request: Request, *, main: bool) -> tuple[Thread, bool, bool]:
+        """The thread of a request, whether it begins there anew, and whether it has another one's history."""
+        session = self._run.session
+        if exchange.thread is not None:
+            thread = self._named.get((session, exchange.thread))
+            if thread is None:
+                thread = self._named[session, exchange.thread] = self._thread(exchange.thread, request)
+            return thread, False, False
+        own = self._first_own(request)
+        found, lent = self._threads.find(request, session, own)
+        if found is None:
+            names = Names()
+            units = request.units[request.start :]
+            sent = (part for unit in units for part in request.dialect.parts(unit, names).parts)
+            found, again = self._threads.of_answers(request, session, sent)
+            lent = lent or again
+        if found is not None:
+            return found, False, lent
+        texts = self._texts(request, own)
+        found = None if lent else self._threads.root(request, session, texts)
+        return found or self._begin(request, texts, main=main, lent=lent), found is not None, lent
+
+    def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
+        """A new thread: the main one, one for side questions of this kind, or a conversation of its own."""
+        session = self._run.session
+        known = self._mains.get(session)
+        if known is None and main:
+            thread = self._mains[session] = self._thread(None, request)
+            return thread
+        if lent or ((known is None or known.head.tools) and not request.head.tools):
+            found = self._threads.side(request, session)
+            if found is not None:
+                return found
+            about = request.head.gist.rpartition("\n")[2] or (texts[0] if texts else "")
+            return self._thread(self._threads.name("side", about), request)
+        origin = self._threads.origin(texts)
+        if origin is not None:
+            return self._thread(self._threads.name("agent", origin.get("agent_type") or ""), request, origin)
+        return self._thread(self._threads.name("conversation", ""), request)
+
+    def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
+        conversation = self._run.thread(None if name == vocab.MAIN_THREAD else name, origin=origin)
+        thread = Thread(conversation, request)
+        self._threads.add(thread)
+        return thread
+
+    def _first_own(self, request: Request) -> int:
+        """Index of the first message that is not altogether a harness's."""
+        for at in range(request.start, len(request.units)):
+            made = request.prints[at]
+            known = self._injected.get(made)
+            if known is None:
+                if len(self._injected) >= _REMEMBERED:
+                    self._injected.clear()
+                parts = request.dialect.parts(request.units[at], Names()).parts
+                known = self._injected[made] = all(part.kind in INJECTED for part in parts)
+            if not known:
+                return at
+        return request.start
+
+    def _texts(self, request: Request, own: int) -> list[str]:
+        """The user's texts at the beginning of a conversation."""
+        names = Names()
+        return [
+            part.text
+            for unit in request.units[own : own + _BEGINNING]
+            for part in request.dialect.parts(unit, names).parts
+            if part.kind == "user_message" and part.text
+        ]
+
+    # -- its window ---------------------------------------------------------------------------------------
+
+    def _window(
+        self, exchange: Exchange, request: Request, thread: Thread, *, compacted: bool
+    ) -> list[Slots]:
+        """Set the thread's window to what the request carries; returns the pieces that are new in it."""
+        old, new = thread.prints, request.prints
+        limit = 0 if compacted else min(len(old), len(new))
+        shared = 0
+        while shared < limit and old[shared] == new[shared]:
+            shared += 1
+        tail = self._cut(exchange, request, thread, shared)
+        summary = _summary(tail)
+        rows = thread.rows[:shared]
+        conversation = thread.conversation
+        if summary is not None and len(conversation) and (compacted or len(old) - shared > 2):
+            tail = self._cut(exchange, request, thread, 0) if shared else tail
+            rows, shared = [], 0
+            parts = _parts(tail)
+            marks = {"ctxctl": {"derived": True}}
+            conversation.compact(parts, summary=_summary(tail), line=exchange.line, metadata=marks)
+        else:
+            conversation.replace(_parts(tail), at=sum(rows), fresh=compacted)
+        thread.rows = [*rows, *(len(slots.parts) for slots in tail)]
+        thread.prints, thread.start, thread.head = new, request.start, request.head
+        thread.compacting = False
+        thread.epoch += 1
+        return tail
+
+    def _go_on(self, exchange: Exchange, request: Request, thread: Thread, held: int) -> list[Slots]:
+        """The window of a request whose history the provider holds: the earlier answer's, and its own."""
+        conversation = thread.conversation
+        before = thread.rows_before()
+        if request.prints[: request.start] != thread.prints[: thread.start]:
+            head = self._cut(exchange, request, thread, 0, request.start)
+            parts = _parts(head)
+            conversation.splice(0, before, parts)
+            before = len(parts)
+            thread.rows = [len(slots.parts) for slots in head]
+        tail = self._cut(exchange, request, thread, request.start)
+        conversation.replace(_parts(tail), at=before + held)
+        # What stands behind the head is no request's own list: the next whole request sets it anew.
+        thread.prints, thread.start = request.prints[: request.start], request.start
+        thread.rows = thread.rows[: request.start]
+        thread.head = request.head
+        return tail
+
+    def _cut(
+        self, exchange: Exchange, request: Request, thread: Thread, since: int, until: int | None = None
+    ) -> list[Slots]:
+        made = []
+        for unit in request.units[since:until]:
+            slots = request.dialect.parts(unit, thread.names, exchange.line)
+            for part in slots.parts:
+                if (
+                    part.kind == "user_message"
+                    and part.digest is not None
+                    and part.text
+                    and (part.digest in thread.summaries or self._threads.continues(part.text))
+                ):
+                    thread.summaries.add(part.digest)
+                    part.kind = "thread_summary"
+            made.append(slots)
+        return made
+
+    # -- turns --------------------------------------------------------------------------------------------
+
+    def _turn(self, exchange: Exchange, thread: Thread, tail: list[Slots]) -> None:
+        """A turn begins where a prompt of the user is the last thing, save what a harness put behind it."""
+        if exchange.turn is not None:
+            thread.conversation.turn = exchange.turn
+        elif thread.turns == 0 or _is_prompt(tail):
+            thread.turns += 1
+            thread.conversation.turn = f"turn-{thread.turns}"
+
+
+def _is_prompt(tail: list[Slots]) -> bool:
+    for slots in reversed(tail):
+        kinds = {part.kind for part in slots.parts}
+        if kinds <= INJECTED or any(part.role == "assistant" for part in slots.parts):
+            if not kinds <= INJECTED and slots is not tail[-1]:
+                return False
+            continue
+        return bool(kinds & _PROMPTS) and "tool_result" not in kinds
+    return False
+
+
+def _parts(tail: list[Slots]) -> list[Part]:
+    return [part for slots in tail for part in slots.parts]
+
+
+def _summary(tail: list[Slots]) -> Part | None:
+    return next((p for slots in tail for p in slots.parts if p.kind == "thread_summary"), None)
+
+
+def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
+    """Rows that carry the request's cache markers."""
+    first = len(request.units) - len(tail)
+    points: list[int] = []
+    for at in request.marked:
+        base = sum(thread.rows[:at])
+        slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], Names())
+        points += [base + inner for inner in slots.marked]
+    return {"cache_points": points} if points else {}
+
+
+def _dialect(exchange: Exchange) -> Dialect | None:
+    if exchange.dialect is not None:
+        return by_name(exchange.dialect)
+    return of_body(exchange.request, exchange.url) if exchange.request is not None else None
+
+
+def _has_tools(exchange: Exchange) -> bool:
+    body = exchange.request
+    return isinstance(body, dict) and bool(body.get("tools") or body.get("functions"))
+
+
+def _model_in(url: str | None) -> str | None:
+    found = _MODEL.search(url) if url is not None else None
+    return found.group(1) if found is not None else None

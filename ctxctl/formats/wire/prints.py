@@ -1,0 +1,127 @@
+"""What identifies the pieces of a request body over many requests, without keeping them."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.wire.dialect import Dialect, Unit
+from ctxctl.formats.wire.slots import compact, without_cache
+
+_GIST: Final = 120
+_BYTES: Final = 16
+
+
+def fingerprint(unit: Unit) -> tuple[bytes, bool]:
+    """A digest of a piece less its cache markers, and whether it has any."""
+    try:
+        data = orjson.dumps(unit.value)
+    except (TypeError, ValueError, RecursionError):
+        data = compact(unit.value).encode()
+    marked = b'"cache_control":' in data
+    if marked:
+        data = compact(without_cache(unit.value)).encode()
+    return sha256(unit.section.encode() + data).digest()[:_BYTES], marked
+
+
+class Head(NamedTuple):
+    """What stands before the conversation, as far as it tells one agent from another."""
+
+    gist: str
+    """The system prompt's beginning; what changes in it from day to day mostly stands further behind."""
+    tools: frozenset[str]
+
+    def same(self, other: Head) -> bool:
+        """Whether both are one agent's: the same prompt or, where that was changed, about the same tools."""
+        if not self.tools and not other.tools:
+            return self.gist == other.gist
+        if self.tools == other.tools:
+            return True
+        common = len(self.tools & other.tools)
+        alike = 2 * common >= len(self.tools | other.tools)
+        return alike or (self.gist == other.gist and self.gist != "" and common > 0)
+
+    def like(self, other: Head) -> bool:
+        """Whether both are one agent's where they share nothing else."""
+        return self.gist == other.gist and self.same(other)
+
+
+class Request(NamedTuple):
+    """A request body in pieces."""
+
+    body: Json
+    dialect: Dialect
+    units: list[Unit]
+    prints: list[bytes]
+    marked: list[int]
+    """Indexes of pieces with cache markers."""
+    start: int
+    """Index of the first piece of the conversation."""
+    head: Head
+
+    def without_chain(self) -> Request:
+        """The request less what stands for a history that is known."""
+        keep = [at for at, unit in enumerate(self.units) if unit.section != "previous_response_id"]
+        return self._replace(
+            units=[self.units[at] for at in keep], prints=[self.prints[at] for at in keep], marked=[]
+        )
+
+
+def opened(body: Json, dialect: Dialect) -> Request:
+    """Take a body to pieces; costs time linear in it."""
+    units = dialect.units(body)
+    prints: list[bytes] = []
+    marked: list[int] = []
+    for at, unit in enumerate(units):
+        made, has = fingerprint(unit)
+        prints.append(made)
+        if has:
+            marked.append(at)
+    start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
+    return Request(body, dialect, units, prints, marked, start, _head(units[:start]))
+
+
+def _head(units: list[Unit]) -> Head:
+    texts: list[str] = []
+    tools: set[str] = set()
+    for unit in units:
+        if unit.section in ("tools", "functions"):
+            tools.update(_names(unit.value))
+        else:
+            texts += [
+                text for text in _texts(unit.value) if not text.startswith("x-anthropic-billing-header")
+            ]
+    # The last block is the most telling: a product's first line may be the same in all its calls.
+    gist = "\n".join(dict.fromkeys((texts[0][:_GIST], texts[-1][:_GIST]))) if texts else ""
+    return Head(gist, frozenset(tools))
+
+
+def _names(tool: Any) -> list[str]:
+    if not isinstance(tool, dict):
+        return []
+    for name in ("functionDeclarations", "function_declarations"):
+        declared = tool.get(name)
+        if isinstance(declared, list):
+            return [found for one in declared for found in _names(one)]
+    inner = tool.get("function")
+    holder = inner if isinstance(inner, dict) else tool
+    for field in ("name", "server_label", "type"):
+        if isinstance(holder.get(field), str):
+            return [holder[field]]
+    return list(tool)[:1]
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a system prompt's piece, whatever its dialect."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [text for one in value for text in _texts(one)]
+    if isinstance(value, dict):
+        for field in ("text", "content", "parts"):
+            if field in value:
+                return _texts(value[field])
+    return []

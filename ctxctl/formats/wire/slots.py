@@ -1,0 +1,187 @@
+"""Where each item of a request stands in its JSON body, said so that the body can be put together again.
+
+Every placement carries its place as `metadata.ctxctl.wire`, an object with these fields:
+
+- `in`: the field of the body (`tools`, `system`, `messages`, `input`, `contents` …).
+- `open`: JSON objects that begin with this item and hold the following ones (a message, a tool result).
+- `at`: how many objects that were open before this item stay open around it; absent: none.
+- `to`: which hole of the innermost open object it goes into; absent: `parts`.
+- `leaf`: its own JSON.  `joins`: instead, its text continues that of the item before.
+
+JSON here has holes: `{"$": NAME}` in an opened object is a list of what goes into it, `{"$1": NAME}` the one
+thing that does.  In a leaf `{"$": "text"}` is the item's text, `{"$": "json"}` its text read as JSON,
+`{"$": "call"}` a tool call's text less its name, read as JSON, `{"$": "arguments"}` the same as JSON in a
+string, and `{"$": "input"}` the text less the name as it is.  An opened object with `"$": "merge"` is the
+union of what goes into it.  `{"#": SHA-256, "bytes": N}` stands for a string that is no text: an image, a
+signature, sealed reasoning.  Cache markers are left out, they move from request to request; a plain string
+stands as one text block.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.wire import reminders
+
+TEXT: Final = {"$": "text"}
+JSON: Final = {"$": "json"}
+CALL: Final = {"$": "call"}
+ARGUMENTS: Final = {"$": "arguments"}
+PARTS: Final = {"$": "parts"}
+_SHORT: Final = 200
+_OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+_SEALED: Final = (
+    "signature",
+    "encrypted_content",
+    "encrypted_index",
+    "thoughtSignature",
+    "thought_signature",
+)
+"""Fields whose value no one but the provider can read."""
+_CACHE: Final = "cache_control"
+
+
+def compact(value: Any) -> str:
+    """JSON with sorted keys; of what is none (YAML's dates, lone surrogates, bottomless nests) a string."""
+    try:
+        return orjson.dumps(value, option=_OPTIONS, default=str).decode()
+    except (TypeError, ValueError, RecursionError):
+        return orjson.dumps(build.digest_of(repr(value))).decode()
+
+
+def blob(value: str) -> Json:
+    """What stands for a string that is no text."""
+    return {"#": build.digest_of(value), "bytes": len(value)}
+
+
+def is_data_url(value: Any) -> bool:
+    """Whether a string carries data rather than names a place."""
+    return isinstance(value, str) and value.startswith("data:")
+
+
+def plain(value: Any, *, depth: int = 0) -> Any:
+    """A value without cache markers, with digests in place of sealed fields and of binary data."""
+    if isinstance(value, dict):
+        if depth > 60:
+            return compact(value)
+        made: Json = {}
+        binary = _is_binary(value)
+        for name, inner in value.items():
+            if name == _CACHE:
+                continue
+            if isinstance(inner, str):
+                sealed = name in _SEALED or (binary and name in ("data", "file_data")) or is_data_url(inner)
+                made[name] = blob(inner) if sealed and inner else inner
+            else:
+                made[name] = plain(inner, depth=depth + 1)
+        return made
+    if isinstance(value, list):
+        return [plain(inner, depth=depth + 1) for inner in value] if depth <= 60 else compact(value)
+    return value
+
+
+def _is_binary(value: Json) -> bool:
+    """Whether a `data` field of this object is data: it says its media type, or that it is base64."""
+    return value.get("type") in ("base64", "redacted_thinking", "image", "audio", "blob") or any(
+        name in value
+        for name in ("media_type", "mimeType", "mime_type", "format", "file_data", "encoding", "displayName")
+    )
+
+
+def without_cache(value: Any, *, depth: int = 0) -> Any:
+    """A value without cache markers."""
+    if depth > 60:
+        return value
+    if isinstance(value, dict):
+        return {n: without_cache(v, depth=depth + 1) for n, v in value.items() if n != _CACHE}
+    return [without_cache(v, depth=depth + 1) for v in value] if isinstance(value, list) else value
+
+
+class Slots:
+    """Collects the items of one field of a request body, each with its place.
+
+    Args:
+        section: The field of the body.
+        line: Line of the foreign file, given to every part.
+    """
+
+    def __init__(self, section: str, line: int = 0) -> None:
+        self.section = section
+        self.line = line
+        self.parts: list[Part] = []
+        self.marked: list[int] = []
+        """Indexes of parts that carry a cache marker."""
+        self._depth = 0
+        self._fresh: list[Any] = []
+
+    def enter(self, template: Any) -> None:
+        """Open an object for the items that follow; at least one must."""
+        self._fresh.append(template)
+        self._depth += 1
+
+    def leave(self) -> None:
+        """Close the innermost open object."""
+        self._depth -= 1
+        if self._fresh:
+            self._fresh.pop()
+
+    def put(self, part: Part, leaf: Any, to: str | None = None) -> Part:
+        """Place a part; `leaf` is its JSON with a hole for its text."""
+        place: Json = {"in": self.section, "leaf": leaf}
+        if to is not None:
+            place["to"] = to
+        self._place(part, place)
+        return part
+
+    def text(
+        self, kind: str, text: str, role: str, leaf: Any = None, *, to: str | None = None, **fields: Any
+    ) -> list[Part]:
+        """Place a text; what a harness put into it becomes items of their own (`reminders`).
+
+        `fields` are the part's; a key stays with the text that is the message's own.
+        """
+        leaf = {"type": "text", "text": TEXT} if leaf is None else leaf
+        pieces = reminders.split(text)
+        made: list[Part] = []
+        key, again = fields.pop("key", None), 0
+        for index, piece in enumerate(pieces):
+            if piece.kind is None:
+                again += 1
+                name = key if key is None or again == 1 else f"{key}/{again}"
+                part = Part(kind, piece.text, role, key=name, line=self.line, **fields)
+            else:
+                part = Part(
+                    piece.kind, piece.text, role, source=piece.source, line=self.line, title=piece.source,
+                    native={"type": piece.tag}, segment="system" if role == "system" else "",
+                )  # fmt: skip
+            if index == 0:
+                self.put(part, leaf, to)
+            else:
+                self._place(part, {"in": self.section, "joins": True})
+            made.append(part)
+        return made
+
+    def mark(self, native: Any) -> None:
+        """Note that the last part carries a cache marker if its native block does."""
+        if isinstance(native, dict) and native.get(_CACHE) is not None and self.parts:
+            part = self.parts[-1]
+            part.native = {**(part.native or {}), _CACHE: native[_CACHE]}
+            self.marked.append(len(self.parts) - 1)
+
+    def _place(self, part: Part, place: Json) -> None:
+        if self._fresh:
+            place["open"] = self._fresh
+        outer = self._depth - len(self._fresh)
+        if outer:
+            place["at"] = outer
+        part.wire = compact(place)
+        if len(part.wire) < _SHORT:
+            part.wire = sys.intern(part.wire)
+        self._fresh = []
+        self.parts.append(part)

@@ -1,0 +1,95 @@
+"""Context records that declare what only a runtime may: a turn is over, a tool succeeded, a step is approved.
+
+The draft's case ACTX-AR-GOV-001.  Texts are not looked into, nor is what an importer kept of a runtime's own
+record (`metadata.native`): only the fields by which a record itself would say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.model import vocab
+
+_WHOSE: Final = "turn|task|run|step|attempt|tool|tool_call|action|approval|permission|runtime|execution"
+_STATUS = re.compile(rf"(?:{_WHOSE})_(?:status|state|outcome|result|decision)")
+_DONE = re.compile(
+    rf"(?:(?:{_WHOSE})_(?:completed?|succeeded|success|failed|finished|done|approved|granted|denied))"
+    r"|approved|approval_granted|permission_granted|(?:is_)?final_answer"
+)
+_PLAIN: Final = frozenset({"status", "outcome", "lifecycle", "decision", "state"})
+"""Names that say it of the record itself."""
+_OUTCOMES: Final = frozenset(
+    {
+        "complete", "completed", "done", "finished", "succeeded", "success", "successful", "failed",
+        "failure", "approved", "approve", "granted", "allowed", "denied", "rejected", "final_answer",
+    }
+)  # fmt: skip
+_EVENT = re.compile(
+    rf"context\.(?:{_WHOSE})\.(?:completed|failed|succeeded|finished|approved|granted|denied|rejected)"
+)
+_ANSWERS: Final = ("replacement_policy", "summary_kind", "method", "context_kind", "treat_as")
+"""Where a summary would pass for an answer."""
+_UNREAD: Final = frozenset({"content", "text", "native", "ctxctl", "ranking_signals", "coverage"})
+_DEPTH: Final = 6
+_MOST: Final = 5
+"""Declarations named of one event."""
+
+
+def declarations(event: dict[str, Any]) -> list[str]:
+    """What a context event declares that is not its to declare, one phrase each; at most a few."""
+    kind = event.get("event_type")
+    if not isinstance(kind, str) or not kind.startswith("context."):
+        return []
+    found = [f"its event type is {kind}"] if _EVENT.fullmatch(kind) else []
+    data = event.get("data")
+    if isinstance(data, dict):
+        found += _declared(data, "data", 0)
+        if kind in (vocab.COMPACTION_COMPLETED, vocab.SUMMARY_CREATED):
+            found += _as_answer(data)
+    head = {name: value for name, value in event.items() if name != "data"}
+    found += _declared(head, "", 0)
+    return found[:_MOST]
+
+
+def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
+    found: list[str] = []
+    for name, inner in value.items():
+        if name in _UNREAD:
+            continue
+        place = f"{where}.{name}" if where else name
+        if isinstance(inner, dict | list):
+            if depth < _DEPTH:
+                for n, one in _objects(inner):
+                    found += _declared(one, f"{place}{n}", depth + 1)
+        elif _says(name, inner, where):
+            found.append(f"{place} is {inner!r:.40}")
+    return found
+
+
+def _objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(value, dict):
+        yield "", value
+    elif isinstance(value, list):
+        yield from ((f"[{n}]", one) for n, one in enumerate(value) if isinstance(one, dict))
+
+
+def _says(name: str, value: Any, where: str) -> bool:
+    if _DONE.fullmatch(name):
+        return value is True or (isinstance(value, str) and value.lower() not in ("", "false", "no"))
+    outcome = isinstance(value, str) and value.lower() in _OUTCOMES
+    if _STATUS.fullmatch(name):
+        return outcome
+    own = where in ("", "data") or ".runtime_refs" in where
+    return own and name in _PLAIN and outcome
+
+
+def _as_answer(data: dict[str, Any]) -> list[str]:
+    """A compaction or summary that passes its text off as an answer."""
+    values = ((name, data.get(name)) for name in _ANSWERS)
+    return [
+        f"data.{name} is {value!r:.40}"
+        for name, value in values
+        if isinstance(value, str) and ("final_answer" in value or value == "assistant_message")
+    ]

@@ -1,0 +1,94 @@
+"""Where an event holds its record when `data` is not the record itself.
+
+Producers of the draft's events wrap the record once more (``"data": {"context_item": {…}}``), put it under
+its own name beside the envelope (``"item": {…}``), or spread its fields over the envelope.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.model import vocab
+from ctxctl.trace.coerce import loads
+
+_NAMES: Final = {
+    "surface": ("surface_id", "context_surface", "surface"),
+    "item": ("item_id", "context_item", "item"),
+    "selection": ("selection_id", "context_selection", "selection"),
+    "budget": ("budget_id", "context_budget", "budget"),
+    "assembly": ("assembly_id", "context_assembly", "assembly"),
+    "injection": ("injection_id", "context_injection", "injection"),
+    "compaction": ("compaction_id", "context_compaction", "compaction"),
+    "summary": ("summary_id", "context_summary", "summary"),
+    "missing": ("missing_id", "missing_context", "missing"),
+    "redaction": ("item_id", "context_redaction", "redaction", "redaction_record"),
+    "exported": ("context_id", "context_envelope", "envelope"),
+}
+"""By the event type's second word: the record's id, and the names that it goes by."""
+_WRAPPED: Final = re.compile(
+    rb'\{\s*"(?:context_[a-z]+|missing_context|surface|item|selection|budget|assembly|injection|compaction|summary'
+    rb'|missing|redaction|envelope|record|payload|body)"\s*:\s*\{'
+)
+_ANY: Final = ("record", "payload", "body", "context_record")
+_SPREAD: Final = {
+    "redaction": ("redaction_state", "redaction_method"),
+    "exported": ("lifecycle", "surface_refs", "item_refs"),
+}
+"""Beside what a spread record is known by where its id alone is the envelope's too."""
+
+
+def may_be_elsewhere(event_type: str, data: bytes | memoryview) -> bool:
+    """Whether `record_of` is worth asking: cheap, and false for nearly every line of a sound trace."""
+    sign = _SIGNS.get(event_type)
+    if sign is None:
+        return False
+    raw = bytes(data)
+    return sign not in raw or _WRAPPED.match(raw) is not None
+
+
+def record_of(event_type: str, data: bytes, line: bytes) -> bytes | None:
+    """The JSON of the record, if it is elsewhere than in `data`; None if `data` is it, or nothing is."""
+    if event_type not in vocab.STANDARD_EVENTS:
+        return None
+    identity, *names = _NAMES[event_type.split(".")[1]]
+    if data[:1] == b"{":
+        inner = _table(data)
+        if inner is None or identity in inner:
+            return None
+        return _named(inner, (*names, *_ANY))
+    if data and data != b"null":
+        return None
+    outer = _table(line)
+    if outer is None:
+        return None
+    found = _named(outer, (*names, *_ANY))
+    if found is not None:
+        return found
+    spread = _SPREAD.get(event_type.split(".")[1], (identity,))
+    if any(name in outer for name in spread):
+        return orjson.dumps(outer)
+    return None
+
+
+_SIGNS: Final = {
+    event_type: b'"%b"' % _NAMES[event_type.split(".")[1]][0].encode() for event_type in vocab.STANDARD_EVENTS
+}
+
+
+def _table(raw: bytes) -> dict[str, Any] | None:
+    try:
+        value = loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _named(table: dict[str, Any], names: tuple[str, ...]) -> bytes | None:
+    found = next((table[name] for name in names if isinstance(table.get(name), dict)), None)
+    try:
+        return None if found is None else orjson.dumps(found)
+    except (orjson.JSONEncodeError, RecursionError):
+        return None

@@ -1,0 +1,70 @@
+"""Every file of every kind in the corpus is read as what it is; the table says what came of each kind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")
+
+FORMATS: dict[str, set[str]] = {}
+"""By folder of captures: the formats that its files are read as."""
+
+REFUSED: dict[str, str] = {}
+"""Files that cannot be read, by the end of their path: the slug of the reason."""
+
+NOT_CAPTURES = frozenset({"models"})
+"""Folders of data that nobody would open as a capture."""
+
+MEMORY = 600 << 20
+"""Bytes: a tenth of it is the interpreter; documents are read whole, and the largest has 4 MB."""
+
+
+def kinds() -> list[Path]:
+    """Return the folders of captures."""
+    found = [p for top in ("data", "samples") for p in sorted((CORPUS / top).glob("*")) if p.is_dir()]
+    return [path for path in found if path.name not in NOT_CAPTURES]
+
+
+def table(folder: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return what became of each file, and the peak of memory in bytes; in a process of its own."""
+    command = [sys.executable, "-m", "tests.corpus.table", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    *rows, last = [json.loads(line) for line in done.stdout.splitlines()]
+    return rows, last["peak"]
+
+
+@pytest.mark.parametrize("folder", kinds(), ids=lambda p: f"{p.parent.name}-{p.name}")
+def test_every_capture_is_read_as_what_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, peak = table(folder)
+    problems: Counter[str] = Counter()
+    for row in rows:
+        problems.update(row["problems"])
+    with capsys.disabled():
+        print(
+            f"\n{folder.parent.name + '/' + folder.name:30} {len(rows):4} files"
+            f" {sum(row['steps'] for row in rows):6} steps {sum(problems.values()):5} problems"
+            f" {sum(row['seconds'] for row in rows):7.1f} s {peak / 1e6:5.0f} MB",
+            end="",
+        )
+    for row in rows:
+        name = row["path"]
+        if row["reason"] is not None:
+            expected = {slug for end, slug in REFUSED.items() if name.endswith(end)}
+            assert row["slug"] in expected, f"{name}: {row['reason']}"
+            assert "\n" not in row["reason"]
+            continue
+        assert row["format"] in FORMATS[folder.name], f"{name}: read as {row['format']}"
+        assert not row["unbalanced"], f"{name}: {row['unbalanced']} ledgers do not balance"
+        assert not row["overclaimed"], f"{name}: declared as never recorded: {row['overclaimed']}"
+        assert "invalid-event" not in row["problems"], name
+    assert peak < MEMORY

@@ -1,0 +1,112 @@
+"""Bodies, what calls are for, times: what containers of calls share."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import zlib
+
+import pytest
+
+from ctxctl.formats.calls import bodies, purpose
+from ctxctl.formats.calls.times import moment
+
+BODY = {"model": "m", "messages": []}
+TEXT = json.dumps(BODY)
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoded"),
+    [
+        (BODY, False),
+        (TEXT, False),
+        ("\ufeff  " + TEXT, False),
+        (TEXT.encode(), False),
+        (json.dumps(TEXT), False),
+        (gzip.compress(TEXT.encode()), False),
+        (zlib.compress(TEXT.encode()), False),
+        (gzip.compress(TEXT.encode()).decode("latin-1"), False),
+        (base64.b64encode(TEXT.encode()).decode(), True),
+        (base64.b64encode(gzip.compress(TEXT.encode())).decode(), True),
+    ],
+)
+def test_a_body_is_opened_however_it_was_kept(raw: object, encoded: bool) -> None:
+    assert bodies.opened(raw, encoded=encoded) == BODY
+
+
+def test_what_is_no_json_stays_text_and_what_is_no_text_is_nothing() -> None:
+    assert bodies.opened("data: {}\n\n") == "data: {}\n\n"
+    assert bodies.opened("{cut") == "{cut"
+    assert bodies.opened('"{cut"') == '"{cut"'
+    assert bodies.opened(b"\x89PNG\0\0\xff") is None
+    assert bodies.opened(5) is None
+    assert bodies.opened("a", encoded=True) is None
+
+
+def test_a_compressed_bomb_is_cut_short() -> None:
+    data = gzip.compress(b"x" * (bodies.MAX_BODY + 1000))
+    assert len(bodies.opened(data)) == bodies.MAX_BODY
+    assert bodies.opened(data[:1000]) is not None, "what a cut one holds"
+
+
+def test_headers_of_every_shape() -> None:
+    for headers in (
+        {"X-Request-Id": "r"},
+        {"x-request-id": ["r", "s"]},
+        [{"name": "X-Request-ID", "value": "r"}],
+        [["x-request-id", "r"]],
+    ):
+        assert bodies.header(headers, "x-request-id") == "r"
+    assert bodies.header([5, [1, 2], {"name": 3}], "x") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "body", "what"),
+    [
+        ("POST", "https://api.openai.com/v1/chat/completions", BODY, "model"),
+        ("POST", None, BODY, "model"),
+        ("POST", "https://x.test/v1beta/models/g:generateContent?key=K", {"contents": []}, "model"),
+        ("POST", "https://api.openai.com/v1/embeddings", {"input": "x"}, "embeddings"),
+        ("POST", "https://x.test/v1beta/models/g:batchEmbedContents", {}, "embeddings"),
+        ("POST", "https://api.anthropic.com/v1/messages/count_tokens", BODY, "token counts"),
+        ("POST", "https://api.openai.com/v1/moderations", {"input": "x"}, "moderation"),
+        ("POST", "https://auth.test/oauth/token", {"grant_type": "x"}, "sign-in"),
+        ("POST", "http://localhost/mcp", {"jsonrpc": "2.0", "method": "tools/list", "id": 1}, "MCP messages"),
+        ("GET", "https://api.openai.com/v1/models", None, "model list"),
+        ("GET", "https://x.test/", None, "other requests"),
+        (5, 7, "x", "other requests"),
+    ],
+)
+def test_what_a_call_is_for(method: object, url: object, body: object, what: str) -> None:
+    assert purpose.purpose(method, url, body) == what
+
+
+@pytest.mark.parametrize(
+    ("url", "body", "name"),
+    [
+        ("https://b.test/model/x/converse", {"messages": []}, "Bedrock Converse"),
+        (None, {"messages": [], "toolConfig": {}}, "Bedrock Converse"),
+        (None, {"message": "x", "chat_history": []}, "Cohere chat v1"),
+        ("https://api.openai.com/v1/completions", {"prompt": "x", "model": "m"}, "text completion"),
+        ("https://api.openai.com/v1/chat/completions", BODY, None),
+        ("https://b.test/model/x/invoke", {"anthropic_version": "bedrock-2023-05-31", "messages": []}, None),
+    ],
+)
+def test_dialects_that_are_known_and_not_read(url: object, body: dict[str, object], name: str | None) -> None:
+    assert purpose.unread(url, body) == name
+
+
+def test_addresses_lose_what_may_be_a_key() -> None:
+    assert purpose.without_query("https://u:p@x.test/v1/a?key=K#f") == "https://x.test/v1/a"
+    assert purpose.without_query("/v1/a?key=K") == "/v1/a"
+    assert purpose.without_query(7) is None
+    assert purpose.path_of("http://[") == "http://["
+
+
+def test_times() -> None:
+    assert moment(1748554704.293292) == "2025-05-29T21:38:24.293Z"
+    assert moment(1780844428797) == "2026-06-07T15:00:28.797Z"
+    assert moment("2026-03-06 19:24:49.810263+00:00") == "2026-03-06 19:24:49.810263+00:00"
+    assert moment("Mon, 06 Apr 2026 10:00:00 GMT") == "2026-04-06T10:00:00+00:00"
+    assert [moment(value) for value in (None, True, -1, 1e300, float("nan"), "soon", [])] == [None] * 7

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from ctxctl.errors import UnavailableError
+from tests.unit.formats.calls_help import FIXTURES, detected, events, no_secrets, seen, slugs
+
+NAMES = sorted(path.name for path in (FIXTURES / "vcr").iterdir())
+BILLED = {
+    "betamax.json": [70],
+    "go.yaml": [70],
+    "parsed.yaml": [304, 346],
+    "php.yml": [70],
+    "ruby.yml": [70, None],
+    "typed.yaml": [70, 95],
+    "vcrpy.yaml": [70, 95],
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recorders_cassette(name: str) -> None:
+    steps, problems = seen(f"vcr/{name}")
+    assert [step.billed for step in steps] == BILLED[name]
+    assert len({step.thread for step in steps}) == 1
+    assert not problems
+    assert detected((FIXTURES / "vcr" / name).read_bytes()) == "vcr"
+    no_secrets("vcr", f"vcr/{name}")
+
+
+def test_the_same_call_gives_the_same_window_whatever_recorded_it() -> None:
+    windows = [seen(f"vcr/{name}")[0][0].window for name in NAMES if name != "parsed.yaml"]
+    assert all(window == windows[0] for window in windows)
+    assert [kind for kind, _ in windows[0]] == ["tool_definition", "system_prompt", "user_message"]
+
+
+def test_events_name_the_line_of_their_interaction() -> None:
+    found, _ = events("vcr", (FIXTURES / "vcr/typed.yaml").read_bytes())
+    lines = [e["metadata"]["ctxctl"]["source_line"] for e in found if "injection" in e["event_type"]]
+    data = (FIXTURES / "vcr/typed.yaml").read_text().splitlines()
+    assert [data[line - 1].strip()[:9] for line in lines] == ["- request"] * 2
+
+
+def test_a_damaged_interaction_leaves_the_others() -> None:
+    data = (FIXTURES / "vcr/typed.yaml").read_bytes()
+    damaged = data.replace(b"    status: 200", b"    status: [200", 1)
+    found, problems = events("vcr", damaged)
+    assert slugs(problems) == ["bad-yaml", "bad-yaml"]
+    assert b"headers: *" in data, "what an entry takes over from a damaged one is null"
+    assert [e["data"]["input_tokens"] for e in found if "usage" in e["event_type"]] == [95]
+
+
+def test_nock_recordings() -> None:
+    data = json.loads((FIXTURES / "vcr/betamax.json").read_bytes())["http_interactions"][0]
+    call = {
+        "scope": "https://api.openai.com:443",
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "body": json.loads(data["request"]["body"]["string"]),
+        "status": 200,
+        "response": {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}},
+    }
+    raw = json.dumps([call]).encode()
+    assert detected(raw) == "vcr"
+    found, problems = events("vcr", raw)
+    assert not problems
+    assert [e["data"]["input_tokens"] for e in found if "usage" in e["event_type"]] == [3]
+
+
+BOMBS = {
+    "laughs": b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + b"".join(b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 9)) for c in range(98, 112)),
+    "cycle": b"interactions: &a\n- *a\n",
+    "deep": b"interactions: " + b"[" * 100_000,
+    "merge": b"a: &a {x: 1}\n"
+    + b"".join(b"%c: &%c {<<: [%s]}\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 30)) for c in range(98, 112)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused(name: str) -> None:
+    found, problems = events("vcr", BOMBS[name])
+    assert slugs(problems)[0] == "yaml-bomb"
+    assert not [e for e in found if "injection" in e["event_type"]]
+
+
+def test_no_object_is_made_of_a_tag() -> None:
+    request = b"!!python/object/apply:os.system [false]"
+    data = b"interactions:\n- request: " + request + b"\n  response: !ruby/object:X {a: 1}\n"
+    _, problems = events("vcr", data)
+    assert slugs(problems) == ["not-a-record", "no-model-calls"]
+
+
+def test_without_the_extra_it_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    with pytest.raises(UnavailableError) as raised:
+        events("vcr", (FIXTURES / "vcr/typed.yaml").read_bytes())
+    assert raised.value.slug == "needs-yaml"
+    found, _ = events("vcr", (FIXTURES / "vcr/betamax.json").read_bytes())
+    assert [e for e in found if "usage" in e["event_type"]], "JSON cassettes need nothing"
+
+
+def test_detection_of_other_yaml() -> None:
+    assert detected(b"name: ci\non: push\njobs:\n  interactions:\n    - request: 1\n") is None
+    assert detected(b"interactions: many\n") is None
+    assert detected(b"---\n# by hand\ninteractions:\n\n- request:\n    uri: http://x\n") == "vcr"
