@@ -201,7 +201,11 @@ class Engine:
         cursor = place.cursor
         if ids.step_id is not cursor.step_id or ids.turn_id is not cursor.turn_id:
             thread.ids = ids._replace(step_id=cursor.step_id, turn_id=cursor.turn_id)
-        if thread.sealed is not None and event.step_id is not None and type(event.record) in _SHAPES_FRAME:
+        # What another target is given has a seal of its own.
+        shapes = type(event.record) in _SHAPES_FRAME and (
+            getattr(event.record, "target", self.rules.target) == self.rules.target
+        )
+        if thread.sealed is not None and event.step_id is not None and shapes:
             self._late(event, "comes after its step was sealed")
 
     def _late(self, event: Event, what: str) -> None:

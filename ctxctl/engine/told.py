@@ -57,10 +57,10 @@ class Telling:
             self.envelopes = []
 
     def named(self, event: Event) -> None:
-        """An event of the step names ids; the last ones count, as an attempt may end in another."""
+        """An event of the step names ids: the first context, and of the rest the last ones, count."""
         now = self.ids
         self.ids = Ids(
-            event.context_id or now.context_id,
+            now.context_id or event.context_id,
             event.task_id or now.task_id,
             event.run_id or now.run_id,
             event.attempt_id or now.attempt_id,
@@ -101,7 +101,7 @@ class Telling:
         """An envelope; a later revision of the same snapshot takes its place."""
         self.envelopes = [e for e in self.envelopes if e.context_id != record.context_id]
         self.envelopes.append(record)
-        if record.context_id is not None:
+        if record.context_id is not None and self.ids.context_id is None:
             self.ids = msgspec.structs.replace(self.ids, context_id=record.context_id)
 
     @property

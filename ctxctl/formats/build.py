@@ -36,7 +36,11 @@ def canonical(value: Any) -> str:
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, ValueError, RecursionError):
+        pass
+    try:
         return repr(value)
+    except RecursionError:
+        return "(nested too deep)"
 
 
 def timestamp(value: Any) -> str | None:

@@ -178,6 +178,10 @@ class Meter:
         `system_prompt` and `tool_definitions` are counted by request, usage by request too; the other facts
         by occurrence.  `not recorded` counts the requests that lack a fact which every request has.
         """
+        if not self.requests:
+            for known in self._standing.values():
+                for fact, level in known.items():
+                    self._add(fact, level)
         for fact in _IN_USAGE:
             told = sum(self._counts.get(fact, {}).values())
             if self.requests > told:

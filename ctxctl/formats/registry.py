@@ -12,9 +12,12 @@ from typing import Any, Final, Protocol, runtime_checkable
 from ctxctl.errors import UsageError
 from ctxctl.formats.agent_context import AgentContext
 from ctxctl.formats.amplifier import Amplifier
+from ctxctl.formats.api import Api
 from ctxctl.formats.atif import Atif
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.chat_messages import ChatMessages
+from ctxctl.formats.claude_sdk_log import ClaudeSdkLog
 from ctxctl.formats.claude_tap import ClaudeTap
 from ctxctl.formats.claude_trace import ClaudeTrace
 from ctxctl.formats.codex import Codex, CodexExec
@@ -33,6 +36,7 @@ from ctxctl.formats.lines import Report
 from ctxctl.formats.luminarys import Luminarys
 from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.mcp_bench import LiveMcpBench
+from ctxctl.formats.mcp import McpLog, McpTools
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
@@ -96,7 +100,7 @@ class FolderFormat(Protocol):
         ...
 
 
-FORMATS: Final[tuple[Format, ...]] = (AgentContext(), Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotChat(), ChatReplay(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), OpenHands(), Atif(), InspectAi(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), Pi(), PiRpc(), OpenCode(), GeminiCli(), Goose(), SweAgentCalls(), Vcr())
+FORMATS: Final[tuple[Format, ...]] = (AgentContext(), Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotChat(), ChatReplay(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), McpLog(), McpTools(), OpenHands(), Atif(), InspectAi(), ChatMessages(), ClaudeSdkLog(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), Pi(), PiRpc(), OpenCode(), GeminiCli(), Goose(), SweAgentCalls(), Vcr(), Api())
 
 
 @cache

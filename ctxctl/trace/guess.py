@@ -13,6 +13,7 @@ _SIGNATURES = (
     (b"\x28\xb5\x2f\xfd", "zstd inside a compressed file", "decompress it once"),
     (b"SQLite format 3\0", "an SQLite database", None),
     (b"PK\x03\x04", "a zip archive", "unpack it first"),
+    (b"version https://git-lfs.github.com/", "a Git LFS pointer instead of the file", "git lfs pull"),
     (b"BZh", "bzip2 data", "decompress it first"),
     (b"\xfd7zXZ", "xz data", "decompress it first"),
     (b"\x7fELF", "a program", None),

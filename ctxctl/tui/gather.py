@@ -98,7 +98,9 @@ def notes(step: Step) -> list[Note]:
     found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
     flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
-    found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in told(step) if label != "for"]
+    # Ids are the same in step after step: they stand with the stages.
+    said = [(label, text) for label, text in told(step) if label != "for"]
+    found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in said]
     differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
     if differing:
         found.append(Note(f"not what was recorded: {', '.join(differing)}", warning=True))

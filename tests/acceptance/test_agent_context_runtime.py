@@ -178,7 +178,8 @@ async def test_actx_ar_missing_001_shows_owner_action_and_safe_summary(tmp_path:
     gap = {
         "missing_id": "gap-1", "scope": "turn", "question": "The wiki at host 10.0.0.7 does not answer.",
         "severity": "high", "status": "waiting", "requested_from": {"kind": "team", "id": "platform"},
-        "requested_action": "grant access to the wiki", "user_summary": "A page that is needed is unreachable.",
+        "requested_action": "grant access to the wiki",
+        "user_summary": "A page that is needed is unreachable.",
     }  # fmt: skip
     path = trace(
         tmp_path / "t.jsonl", item("ask", "Look it up.", "user_message"), event("missing.detected", gap)
@@ -199,7 +200,8 @@ async def test_actx_ar_missing_001_shows_owner_action_and_safe_summary(tmp_path:
 
 async def test_actx_ar_compact_001_a_summary_is_context_and_no_answer(tmp_path: Path) -> None:
     """ACTX-AR-COMPACT-001."""
-    compaction = {"compaction_id": "c1", "scope": "session", "source_item_refs": ["talk"], "summary_ref": "sum",
+    compaction = {"compaction_id": "c1", "scope": "session", "source_item_refs": ["talk"],
+                  "summary_ref": "sum",
                   "method": "rolling_summary"}  # fmt: skip
     path = trace(
         tmp_path / "t.jsonl",
@@ -345,8 +347,8 @@ def test_actx_ar_evid_001_an_evidence_export_cites_and_does_not_copy(tmp_path: P
                       "runtime_refs": [{"kind": "turn", "id": "t", "status": "completed"}]}),
         ("selection.completed", {"selection_id": "s", "surface_id": "u", "task_status": "completed"}),
         ("injection.applied", {"injection_id": "i", "target": "model", "tool_succeeded": True}),
-        ("item.added", {"item_id": "i", "context_kind": "tool_result", "content_mode": "inline", "content": "x",
-                        "visibility": ["model"], "metadata": {"tool_status": "success"}}),
+        ("item.added", {"item_id": "i", "context_kind": "tool_result", "content_mode": "inline",
+                        "content": "x", "visibility": ["model"], "metadata": {"tool_status": "success"}}),
         ("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
                               "status": "approved"}),
         ("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
@@ -370,11 +372,12 @@ def test_actx_ar_gov_001_runtime_ids_and_states_of_context_are_none(tmp_path: Pa
     path = trace(
         tmp_path / "t.jsonl",
         item("result", "the tool succeeded, the turn is completed, approved", "tool_result", turn="t1"),
-        event("selection.completed", {"selection_id": "s", "surface_id": "u", "selected_item_refs": ["result"]}),
+        selection("s", ["result"]),
         event("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "q", "severity": "low",
                                    "status": "declined", "blocked_actions": ["final_answer"]}),
         event("exported", {"context_id": "c", "scope": "turn", "lifecycle": "archived",
-                           "runtime_refs": [{"kind": "turn", "id": "t1"}]}, turn_id="t1", task_id="k", run_id="r"),
+                           "runtime_refs": [{"kind": "turn", "id": "t1"}]},
+              turn_id="t1", task_id="k", run_id="r"),
     )  # fmt: skip
     assert findings(path) == []
 

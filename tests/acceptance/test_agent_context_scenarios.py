@@ -82,7 +82,8 @@ async def test_scenario_turn_snapshot_as_loose_records(tmp_path: Path) -> None:
     import json
 
     names = {"surface.created": "surface", "selection.completed": "selection", "budget.applied": "budget",
-             "assembly.created": "assembly", "injection.applied": "injection", "exported": "envelope"}  # fmt: skip
+             "assembly.created": "assembly", "injection.applied": "injection",
+             "exported": "envelope"}  # fmt: skip
     bundle: Json = {"items": []}
     for one in turn_snapshot():
         kind = one["event_type"].removeprefix("context.")
@@ -173,8 +174,10 @@ async def test_scenario_compaction_shows_what_it_replaced_and_lost(tmp_path: Pat
     }  # fmt: skip
     gone = [(c["item"], c["cause"], c["into"]) for c in step["changes"] if c["status"] == "removed"]
     assert gone == [("turn-1", "compacted", "summary-1"), ("turn-2", "compacted", "summary-1")]
-    words = ("compact-1 (session, rolling_summary, token_pressure)", "items_covered 2", "wording of the jokes",
-             "replacement policy summary_replaces_source_until_review", "into summary-1: turn-1, turn-2")  # fmt: skip
+    words = (
+        "compact-1 (session, rolling_summary, token_pressure)", "items_covered 2", "wording of the jokes",
+        "replacement policy summary_replaces_source_until_review", "into summary-1: turn-1, turn-2",
+    )  # fmt: skip
     says(plain(path), *words)
     shown = await screens(path, "G", "s", "escape", "t")
     says(shown.replace("\n", " "), "compact-1 (session", "They spoke of ferries and islands.")

@@ -61,7 +61,8 @@ def infos(path: Path) -> list[Json]:
         payload = record.get("payload")
         if isinstance(payload, dict) and payload.get("type") == "token_count":
             info = payload.get("info")
-            if isinstance(info, dict) and isinstance(info.get("total_token_usage"), dict):
+            total = info.get("total_token_usage") if isinstance(info, dict) else None
+            if isinstance(total, dict) and total["input_tokens"]:
                 found.append(info)
     return found
 

@@ -28,7 +28,8 @@ class Emitter:
     def __init__(self, run: Run, capture: Capture) -> None:
         self._run = run
         self._capture = capture
-        self._items: set[str] = set()
+        self._items: set[tuple[str | None, str | None, str | None]] = set()
+        """Items announced, by session and thread: a thread knows nothing of another's."""
         self._unversioned: set[str] = set()
         self._sources: dict[str, Json] = {}
         self._used: set[str] = set()
@@ -81,6 +82,9 @@ class Emitter:
             ids["step_id"] = context or ids.get("attempt_id") or f"records-{number}"
         segments = [r for r in group.records if r.kind.name == "context_window"]
         budgets = [r for r in group.records if r.kind.name == "context_budget"]
+        for record in self._capture.borrowed(group):
+            if self._key(record, ids) not in self._items:
+                yield self._event(record, ids, context, [])
         for name in _ORDER:
             for record in group.records:
                 if record.kind.name != name:
@@ -130,7 +134,7 @@ class Emitter:
         make.at(record.data.get("created_at"))
         own = {name: ids[name] for name in ids if name in _PLACED}
         place = Place(own.get("session_id"), own.get("thread_id"), own.get("turn_id"), own.get("step_id"))
-        made = make.event(self._type(record), data, place, record.line)
+        made = make.event(self._type(record, ids), data, place, record.line)
         make.file = None
         if context is not None:
             made["context_id"] = context
@@ -142,10 +146,13 @@ class Emitter:
                 made[name] = record.data[name]
         return made
 
-    def _type(self, record: Loose) -> str:
+    def _key(self, record: Loose, ids: dict[str, str]) -> tuple[str | None, str | None, str | None]:
+        return ids.get("session_id"), ids.get("thread_id"), record.id
+
+    def _type(self, record: Loose, ids: dict[str, str]) -> str:
+        known = self._key(record, ids) in self._items
+        self._items.add(self._key(record, ids))
         if record.kind is kinds.ITEM:
-            known = record.id in self._items
-            self._items.add(record.id or "")
             return vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED
         if record.kind.event_type == vocab.MISSING_DETECTED:
             status = record.data.get("status")

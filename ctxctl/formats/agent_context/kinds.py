@@ -105,14 +105,17 @@ SIGNATURE: Final = re.compile(
 def kind_of(value: Json, named: Kind | None = None) -> Kind | None:
     """The kind of an object: as its bundle or its own type field names it, else by its fields.
 
-    `named` is what the key above it says; it holds only where the object has that kind's id or a field of it.
+    `named` is what the key above it says; it holds only where the object has that kind's id or two fields
+    of it, as other runtimes have summaries and items too.
     """
     for key in _TYPE_KEYS:
         said = value.get(key)
         kind = _NAMES.get(said.lower()) if isinstance(said, str) else None
         if kind is not None and (kind.id in value or any(field in value for field in kind.also)):
             return kind
-    if named is not None and (named.id in value or any(field in value for field in named.also)):
+    if named is not None and (
+        isinstance(value.get(named.id), str) or sum(field in value for field in named.also) > 1
+    ):
         return named
     for kind in KINDS:
         if isinstance(value.get(kind.id), str) and any(field in value for field in kind.also):
@@ -172,5 +175,23 @@ def _by_id(table: Json, kind: Kind, depth: int) -> Iterator[tuple[Kind | None, J
 
 
 def holds_records(value: Any) -> bool:
-    """Whether a value holds any record; for detection, so not deep."""
-    return next(records(value, depth=_DEPTH - 3), None) is not None
+    """Whether a value is records of the standard: one, a list of them, or a bundle under telling keys.
+
+    For detection: a record deep within something else is that runtime's own.
+    """
+    if isinstance(value, list):
+        return any(isinstance(one, dict) and holds_records(one) for one in value[:50])
+    if is_event(value) or kind_of(value) is not None:
+        return True
+    inside = ((named(key), inner) for key, inner in value.items() if isinstance(inner, dict | list))
+    return any(
+        isinstance(one, dict) and kind_of(one, kind) is not None
+        for kind, inner in inside
+        if kind is not None
+        for one in (inner[:50] if isinstance(inner, list) else [inner, *inner.values()][:50])
+    ) or any(
+        isinstance(one, dict) and is_event(one)
+        for inner in value.values()
+        if isinstance(inner, list)
+        for one in inner[:50]
+    )

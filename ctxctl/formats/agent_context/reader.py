@@ -34,6 +34,7 @@ class Reader:
     def __init__(self, report: Report) -> None:
         self._run = Run("agent-context", report)
         self._capture = Capture()
+        self._bundles = 0
 
     def events(self, source: Source) -> Iterator[Json]:
         """The events of one file."""
@@ -128,12 +129,13 @@ class Reader:
                 self._run.problem("no-records", f"the JSON Schema of {what}: it holds no record", line)
             return
         found = False
+        self._bundles += 1
         for kind, record in kinds.records(value):
             found = True
             if kind is None:
                 self._capture.events.append((record, line.number, self._run.make.file))
             else:
-                self._capture.add(Loose(kind, record, line.number, self._run.make.file))
+                self._capture.add(Loose(kind, record, line.number, self._run.make.file, self._bundles))
         if not found and value is not None:
             self._run.problem("unknown-record", "no context record in it; skipped", line)
 

@@ -20,6 +20,11 @@ _BINDING: Final = (
     "surface_refs", "item_refs", "selection_refs", "budget_ref", "assembly_refs", "injection_refs",
     "compaction_refs", "missing_context_refs",
 )  # fmt: skip
+_BESIDE: Final = frozenset(
+    {"context_window", "context_source_ref", "context_summary", "context_redaction", "context_budget",
+     "missing_context"}
+)  # fmt: skip
+"""Records that say more of a step that an envelope binds, and make none of their own."""
 _NAMES: Final = (*(kind.id for kind in kinds.KINDS), "item_ref", "ref", "id")
 IDS: Final = (
     "session_id", "thread_id", "turn_id", "step_id", "task_id", "run_id", "attempt_id", "runtime_id",
@@ -34,9 +39,11 @@ _RUNTIME: Final = {name.removesuffix("_id"): name for name in IDS} | {
 class Loose:
     """A record as it was found."""
 
-    __slots__ = ("data", "file", "group", "id", "kind", "line", "mark")
+    __slots__ = ("bundle", "data", "file", "group", "id", "kind", "line", "mark")
 
-    def __init__(self, kind: Kind, data: Json, line: int, file: str | None) -> None:
+    def __init__(self, kind: Kind, data: Json, line: int, file: str | None, bundle: int = 0) -> None:
+        self.bundle = bundle
+        """Number of the document or line that held it, with others perhaps."""
         self.kind = kind
         self.data = data
         self.line = line
@@ -76,6 +83,8 @@ class Capture:
         self.loose: list[Loose] = []
         self.events: list[tuple[Json, int, str | None]] = []
         self.schemas = False
+        """Some document is a JSON Schema of the standard."""
+        self._contents: dict[str, Loose] = {}
         self._marks: set[tuple[str, str]] = set()
 
     def add(self, record: Loose) -> None:
@@ -98,8 +107,10 @@ class Capture:
             if record.id is not None:
                 known.setdefault(record.id, []).append(record)
         groups: list[Group] = []
-        for envelope in (r for r in self.loose if r.kind is kinds.ENVELOPE):
+        envelopes = [record for record in self.loose if record.kind is kinds.ENVELOPE]
+        for envelope in envelopes:
             _bind(envelope, known, groups)
+        self._bundled(envelopes)
         for record in self.loose:
             if record.group is None:
                 _cluster(record, known, groups)
@@ -109,6 +120,30 @@ class Capture:
                 group for _, group in sorted(enumerate(groups), key=lambda g: (dated[g[0]] or "", g[0]))
             ]
         return groups
+
+    def _bundled(self, envelopes: list[Loose]) -> None:
+        """What came in one bundle with a single envelope belongs to it, named or not."""
+        by_bundle: dict[int, list[Loose]] = {}
+        for envelope in envelopes:
+            by_bundle.setdefault(envelope.bundle, []).append(envelope)
+        for record in self.loose:
+            beside = by_bundle.get(record.bundle, ())
+            if record.group is None and len(beside) == 1 and beside[0].group is not None:
+                beside[0].group.add(record)
+
+    def borrowed(self, group: Group) -> list[Loose]:
+        """Items and summaries that a group refers to and another group holds, each in its last version."""
+        if not self._contents:
+            told = (r for r in self.loose if r.kind.name in ("context_item", "context_summary"))
+            self._contents = {record.id: record for record in told if record.id is not None}
+        own = {record.id for record in group.records}
+        found: dict[str, Loose] = {}
+        for record in (*group.records, *group.envelopes):
+            for ref in _refs(record):
+                known = self._contents.get(ref) or self._contents.get(ref.rpartition("@")[0])
+                if known is not None and known.id is not None and known.id not in own:
+                    found[known.id] = known
+        return list(found.values())
 
     def unresolved(self, envelope: Loose) -> list[str]:
         """Refs of an envelope to records that the capture does not hold."""
@@ -121,7 +156,9 @@ def _bind(envelope: Loose, known: dict[str, list[Loose]], groups: list[Group]) -
     """An envelope's own group; one that binds only what others have bound joins the first of them."""
     reached = list(_reached(envelope, known))
     fresh = [record for record in reached if record.group is None]
-    owner = next((record.group for record in reached if record.group is not None), None)
+    owners = [record for record in reached if record.group is not None]
+    owners.sort(key=lambda record: record.kind is kinds.ITEM)
+    owner = owners[0].group if owners else None
     shapes = any(record.kind is not kinds.ITEM for record in fresh)
     if owner is not None and not shapes:
         owner.add(envelope)
@@ -140,7 +177,9 @@ def _cluster(record: Loose, known: dict[str, list[Loose]], groups: list[Group]) 
     ids = ids_of(record.data)
     reached = list(_reached(record, known))
     for other in reached:
-        if other.group is not None and not other.group.envelopes and _agree(ids, other.group.ids):
+        if other.group is None or not _agree(ids, other.group.ids):
+            continue
+        if not other.group.envelopes or record.kind.name in _BESIDE:
             other.group.add(record)
             break
     else:
@@ -179,11 +218,12 @@ def _refs(record: Loose) -> Iterator[str]:
     for field in _REFS:
         if field != record.kind.id:
             yield from _names(data.get(field))
-    blocks = data.get("ordered_blocks")
-    if isinstance(blocks, list):
-        for block in blocks:
-            if isinstance(block, dict):
-                yield from _names(block.get("item_refs"))
+    yield from _names(data.get("source_refs"))
+    for field in ("ordered_blocks", "segments", "window_segments"):
+        rows = data.get(field)
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict):
+                yield from _names(row.get("item_refs"))
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -219,7 +259,7 @@ def _embedded(record: Loose) -> Iterator[Loose]:
         data[field] = refs if isinstance(value, list) else refs[0]
         for one in found:
             if one is not None:
-                yield Loose(one.kind, one.data, record.line, record.file)
+                yield Loose(one.kind, one.data, record.line, record.file, record.bundle)
 
 
 def _whole(value: Any) -> _Whole | None:

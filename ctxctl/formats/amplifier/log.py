@@ -129,10 +129,9 @@ class Log(Run):
                 origin["agent_type"] = agent
         self._roots[name], self._threads[name] = root, thread
         aside = f"{thread or vocab.MAIN_THREAD}/internal"
+        here: Json = {"parent_thread": thread or vocab.MAIN_THREAD}
         made = self._conversation(root, thread, origin)
-        return Session(
-            made, lambda: self._conversation(root, aside, {"parent_thread": thread or vocab.MAIN_THREAD})
-        )
+        return Session(made, lambda: self._conversation(root, aside, here), self.scripts.get(name))
 
     def _conversation(self, root: str | None, thread: str | None, origin: Json) -> Conversation:
         self.session = root

@@ -62,7 +62,7 @@ class Requests:
         self.waiting: list[Part] = []
         self.results: list[tuple[int, Part]] = []
         self.calls: dict[str, int] = {}
-        self.replied = False
+        self.replied = self.responded = self.said = False
         self.billed = False
         self._compactions: list[Compaction] = []
         self._cleared: Json | None = None
@@ -156,7 +156,7 @@ class Requests:
         )  # fmt: skip
         self.stage = "sent"
         self._asked = False
-        self.replied = self.billed = False
+        self.replied = self.billed = self.said = self.responded = False
         self.calls.clear()
 
     def _from_body(self, wire: Dialect, sent: Json, line: int) -> None:

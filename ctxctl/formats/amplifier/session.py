@@ -61,7 +61,7 @@ class Session(Requests):
 
     def answered(self, found: Record) -> None:
         """The provider's answer: its usage, and its text where the log holds it."""
-        if self.stage != "sent":
+        if self.stage == "idle" or self.responded:
             self.request(found, None)
         sent = body(found)
         model = string(found.field("model")) or self.model
@@ -69,15 +69,16 @@ class Session(Requests):
             self._bill(_own_bill(sent, model) or self._reported(found.field("usage"), model), found)
         if found.field("status") != "error" and not found.field("error"):
             self.stage = "answered"
+            self.responded = True
             wire = _dialect(sent)
-            if wire is not None and sent is not None:
+            if wire is not None and sent is not None and not self.said:
                 self._reply(wire.reply(sent), found)
 
     def raw_answer(self, found: Record) -> None:
         """The provider's answer in an event of its own, beside `llm:response`."""
         sent = body(found)
         wire = _dialect(sent)
-        if self.stage != "idle" and not self.replied and wire is not None and sent is not None:
+        if self.stage != "idle" and not self.replied and not self.said and wire and sent:
             self._reply(wire.reply(sent), found)
 
     def block(self, found: Record) -> None:
@@ -91,6 +92,7 @@ class Session(Requests):
         if isinstance(one, dict) and not self.replied:
             part = shapes.block(one, found.line.number)
             if part is not None:
+                self.said = True
                 self._add(part)
 
     def loop_answer(self, found: Record) -> None:

@@ -70,16 +70,18 @@ class Script:
         self.calls = {name for _, row in rows if (name := string(row.get("tool_call_id"))) is not None}
         self._rows = rows
         self._at = 0
+        self._begun = False
         self._titles: dict[str, str | None] = {}
 
     def entered(self, origins: Origins) -> tuple[list[Part], int]:
         """What entered since the last request, the answer to that one first; and how many prompts."""
         made: list[Part] = []
         prompts = 0
-        first = self._at
+        first = self._at if self._begun else -1
+        self._begun = True
         while self._at < len(self._rows):
             line, row = self._rows[self._at]
-            if row.get("role") == "assistant" and (self._at > first or first == 0):
+            if row.get("role") == "assistant" and self._at > first:
                 break
             prompts += shapes.is_prompt(row)
             made += titled(shapes.message(row, origins.of, line), self._titles)

@@ -14,6 +14,7 @@ from ctxctl.formats.kit.run import Run
 from ctxctl.trace.source import Source
 
 _MAX_LINKS: Final = 1000
+_MAX_DEPTH: Final = 50
 
 
 class Capture(Run):
@@ -22,7 +23,9 @@ class Capture(Run):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._documents: dict[str, Json] = {}
-        self._sessions: set[str] = set()
+        self._sessions: dict[str, int] = {}
+        self._named: dict[str, int] = {}
+        """How often a session, or a thread of the present one, was named so."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The trajectory of one file, with the sub-trajectories inside it."""
@@ -40,7 +43,8 @@ class Capture(Run):
             if name.endswith(".json"):
                 self._load(folder, name)
         named = {other for name in self._documents for _, other, _ in self._links(name)}
-        for number, name in enumerate(n for n in list(self._documents) if n not in named):
+        roots = [name for name in self._documents if name not in named] or list(self._documents)[:1]
+        for number, name in enumerate(roots):
             self._open(self._documents[name], number + 1)
             yield from self._whole(self._documents[name], name)
 
@@ -59,12 +63,9 @@ class Capture(Run):
         """Begin the session of a trajectory; ids that come again are told apart."""
         name = string(trajectory.get("session_id")) or string(trajectory.get("trajectory_id"))
         name = (name or f"trajectory-{number}").replace("/", "_")
-        again, made = 1, name
-        while made in self._sessions:
-            again += 1
-            made = f"{name}~{again}"
-        self._sessions.add(made)
-        self.session = made
+        again = self._sessions[name] = self._sessions.get(name, 0) + 1
+        self.session = name if again == 1 else f"{name}~{again}"
+        self._named = {}
 
     def _whole(self, trajectory: Json, name: str | None) -> Iterator[Json]:
         """A trajectory, its continuations and sub-trajectories; then its session is closed."""
@@ -94,7 +95,7 @@ class Capture(Run):
         self.threads.clear()
         self.make.file = None
 
-    def _embedded(self, trajectory: Json, reading: Reading) -> Iterator[Json]:
+    def _embedded(self, trajectory: Json, reading: Reading, depth: int = 0) -> Iterator[Json]:
         inner = trajectory.get("subagent_trajectories")
         references = {
             string(r.get("trajectory_id")) or string(r.get("session_id")): r for r in _references(trajectory)
@@ -102,16 +103,14 @@ class Capture(Run):
         for one in inner if isinstance(inner, list) else ():
             if isinstance(one, dict):
                 ident = string(one.get("trajectory_id")) or string(one.get("session_id"))
-                yield from self._sub(one, references.get(ident, {}), reading)
+                yield from self._sub(one, references.get(ident, {}), reading, depth + 1)
 
-    def _sub(self, trajectory: Json, reference: Json, parent: Reading) -> Iterator[Json]:
+    def _sub(self, trajectory: Json, reference: Json, parent: Reading, depth: int = 0) -> Iterator[Json]:
         """A sub-trajectory: a thread of the session."""
         ident = string(trajectory.get("trajectory_id")) or string(trajectory.get("session_id")) or "sub"
         ident = ident.removeprefix(self.session or "").strip("-/_") or ident
-        name, again = ident, 1
-        while (self.session, name) in self.threads:
-            again += 1
-            name = f"{ident}~{again}"
+        again = self._named[ident] = self._named.get(ident, 0) + 1
+        name = ident if again == 1 else f"{ident}~{again}"
         origin: Json = {"parent_thread": parent.thread.thread or "main"}
         call = string(reference.get("source_call_id"))
         if call is not None:
@@ -122,8 +121,8 @@ class Capture(Run):
             origin["agent_type"] = kind
         inner = Reading(self, self.thread(name, origin=origin), self.make.file)
         yield from inner.steps(trajectory)
-        if len(self.threads) < _MAX_LINKS:
-            yield from self._embedded(trajectory, inner)
+        if depth < _MAX_DEPTH:
+            yield from self._embedded(trajectory, inner, depth)
 
     def _links(self, name: str) -> list[tuple[str, str, Json]]:
         """The files that a trajectory names: (`continued` or `sub`, file, the reference)."""

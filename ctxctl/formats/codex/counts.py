@@ -46,13 +46,11 @@ class Counts:
             self._total = total
             if total == before or not any(total.values()):
                 return None
-            grown = _grown(total, before)
             if last is None:
-                last = grown
-            elif before is not None and grown is not None:
-                rest = _grown(grown, last)
-                if rest is not None and rest["input_tokens"]:
-                    self.unlogged = _record(rest, model, provider)
+                last = _grown(total, before)
+            elif before is not None and total["input_tokens"] > before["input_tokens"] + last["input_tokens"]:
+                rest = _grown(_grown(total, before), last)
+                self.unlogged = None if rest is None else _record(rest, model, provider)
         if last is None or not (last["input_tokens"] or last["output_tokens"]):
             return None
         return _record(last, model, provider)
@@ -74,15 +72,18 @@ def _numbers(value: Any) -> Json | None:
     """The token counts of a usage object; None for what is none."""
     if not isinstance(value, dict) or count(value.get("input_tokens")) is None:
         return None
-    made = {name: count(value.get(name)) or 0 for name in _FIELDS}
-    if count(value.get(_WRITTEN)) is not None:
+    made: Json = {}
+    for name in _FIELDS:
+        found = value.get(name)
+        made[name] = found if type(found) is int and found >= 0 else 0
+    if _WRITTEN in value and count(value[_WRITTEN]) is not None:
         made[_WRITTEN] = value[_WRITTEN]
     return made
 
 
-def _grown(total: Json, before: Json | None) -> Json | None:
+def _grown(total: Json | None, before: Json | None) -> Json | None:
     """What the total grew by; None where it became smaller."""
-    if before is None:
+    if before is None or total is None:
         return total
     grown = {name: value - before.get(name, 0) for name, value in total.items()}
     return grown if all(value >= 0 for value in grown.values()) else None

@@ -62,14 +62,14 @@ class Items:
             return self._message(item, line, again)
         if not isinstance(kind, str) or kind in _UNSENT:
             return _NOTHING
-        if kind == "reasoning":
-            return Read([self._reasoning(item, line, again)], True)
         if kind in _CALLS:
             return Read([self._call(item, kind, line, again)], True)
-        if kind in _HOSTED:
-            return Read(self._hosted(item, kind, line, again), True)
         if kind in _OUTPUTS:
             return Read(self._output(item, line, again), False)
+        if kind == "reasoning":
+            return Read([self._reasoning(item, line, again)], True)
+        if kind in _HOSTED:
+            return Read(self._hosted(item, kind, line, again), True)
         if kind == "tool_search_output":
             return Read(self._found_tools(item, line, again), False)
         if kind in _SUMMARIES:

@@ -134,8 +134,12 @@ class Rollout(Run):
             if string(meta.get("forked_from_id")) is not None:
                 self._fork = Fork(session)
                 self._fork.line(meta.get("timestamp"))
-        elif session != self.session and (self._instructions is not None or self._copying):
-            return
+        elif session != self.session:
+            # A sub-agent that was given its parent's history brings its parent's record along.
+            if self._fork is None and self._origin is not None and not self._history.conversation.steps:
+                self._fork = Fork(self.session)
+            if self._instructions is not None or self._copying:
+                return
         self._provider = string(meta.get("model_provider")) or self._provider
         self._model = self._model or string(meta.get("model"))
         given = meta.get("base_instructions")

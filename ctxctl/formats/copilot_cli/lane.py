@@ -29,7 +29,7 @@ class Lane:
         """Its request was made."""
         self._answering = False
         self._call: str | None = None
-        """Native id of the present request."""
+        """What tells the present request from others."""
         self._late: list[Part] = []
         """Input that came while the model was answering; it is of the next request."""
         self._outputs: dict[str, int] = {}
@@ -83,24 +83,25 @@ class Lane:
         self._answering = False
         self.conversation.append(*parts)
 
-    def answer(self, parts: list[Part], call: str | None, line: int) -> None:
-        """A message of the model; `call` is the native id of the request that it answers."""
+    def answer(self, parts: list[Part], call: str | None, step: str | None, line: int) -> None:
+        """A message of the model; `call` tells its request from others, `step` names it."""
         other = call is not None and self._call is not None and call != self._call
         if not self._answering or other:
             if self._asked:
                 self._catch_up()
-            self._request(call, line)
+            self._request(step, line)
+            self._call = call
         self.conversation.append(*parts)
 
     def more(self, parts: list[Part]) -> None:
         """Something that belongs to the present answer."""
         self.conversation.append(*parts)
 
-    def _request(self, call: str | None, line: int, **marks: Any) -> None:
+    def _request(self, step: str | None, line: int, **marks: Any) -> None:
         self.settle()
-        self.conversation.request(call, line=line, model=self.model, native_id=call, **marks)
+        self.conversation.request(step, line=line, model=self.model, native_id=step, **marks)
         self._asked = self._answering = True
-        self._call = call
+        self._call = None
         self._line = line
         self._bill, self._next_bill = self._next_bill, None
 

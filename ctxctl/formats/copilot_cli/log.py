@@ -16,6 +16,7 @@ from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-cli"
+_MAX_ID: Final = 80
 _TOTALS: Final = "copilot.session.shutdown"
 """Event type that keeps a session's own totals; the engine takes no notice of it."""
 _TOTAL_FIELDS: Final = (
@@ -252,7 +253,10 @@ class Session(Run):
     def _message(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
         model = string(data.get("model"))
-        call = string(data.get("apiCallId")) or string(data.get("requestId"))
+        ids = [string(data.get(name)) for name in ("apiCallId", "requestId", "serviceRequestId")]
+        call = ids[0] or ids[1]
+        # Some call ids are sealed, and hundreds of characters long.
+        step = next((found for found in ids if found is not None and len(found) <= _MAX_ID), None)
         parts = blocks.assistant(
             data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number
         )
@@ -262,7 +266,7 @@ class Session(Run):
             if not lane.answering:
                 lane.settle()
             lane.model = model or self._model
-        lane.answer(self._placed(parts), call, self.line.number)
+        lane.answer(self._placed(parts), call, step, self.line.number)
         lane.wrote(string(data.get("messageId")) or str(self.line.number), data.get("outputTokens"))
 
     def _usage(self, data: Json, record: Json) -> None:

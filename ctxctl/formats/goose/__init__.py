@@ -15,7 +15,7 @@ from ctxctl.trace.source import Source
 NAME: Final = "goose"
 _LINES: Final = 20
 _SQLITE: Final = b"SQLite format 3\0"
-_BLOCKS: Final = frozenset({"toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking"})
+_BLOCKS: Final = ("toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking")
 
 ABOUT: Final = About(
     reads="Session files (a head and messages, JSON lines), exported sessions, `sessions.db`.",
@@ -92,7 +92,6 @@ def _score(value: dict[str, Any]) -> int:
     content = value.get("content")
     if value.get("role") not in ("user", "assistant") or not isinstance(content, list):
         return 0
-    kinds = {block.get("type") for block in content if isinstance(block, dict)}
-    if kinds & _BLOCKS:
+    if any(isinstance(block, dict) and block.get("type") in _BLOCKS for block in content):
         return 92
     return 60 if isinstance(value.get("created"), int) else 0

@@ -15,7 +15,7 @@ from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
-_FOR_PEOPLE: Final = frozenset({"actionRequired", "systemNotification", "toolConfirmationRequest"})
+_FOR_PEOPLE: Final = ("actionRequired", "systemNotification", "toolConfirmationRequest")
 
 
 class Session:
@@ -80,7 +80,7 @@ class Session:
         sent = [
             block
             for block in (content if isinstance(content, list) else [{"type": "text", "text": content}])
-            if isinstance(block, dict) and block.get("type") not in _FOR_PEOPLE
+            if isinstance(block, dict) and string(block.get("type")) not in (None, *_FOR_PEOPLE)
         ]
         parts = parts_of({**message, "content": sent}, position)
         for part in parts:

@@ -17,6 +17,8 @@ _BODY: Final = re.compile(
     rb'"body"\s*:\s*(?:\{\s*"(?:model|messages|contents|input|system\w*|instructions|max_tokens|stream|tools)"'
     rb'|"\{\s*\\"(?:model|messages|contents|input|system\w*)\\")'
 )
+_MANY: Final = 3
+_LIKELY: Final = 93
 _PERHAPS: Final = 55
 
 
@@ -43,11 +45,15 @@ class HttpRequests:
     )
 
     def detect(self, head: bytes) -> int:
-        """Unsure at best: other formats that hold requests claim them first."""
+        """How sure the head looks like a list of requests; formats that hold requests claim them first."""
         start = body(head)
         if start[:1] not in (b"{", b"["):
             return 0
-        return _PERHAPS if _REQUEST.search(start) and _BODY.search(start) and b'"method"' in start else 0
+        if not _REQUEST.search(start) or b'"method"' not in start:
+            return 0
+        found = len(_BODY.findall(start))
+        addressed = found >= _MANY and len(_REQUEST.findall(start)) >= found
+        return _LIKELY if addressed else _PERHAPS if found else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The document's events."""

@@ -50,12 +50,13 @@ class Archive:
             return None
         limit = min(self._left, MAX_DOCUMENT)
         try:
-            data = self._inflated(info, limit)
+            # The directory may say less than there is, but hardly more.
+            data = self._inflated(info, limit) if info.file_size <= limit else b""
         except (zlib.error, ValueError, struct.error, zipfile.BadZipFile) as error:
             self._problem(info, "damaged-compression", f"{name}: {error}; skipped")
             return None
-        self._left -= len(data)
-        if len(data) < limit:
+        self._left -= len(data) if info.file_size <= limit else info.file_size
+        if len(data) < limit and info.file_size <= limit:
             return data
         if self._left <= 0:
             raise UnreadableError(

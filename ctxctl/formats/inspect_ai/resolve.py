@@ -18,8 +18,10 @@ class Pools:
         self._texts: Json = texts if isinstance(texts, dict) else {}
         data = sample.get("events_data")
         data = data if isinstance(data, dict) else {}
-        self._messages = _list(data.get("messages")) or _list(sample.get("message_pool"))
-        self._calls = _list(data.get("calls")) or _list(sample.get("call_pool"))
+        pooled = _list(data.get("messages")) or _list(sample.get("message_pool"))
+        self._messages = [self.texts(message) for message in pooled]
+        pooled = _list(data.get("calls")) or _list(sample.get("call_pool"))
+        self._calls = [self.texts(message) for message in pooled]
 
     def texts(self, value: Any, depth: int = 0) -> Any:
         """A value with its attachments in place; one that is lost stays as its address."""
@@ -40,7 +42,7 @@ class Pools:
         """The messages of a model event."""
         found = _list(event.get("input"))
         if not found and self._messages:
-            found = _ranges(event.get("input_refs"), self._messages)
+            return _ranges(event.get("input_refs"), self._messages)
         return _list(self.texts(found))
 
     def request(self, event: Json) -> Json | None:
@@ -49,24 +51,21 @@ class Pools:
         request = call.get("request") if isinstance(call, dict) else None
         if not isinstance(call, dict) or not isinstance(request, dict):
             return None
+        resolved = self.texts(request)
         if call.get("call_refs") is not None:
             key = call.get("call_key")
-            request = {
-                **request,
-                key if isinstance(key, str) else "messages": _ranges(call["call_refs"], self._calls),
-            }
-        resolved = self.texts(request)
+            resolved[key if isinstance(key, str) else "messages"] = _ranges(call["call_refs"], self._calls)
         return resolved if isinstance(resolved, dict) else None
 
 
 def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
-    """The items of a pool that `[start, end)` pairs name, within bounds."""
+    """The items of a pool that `[start, end)` pairs name; no request repeats more than the pool holds."""
     found: list[Any] = []
     for ref in _list(refs):
         start, end = ref if isinstance(ref, list) and len(ref) == 2 else (0, 0)
         if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
             found += pool[start:end]
-        if len(found) > 100_000:
+        if len(found) > 2 * len(pool):
             break
     return found
 

@@ -28,6 +28,8 @@ class Sample:
         self._pools = Pools(sample)
         self._openings: dict[tuple[str | None, str], str | None] = {}
         """Thread by its spans' name and its first message."""
+        self._homes: dict[str | None, int] = {}
+        """How many conversations began in a home."""
         self._compacted: dict[str | None, Json] = {}
         """A compaction that the next request of a home shows."""
 
@@ -84,11 +86,9 @@ class Sample:
         sign = "" if opening is None else build.digest_of(build.canonical(opening.get("content")))
         key = where.name, sign
         if key not in self._openings:
-            known = [name for (at, _), name in self._openings.items() if at == where.name]
-            if compacted and known:
-                self._openings[key] = known[-1]
-            else:
-                self._openings[key] = where.name if not known else f"{where.name or 'side'}-{len(known) + 1}"
+            number = self._homes.get(where.name, 0) + (not compacted or where.name not in self._homes)
+            self._homes[where.name] = number
+            self._openings[key] = where.name if number == 1 else f"{where.name or 'side'}-{number}"
         name = self._openings[key]
         origin: Json = {}
         if name is not None:

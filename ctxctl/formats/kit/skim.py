@@ -6,10 +6,12 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:)?|([{}\[\]])|(")')
+_TOKEN = re.compile(rb'"((?:[^"\\\n]|\\.)*)"[ \t]*(:)?|([{}\[\]])|(")|(\n)(?=\{)')
+"""A string, and whether it is a key; a bracket; a string that is torn; a line that may be a record."""
 _DEPTH: Final = 6
 _VALUE: Final = 80
 _BOM: Final = b"\xef\xbb\xbf"
+_BLANK: Final = b"\0 \t\r\n"
 
 
 class Skim(NamedTuple):
@@ -31,21 +33,30 @@ class Skim(NamedTuple):
 @lru_cache(maxsize=2)
 def skim(head: bytes) -> Skim:
     """The layout that the first bytes of a file show; nothing for what is not JSON."""
-    body = head.removeprefix(_BOM).lstrip(b"\0 \t\r\n")
+    body = _body(head)
     if body[:1] not in (b"{", b"["):
         return Skim(frozenset(), {})
+    lines = body.startswith(b"{")
     paths: set[str] = set()
     values: dict[str, str] = {}
     stack: list[str] = []
     """Path prefix of each open container."""
     arrays: list[bool] = []
     here = ""
+    lost = False
     for token in _TOKEN.finditer(body):
-        text, colon, mark, torn = token.groups()
+        text, colon, mark, torn, line = token.groups()
         if torn is not None:
-            break
-        if mark is None:
-            if len(stack) > _DEPTH or not stack:
+            lost = True
+        elif line is not None:
+            if lines:
+                lost = False
+                stack.clear()
+                arrays.clear()
+        elif lost:
+            continue
+        elif mark is None:
+            if not stack or len(stack) > _DEPTH:
                 continue
             if colon is not None and not arrays[-1]:
                 here = stack[-1] + text.decode("utf-8", "replace")
@@ -58,9 +69,19 @@ def skim(head: bytes) -> Skim:
             is_array = mark == b"["
             if is_array:
                 here = f"{here.removesuffix('.')}[]."
-            stack.append(here)
+            # What lies deeper is not told of, and its path would cost with each level.
+            stack.append(here if len(stack) < _DEPTH else "")
             arrays.append(is_array)
         elif stack:
             here = stack.pop()
             arrays.pop()
     return Skim(frozenset(paths), values)
+
+
+def _body(head: bytes) -> bytes:
+    """From the first record on: of JSON lines, the first one may have lost its beginning."""
+    body = head.removeprefix(_BOM).lstrip(_BLANK)
+    if body[:1] in (b"{", b"["):
+        return body
+    first, _, rest = body.partition(b"\n")
+    return rest.lstrip(_BLANK) if first.rstrip().endswith(b"}") else b""

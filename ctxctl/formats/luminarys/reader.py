@@ -10,6 +10,7 @@ from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.luminarys import wire
 from ctxctl.formats.luminarys.calls import Call, Calls
@@ -81,7 +82,7 @@ class Reader(Run):
     def _file(self, source: Source) -> Iterator[Json]:
         if source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
             for record in self.records(source):
-                self._value(record)
+                self._value(shallow(record, self.line.data))
                 yield from self.drain()
             return
         # Messages stand for lines: a stream of msgpack has none.

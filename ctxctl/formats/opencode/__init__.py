@@ -23,12 +23,15 @@ _HOOKS: Final = (
     b'["tool.definition",',
     b'["tool.execute.',
 )
+_SQLITE: Final = b"SQLite format 3\0"
+_TABLES: Final = (b"message_id", b"session_id", b"project_id", b"time_created")
 _PRINTED: Final = (b'"messageID":', b'"sessionID":', b'"part":{')
 
 ABOUT: Final = About(
     reads="Exports of sessions, logs of the calls that a plug-in's hooks get (child sessions are threads), "
-    "and the events that `opencode run --format json` prints.",
+    "the events that `opencode run --format json` prints, and `opencode.db`.",
     places=(
+        "~/.local/share/opencode/opencode.db",
         "opencode export <session> > session.json",
         "a plug-in that logs its hooks: one JSON array a line",
     ),
@@ -75,7 +78,9 @@ class OpenCode:
     about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like an export, or like one of the logs."""
+        """How sure the beginning looks like an export, like one of the logs, or like the database."""
+        if head.startswith(_SQLITE):
+            return 92 if all(mark in head for mark in _TABLES) else 0
         if _is_log(head):
             return 95
         layout = skim(head)
@@ -86,11 +91,15 @@ class OpenCode:
         return 85 if layout.has("[].info.sessionID", "[].info.role", "[].parts") else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records; an export is read whole, a log as it comes."""
+        """The session's steps as `context_event` records; exports and databases are read whole."""
+        from ctxctl.formats.opencode import database
         from ctxctl.formats.opencode.export import events
         from ctxctl.formats.opencode.log import Log
 
-        if _is_log(source.read(0, 64 * 1024)):
+        head = source.read(0, 64 * 1024)
+        if head.startswith(_SQLITE):
+            return database.events(NAME, source, report)
+        if _is_log(head):
             return Log(NAME, report).events(source)
         return events(NAME, source, report)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls.http import Call, Calls
 from ctxctl.formats.kit.document import document
@@ -17,6 +18,7 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "openhands-completions"
 """As `--format` takes it."""
+_TAIL: Final = 4096
 
 
 class _Log(NamedTuple):
@@ -43,8 +45,12 @@ def read_folder(folder: Folder, names: list[str], report: Report) -> Iterator[Js
     logs = sorted(_Log(_moment(folder, name), name) for name in names)
     for log in logs:
         run.make.file = log.name
-        with folder.open(log.name) as source:
-            found = document(source, run.report)
+        try:
+            with folder.open(log.name) as source:
+                found = document(source, run.report)
+        except UnreadableError as error:
+            run.problem(error.slug, str(error))
+            continue
         if isinstance(found, dict):
             yield from _take(found, calls)
         else:
@@ -62,9 +68,11 @@ def _moment(folder: Folder, name: str) -> float:
         value = 0.0
     if value > 1e9:
         return value
-    with folder.open(name) as source:
-        size = source.size
-        tail = source.read(max(0, size - 4096), 4096)
+    try:
+        with folder.open(name) as source:
+            tail = source.read(max(0, source.size - _TAIL), _TAIL)
+    except UnreadableError:
+        return 0.0
     _, sep, after = tail.rpartition(b'"timestamp":')
     digits = after.lstrip()[:24].split(b",")[0].split(b"}")[0].strip() if sep else b""
     try:

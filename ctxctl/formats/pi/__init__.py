@@ -6,6 +6,7 @@ JSON Lines: a header, then entries.  Version 1 is linear; since version 2 every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ from ctxctl.trace.source import Source
 
 NAME: Final = "pi"
 _LINES: Final = 40
-_ROLES: Final = frozenset({"toolResult", "bashExecution"})
+_TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
+_ROLES: Final = ("toolResult", "bashExecution")
 _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
     "compaction": ("summary", "tokensBefore"),
     "branch_summary": ("fromId", "summary"),
@@ -28,8 +30,12 @@ _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 ABOUT: Final = About(
-    reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape.",
-    places=("~/.pi/agent/sessions/--<folder>--/*.jsonl", "~/.openclaw/agents/<agent>/sessions/*.jsonl"),
+    reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape; "
+    "OpenClaw's trajectories.",
+    places=(
+        "~/.pi/agent/sessions/--<folder>--/*.jsonl",
+        "~/.openclaw/agents/<agent>/sessions/*.jsonl, *.trajectory.jsonl",
+    ),
     turns="A turn is what a user's message sets off; each assistant's message is the answer to one request.",
     claims={
         "item_ids": native("entry and tool call ids; version 1 has only the latter"),
@@ -47,8 +53,8 @@ ABOUT: Final = About(
         "input_tokens": native(),
         "cached_tokens": native(),
         "output_tokens": native(),
-        "system_prompt": absent(),
-        "tool_definitions": absent(),
+        "system_prompt": native("OpenClaw's trajectories only"),
+        "tool_definitions": native("OpenClaw's trajectories only"),
         "limit": absent(),
     },
     limits=(
@@ -57,6 +63,7 @@ ABOUT: Final = About(
         "versions of 2025 may have sent what there was of them.",
         "OpenClaw repeats a run's outcome with the bill of all its requests (`api: cli`): not counted twice.",
         "Sub-agents have sessions of their own.",
+        "A trajectory tells of the first request of each attempt, and bills attempts, not requests.",
     ),
     origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts; OpenClaw's leaf entries",
 )
@@ -88,7 +95,10 @@ class Pi:
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The session's steps as `context_event` records; memory grows with the number of entries."""
         from ctxctl.formats.pi.session import Session
+        from ctxctl.formats.pi.trajectory import Trajectory
 
+        if _TRAJECTORY.search(source.read(0, 64 * 1024)):
+            return Trajectory(NAME, report).events(source)
         return Session(NAME, report).events(source)
 
 

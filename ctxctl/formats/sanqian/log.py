@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.formats.sanqian.resources import Resource, Resources
 from ctxctl.formats.sanqian.scope import Scope, catalogue, holds, ident, string
@@ -74,6 +75,7 @@ class Log:
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
                 continue
+            value = shallow(value, line.data)
             self._enter(value)
             self._line = line
             kind = value.get("kind")

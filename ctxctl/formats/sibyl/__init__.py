@@ -62,6 +62,7 @@ ABOUT: Final = About(
     },
     limits=(
         "Of a request beside a pack only what it holds of the pack is shown; open it by itself for the rest.",
+        "Where a request holds a pack as JSON, items are counted by their contents, without the JSON around.",
         "Baselines, golden sets and other results of Sibyl's tools are no packs: nothing to replay.",
         "The layers' limits (8, 24, 50) are those of version 1.2.2.",
     ),
@@ -150,7 +151,7 @@ def _by_records(values: list[Any]) -> int:
     others = sum(isinstance(v, dict) and ("type" in v or _other_call(v)) for v in values)
     if others > packs + calls:
         return 40 if packs else 0
-    return 95 if packs else 80 if calls else 0
+    return 97 if packs else 80 if calls else 0
 
 
 def _other_call(value: dict[str, Any]) -> bool:

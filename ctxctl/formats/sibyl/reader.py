@@ -13,6 +13,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.sibyl import pack as packs
 from ctxctl.formats.sibyl import reach, shapes
@@ -98,7 +99,7 @@ class Reader(Run):
     # -- records ----------------------------------------------------------------------------------------
 
     def _value(self, value: Any) -> None:
-        for record in shapes.records(value):
+        for record in shapes.records(shallow(value, self.line.data)):
             self._take(record)
 
     def _take(self, record: shapes.Record) -> None:

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.formats.kit.shallow import shallow
+
 Json = dict[str, Any]
 
 TITLE: Final = "# Sibyl Context Pack: "
@@ -22,6 +24,8 @@ _TIMES: Final = ("timestamp", "time", "ts", "created_at")
 _BODIES: Final = ("messages", "contents", "input")
 _MAX_DEPTH: Final = 4
 _ENDS: Final = re.compile(r"(?:^|[_./:-])context$")
+_MENDED: Final = 4 << 20
+"""Characters of the longest damaged text that is mended."""
 AUDITED: Final = "memory.context_pack"
 """The audit action of a pack."""
 
@@ -64,11 +68,13 @@ Record = Call | Answer | Sent | Audit
 
 def records(value: Any, depth: int = 0, time: Any = None) -> Iterator[Record]:
     """The records that a JSON value holds, in order; nothing for a value of another kind."""
+    if depth > _MAX_DEPTH:
+        return
     if isinstance(value, list):
         for one in value:
             yield from records(one, depth + 1, time)
         return
-    if not isinstance(value, dict) or depth > _MAX_DEPTH:
+    if not isinstance(value, dict):
         return
     time = next((value[key] for key in _TIMES if isinstance(value.get(key), str)), time)
     if is_pack(value):
@@ -220,9 +226,14 @@ def _of_text(text: str, native: str | None, time: Any) -> Answer | None:
     if stripped[:1] != "{":
         return None
     try:
-        value = orjson.loads(stripped)
+        value = shallow(orjson.loads(stripped))
     except orjson.JSONDecodeError:
-        return None
+        if '"sections"' not in stripped or len(stripped) > _MENDED:
+            return None
+        # Some client or proxy cut it, or put a notice behind it.
+        from ctxctl.formats.kit.mend import mended
+
+        value = shallow(mended(stripped))
     return Answer(value, None, native, time) if isinstance(value, dict) and is_pack(value) else None
 
 

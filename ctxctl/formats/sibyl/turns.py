@@ -69,6 +69,9 @@ class Turns:
 
     def add(self, found: Exchange) -> None:
         """Give one exchange's events."""
+        if found.reached is not None and found.reached.form == "json":
+            # The model got the pack itself: what its markdown leaves out or cuts does not matter.
+            found = found._replace(rendering=None, pack=found.pack._replace(markdown=None))
         self._make.file = found.file
         self._line = found.line
         self._make.at(found.answer.time)
@@ -196,9 +199,9 @@ class Turns:
         layer = pack.layer or string(arguments.get("layer"))
         most = LAYER_LIMITS.get(layer or "")
         limit = min(n for n in (asked, most) if n is not None) if asked is not None else None
-        tokens = count(arguments.get("markdown_token_budget"))
-        if tokens is None and rendering is not None:
-            tokens = rendering.trimmed
+        tokens = None
+        if rendering is not None:
+            tokens = count(arguments.get("markdown_token_budget")) or rendering.trimmed
         left = _left_out(found)
         if limit is None and tokens is None and not left:
             return

@@ -25,7 +25,7 @@ _JSON: Final = re.compile(
 )
 _ROOT: Final = re.compile(rb'\A\[\s*\{\s*"(?:request|scope)"\s*:')
 _SURE: Final = 94
-_LIKELY: Final = 72
+_LIKELY: Final = 90
 
 
 class Vcr:

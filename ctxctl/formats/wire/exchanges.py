@@ -8,6 +8,7 @@ from typing import Final
 import orjson
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line
@@ -223,19 +224,21 @@ class Exchanges:
         while shared < limit and old[shared] == new[shared]:
             shared += 1
         tail = self._cut(exchange, request, thread, shared)
-        summary = _summary(tail)
+        summary = _summary(tail, thread)
         rows = thread.rows[:shared]
         conversation = thread.conversation
-        if summary is not None and len(conversation) and (compacted or len(old) - shared > 2):
-            tail = self._cut(exchange, request, thread, 0) if shared else tail
-            rows, shared = [], 0
-            parts = _parts(tail)
-            marks = {"ctxctl": {"derived": True}}
-            conversation.compact(parts, summary=_summary(tail), line=exchange.line, metadata=marks)
-        else:
-            conversation.replace(_parts(tail), at=sum(rows), fresh=compacted)
+        at = sum(rows)
+        before = conversation.rows[at:] if summary is not None else []
+        conversation.replace(_parts(tail), at=at, fresh=compacted)
+        if summary is not None:
+            stays = {row[0].item for row in conversation.rows}
+            gone = [row[0].ref for row in before if row[0].item not in stays]
+            if gone:
+                marks = {"ctxctl": {"derived": True}}
+                conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)
         thread.rows = [*rows, *(len(slots.parts) for slots in tail)]
         thread.prints, thread.start, thread.head = new, request.start, request.head
+        thread.summaries.update(p.mark for p in _parts(tail) if p.kind == "thread_summary")
         thread.compacting = False
         thread.epoch += 1
         return tail
@@ -251,6 +254,7 @@ class Exchanges:
             before = len(parts)
             thread.rows = [len(slots.parts) for slots in head]
         tail = self._cut(exchange, request, thread, request.start)
+        held -= _without_summed_up(conversation, before, before + held)
         conversation.replace(_parts(tail), at=before + held)
         # What stands behind the head is no request's own list: the next whole request sets it anew.
         thread.prints, thread.start = request.prints[: request.start], request.start
@@ -267,11 +271,9 @@ class Exchanges:
             for part in slots.parts:
                 if (
                     part.kind == "user_message"
-                    and part.digest is not None
                     and part.text
-                    and (part.digest in thread.summaries or self._threads.continues(part.text))
+                    and (part.mark in thread.summaries or self._threads.continues(part.text))
                 ):
-                    thread.summaries.add(part.digest)
                     part.kind = "thread_summary"
             made.append(slots)
         return made
@@ -302,8 +304,22 @@ def _parts(tail: list[Slots]) -> list[Part]:
     return [part for slots in tail for part in slots.parts]
 
 
-def _summary(tail: list[Slots]) -> Part | None:
-    return next((p for slots in tail for p in slots.parts if p.kind == "thread_summary"), None)
+def _without_summed_up(conversation: Conversation, start: int, end: int) -> int:
+    """Take out what the provider itself summed up: what stands before its last summary; returns how much."""
+    rows = conversation.rows
+    at = next((at for at in range(end - 1, start, -1) if rows[at][1] == "thread_summary"), None)
+    if at is None:
+        return 0
+    marks = {"ctxctl": {"derived": True}}
+    conversation.compacted([row[0].ref for row in rows[start:at]], rows[at][0].ref, metadata=marks)
+    conversation.splice(start, at - start)
+    return at - start
+
+
+def _summary(tail: list[Slots], thread: Thread) -> Part | None:
+    """The first piece that stands for a history and was not there before."""
+    found = (part for part in _parts(tail) if part.kind == "thread_summary")
+    return next((part for part in found if part.mark not in thread.summaries), None)
 
 
 def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:

@@ -92,7 +92,7 @@ class OpenAIResponses(Dialect):
         for name in _HELD:
             value = body.get(name)
             if string(value) is not None or isinstance(value, dict):
-                found.append(Unit(name, value, 0, False))
+                found.append(Unit(name, value, 0, True))
         given = body.get("input")
         if isinstance(given, str):
             given = [{"role": "user", "content": given}]

@@ -13,6 +13,7 @@ from ctxctl.formats.wire.slots import compact, without_cache
 
 _GIST: Final = 120
 _BYTES: Final = 16
+_PROMPTS: Final = ("system", "messages", "instructions", "input", "systemInstruction", "system_instruction")
 
 
 def fingerprint(unit: Unit) -> tuple[bytes, bool]:
@@ -66,7 +67,10 @@ class Request(NamedTuple):
         """The request less what stands for a history that is known."""
         keep = [at for at, unit in enumerate(self.units) if unit.section != "previous_response_id"]
         return self._replace(
-            units=[self.units[at] for at in keep], prints=[self.prints[at] for at in keep], marked=[]
+            units=[self.units[at] for at in keep],
+            prints=[self.prints[at] for at in keep],
+            marked=[],
+            start=self.start - (len(self.units) - len(keep)),
         )
 
 
@@ -90,7 +94,7 @@ def _head(units: list[Unit]) -> Head:
     for unit in units:
         if unit.section in ("tools", "functions"):
             tools.update(_names(unit.value))
-        else:
+        elif unit.section in _PROMPTS:
             texts += [
                 text for text in _texts(unit.value) if not text.startswith("x-anthropic-billing-header")
             ]

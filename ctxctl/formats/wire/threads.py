@@ -27,6 +27,7 @@ _CONTINUED: Final = (
 """How harnesses begin the message that stands for what they took out."""
 _QUOTE: Final = 200
 _TELLING: Final = 24
+_ANSWERS: Final = ("assistant_message", "reasoning", "thread_summary")
 _MAX_QUOTE: Final = 200_000
 INJECTED: Final = frozenset(reminders.KINDS.values())
 
@@ -47,7 +48,7 @@ class Thread:
         self.names = Names()
         self.turns = 0
         self.summaries: set[str] = set()
-        """Digests of texts that stand for a history that was compacted."""
+        """Versions of what stands for a history that was compacted, as far as it was met."""
         self.epoch = 0
         """Counts the requests that had their whole history in them."""
         self.compacting = False
@@ -205,9 +206,8 @@ def _said(part: Part) -> str | None:
     """What an answer's item is known by when it is sent back; None for what many answers have."""
     if part.kind == "tool_call" and part.item:
         return part.item
-    return (
-        part.digest if part.kind == "assistant_message" and part.text and len(part.text) > _TELLING else None
-    )
+    telling = part.version is not None or (part.text is not None and len(part.text) > _TELLING)
+    return f"{part.kind}:{part.mark}" if part.kind in _ANSWERS and telling else None
 
 
 def common(thread: Thread, request: Request) -> int:

@@ -83,6 +83,11 @@ ODD: tuple[Any, ...] = (None, 3, -1, 1.5, True, "", "x", [], {}, [None, 3, {}, [
 """Values of all types."""
 
 
+def deep(levels: int) -> bytes:
+    """An array in an array, and so on."""
+    return b"[" * levels + b"]" * levels
+
+
 def spoilt(value: Any) -> Iterator[Any]:
     """The value with each of its parts replaced by values of all types, one at a time."""
     if isinstance(value, dict):

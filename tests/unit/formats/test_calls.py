@@ -9,8 +9,9 @@ import zlib
 
 import pytest
 
-from ctxctl.formats.calls import bodies, purpose
+from ctxctl.formats.calls import answers, bodies, purpose
 from ctxctl.formats.calls.times import moment
+from ctxctl.formats.wire import by_name
 
 BODY = {"model": "m", "messages": []}
 TEXT = json.dumps(BODY)
@@ -110,3 +111,38 @@ def test_times() -> None:
     assert moment("2026-03-06 19:24:49.810263+00:00") == "2026-03-06 19:24:49.810263+00:00"
     assert moment("Mon, 06 Apr 2026 10:00:00 GMT") == "2026-04-06T10:00:00+00:00"
     assert [moment(value) for value in (None, True, -1, 1e300, float("nan"), "soon", [])] == [None] * 7
+
+
+CHAT = by_name("openai-chat")
+TOKENS = {"input_tokens": 4, "output_tokens": 1}
+
+
+def test_answers_of_servers_that_are_like_chat_completions() -> None:
+    ollama = {"message": {"role": "assistant", "content": "hi"}, "prompt_eval_count": 4, "eval_count": 2}
+    content = [{"type": "text", "text": "hi"}]
+    cohere = {"id": "c", "message": {"content": content}, "usage": {"tokens": TOKENS}}
+    for answer in (ollama, cohere):
+        found = answers.final(answer, CHAT)
+        assert found is not None
+        assert [part.text for part in CHAT.reply(found)] == ["hi"]
+        bill = CHAT.usage(found)
+        assert bill is not None
+        assert bill["input_tokens"] == 4
+
+
+def test_answers_in_pieces() -> None:
+    pieces = [{"message": {"role": "assistant", "content": text}} for text in ("h", "i")]
+    lines = "".join(json.dumps(piece) + "\n" for piece in [*pieces, {"done": True, "prompt_eval_count": 4}])
+    found = answers.final(lines, CHAT)
+    assert found is not None
+    assert [part.text for part in CHAT.reply(found)] == ["hi"]
+    gemini = by_name("gemini")
+    chunk = {"candidates": [{"content": {"role": "model", "parts": [{"text": "hi"}]}}]}
+    total = {**chunk, "usageMetadata": {"promptTokenCount": 4}}
+    for answer in ([chunk, total], {"response": total}, [{"response": total}], bodies.as_events([total])):
+        made = answers.final(answer, gemini)
+        assert made is not None
+        assert (gemini.usage(made) or {}).get("input_tokens") == 4
+    assert answers.final("no answer", CHAT) is None
+    assert answers.final([], CHAT) is None
+    assert answers.final(5, CHAT) is None

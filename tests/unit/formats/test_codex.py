@@ -295,6 +295,12 @@ def test_a_fork_without_ids_that_tell_time_is_a_copy_as_long_as_its_lines_come_i
     assert [b["input_tokens"] for b in of_type(found, "ctxctl.usage.reported")] == [20]
 
 
+def test_a_sub_agent_that_brings_its_parents_record_is_a_fork() -> None:
+    lines = fixture("fork").read_bytes().replace(b'"forked_from_id":', b'"was_forked_from":')
+    found, _ = imported("codex", lines)
+    assert [b["input_tokens"] for b in of_type(found, "ctxctl.usage.reported")] == [6300]
+
+
 def test_the_time_of_an_id() -> None:
     assert born("019ed836-b1da-78f1-8a0c-e598363d10f4") == 0x019ED836B1DA
     assert born("2426852d-6cf5-4e90-be9f-e45fc6c7d5e4") is None

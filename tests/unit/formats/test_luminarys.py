@@ -16,6 +16,7 @@ from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,
     data,
+    deep,
     detected,
     events,
     items,
@@ -276,6 +277,15 @@ def test_odd_values_are_survived() -> None:
     assert set(slugs(problems)) <= {"no-answer"}
     for odd in spoilt(record):
         events("luminarys", packed(odd))
+
+
+def test_deep_values_are_cut() -> None:
+    whole = {
+        "request": asked(1, payload="?", state="?"),
+        "response": {"version": 1, "payload": "?", "commands": "?"},
+    }
+    for levels in (150, 300, 900, 5000):
+        events("luminarys", lines(whole, whole).replace(b'"?"', deep(levels)))
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ctxctl.formats.sanqian import Sanqian
-from tests.unit.formats.seed_help import FIXTURES, Json, data, events, items, lines, named, spoilt, steps
+from tests.unit.formats.seed_help import (
+    FIXTURES,
+    Json,
+    data,
+    deep,
+    events,
+    items,
+    lines,
+    named,
+    spoilt,
+    steps,
+)
 
 SURFACE, MISSING, REMOVED = "context.surface.created", "context.missing.detected", "context.item.removed"
 ENTERED = ("context.item.added", "context.item.updated")
@@ -186,6 +197,18 @@ def test_odd_values_are_survived() -> None:
     odd = [value for record in records for value in spoilt(record)]
     found, _ = events("sanqian", lines(*records, *odd, *records))
     assert found
+
+
+def test_deep_values_are_cut() -> None:
+    for levels in (150, 300, 900, 5000):
+        opened = lines(registration("a", "a:b"), push(1, "s", summary="?"))
+        record = {
+            "kind": "getCurrent",
+            "turn": 1,
+            "provider_id": "a:b",
+            "data": {"content": "x", "metadata": "?"},
+        }
+        events("sanqian", (opened + lines(record)).replace(b'"?"', deep(levels)))
 
 
 def test_detection() -> None:

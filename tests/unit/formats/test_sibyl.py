@@ -13,6 +13,7 @@ from tests.unit.formats.seed_help import (
     Json,
     change,
     data,
+    deep,
     detected,
     events,
     items,
@@ -265,6 +266,16 @@ def test_failed_lanes_and_items_that_the_capture_lacks() -> None:
     ]  # fmt: skip
 
 
+def test_a_pack_whose_json_was_cut_is_read_as_far_as_it_goes() -> None:
+    whole = json.dumps(pack(item("a", "A"), item("b", "B"), usage_hint="h"))
+    for text in (whole + "\n\n[note of a proxy]", whole[: whole.index('"id": "b"') + 40] + "[cut]"):
+        found, problems = events(
+            "sibyl", lines(call(1), answer(1, {"content": [{"type": "text", "text": text}]}))
+        )
+        assert "a" in items(found)
+        assert not problems
+
+
 def test_an_audit_row_is_joined_to_its_pack() -> None:
     found, _ = events("sibyl", (SIBYL / "mcp.jsonl").read_bytes())
     last = [e for e in found if e.get("step_id") == "3"]
@@ -299,6 +310,17 @@ def test_a_request_behind_a_pack_that_holds_its_json() -> None:
     assert assembly["metadata"]["native"] == {"form": "json", "request_line": 2, "request_file": None}
     (injected,) = data(found, INJECTION)
     assert injected["metadata"] == {"model": "m-1", "ctxctl": {"derived": True}}
+
+
+def test_what_the_markdown_cuts_does_not_matter_to_who_got_the_json() -> None:
+    text = "# Sibyl Context Pack: g\n\n## D\n- **a** `a`\n  - Memory: one...\n\n_Trimmed to ~9 tokens; x_"
+    whole = pack(item("a", "one two"), item("b", "B"), markdown=text)
+    found, _ = events("sibyl", lines(whole, {"messages": [{"role": "tool", "content": json.dumps(whole)}]}))
+    (assembly,) = data(found, ASSEMBLY)
+    assert [b["block_id"] for b in assembly["ordered_blocks"]] == ["a", "b"]
+    assert not any("metadata" in b or "content" in b for b in assembly["ordered_blocks"])
+    assert not data(found, BUDGET)
+    assert sorted(items(found)) == ["a", "b"]
 
 
 def test_an_older_version_in_a_request_is_not_this_one() -> None:
@@ -338,7 +360,7 @@ def test_detection() -> None:
     assert detected(json.dumps(whole).encode()) == "sibyl"
     assert detected(b"\xef\xbb\xbf\n" + json.dumps(whole, indent=2).encode()) == "sibyl"
     assert detected(json.dumps(whole, indent=2).encode()[:400]) == "sibyl"
-    assert detected(lines(call(1))) == "sibyl"
+    assert Sibyl().detect(lines(call(1))) == 80, "the name of the tool and its arguments are all there is"
     assert detected(b'{"broken\n' + lines(call(1), answer(1, structured(whole)))) == "sibyl"
     assert detected(b"# Sibyl Context Pack: g\n") == "sibyl"
     smoke = {"expect": {"equals": {}}, "id": "x", "kind": "rest", "method": "GET", "path": "/"}
@@ -366,6 +388,20 @@ def test_odd_values_are_survived() -> None:
     found, problems = events("sibyl", lines(*spoilt(record)))
     assert found
     assert set(slugs(problems)) <= {"unknown-record", "no-answer"}
+
+
+def test_deep_values_are_cut() -> None:
+    whole = json.dumps(pack(item("a", "A", metadata="?"), usage_metadata="?")).encode()
+    for levels in (150, 300, 900, 5000):
+        record = whole.replace(b'"?"', deep(levels))
+        texts = json.dumps({"content": [{"type": "text", "text": record.decode()}]}).encode()
+        for capture in (
+            record,
+            record + b"\n{}\n",
+            b"[" * levels + record + b"]" * levels,
+            texts + b"\n{}\n",
+        ):
+            events("sibyl", capture)
 
 
 def test_two_items_of_one_id() -> None:

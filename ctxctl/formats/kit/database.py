@@ -1,0 +1,55 @@
+"""Captures that are SQLite databases, read from a copy in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.run import Run
+from ctxctl.trace.source import Source
+
+MAGIC: Final = b"SQLite format 3\0"
+MAX_DATABASE: Final = 512 << 20
+STEPS: Final = 200_000_000
+"""Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
+_LEGACY: Final = b"\x01\x01"
+
+Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
+
+
+def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
+    """What `reader` makes of a database; rows are `sqlite3.Row`s.  Closes the run.
+
+    What a write-ahead log beside the file holds is not read.  Problems: `document-too-large`, `bad-database`.
+    """
+    data = source.read(0, MAX_DATABASE + 1)
+    if len(data) > MAX_DATABASE:
+        run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
+        return
+    # A copy in memory has no write-ahead log beside it; bytes 18 and 19 would ask for one.
+    data = data[:18] + _LEGACY + data[20:]
+    with closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.deserialize(data)
+            database.row_factory = sqlite3.Row
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.set_progress_handler(lambda: 1, steps or STEPS)
+            yield from reader(run, database)
+        except (sqlite3.Error, OverflowError, IndexError) as error:
+            run.problem("bad-database", f"the database cannot be read: {error}")
+    yield from run.finish()
+
+
+def value(text: Any) -> Any:
+    """The JSON value of a column; None for what is none."""
+    if not isinstance(text, str | bytes):
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None

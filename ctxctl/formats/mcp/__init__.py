@@ -1,0 +1,110 @@
+"""The Model Context Protocol: dumps of `tools/list`, and logs of what a client and a server said.
+
+Neither holds a request to a model.  What they hold is what a server offers (and what each definition costs)
+and what came back from calls; whether a client put it before a model is not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.lines import Report
+from ctxctl.formats.mcp.detecting import dump_score, folder_score, log_score
+from ctxctl.trace.source import Source
+
+_NO_REQUEST: Final = absent("a client's requests to its model are not in it")
+_ORIGIN: Final = "Model Context Protocol, revisions 2024-11-05 to 2025-11-25"
+TOOLS: Final = About(
+    reads=(
+        "The tools of one server or several: the result of `tools/list`, an array of tools, one tool a file,"
+        " or the reduced form of registries (name, description, arguments)."
+    ),
+    places=("the answer of `tools/list`, saved", "a directory of such files: one server a directory"),
+    turns="One step shows every definition with its cost; nothing is known of requests.",
+    claims={
+        "candidates": native("the tools that are offered"),
+        "sources": native("the server; in a directory the name of its folder, which is derived"),
+        "item_ids": native("name of the tool"),
+        "tool_definitions": derived("name, description and input schema: what clients put before a model"),
+        "reminders": native("instructions of the server"),
+        "requests": _NO_REQUEST,
+    },
+    limits=("annotations and output schemas are kept but not counted: clients do not send them",),
+    origin=_ORIGIN,
+)
+LOG: Final = About(
+    reads=(
+        "JSON-RPC messages between a client and servers: bare lines, lines marked STDIN: and STDOUT:, or"
+        " records that wrap a message with its direction; saved results of calls."
+    ),
+    places=("a log of the stdio or HTTP transport",),
+    turns="Each call of a tool, read of a resource or use of a prompt is a step and a turn of its own.",
+    claims={
+        "candidates": native("tools, resources and prompts that are offered"),
+        "sources": native("name of the server"),
+        "item_ids": native("names, URIs and JSON-RPC ids"),
+        "tool_definitions": derived("name, description and input schema: what clients put before a model"),
+        "messages": native("calls and results; messages of sampling requests"),
+        "reminders": native("instructions of the server, resources, prompts"),
+        "system_prompt": native("of sampling requests only"),
+        "requests": native("of sampling requests only"),
+        "turns": native("JSON-RPC ids"),
+        "threads": native("sampling requests are threads"),
+        "model": native("of sampling requests only"),
+        "order": native("of sampling requests only"),
+        "times": native("where the log has them"),
+    },
+    limits=("notifications, pings and the server's own log lines are passed over",),
+    origin=_ORIGIN,
+)
+
+
+class McpTools:
+    """The importer for dumps of tool definitions."""
+
+    name: str = "mcp-tools"
+    title: str = "MCP tool definitions"
+    default_policy: str = "recorded"
+    about: About = TOOLS
+
+    def detect(self, head: bytes) -> int:
+        """How sure a document is one of tool definitions."""
+        return dump_score(head)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """Every tool as an item, and the surface that they make."""
+        from ctxctl.formats.mcp.dumps import dump
+
+        return dump(source, report)
+
+    def detect_folder(self, folder: Folder) -> int:
+        """How sure every JSON file of a directory is a dump."""
+        return folder_score(folder)
+
+    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        """All of its servers on one surface."""
+        from ctxctl.formats.mcp.dumps import dumps
+
+        return dumps(folder, report)
+
+
+class McpLog:
+    """The importer for logs of JSON-RPC messages."""
+
+    name: str = "mcp-session"
+    title: str = "MCP session log"
+    default_policy: str = "recorded"
+    about: About = LOG
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines are JSON-RPC messages of the protocol."""
+        return log_score(head)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """What the server offered, and each call with its result; streams."""
+        from ctxctl.formats.mcp.session import McpSession
+
+        return McpSession(self.name, report).events(source)

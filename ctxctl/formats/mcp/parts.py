@@ -1,0 +1,84 @@
+"""Items of the protocol: tool definitions, instructions, calls, results, resources and prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part, call_title, string
+
+_BESIDE = ("annotations", "outputSchema", "title", "_meta", "icons", "execution")
+
+
+def scoped(server: str | None, name: str) -> str:
+    """An id that two servers' tools of one name do not share."""
+    return f"mcp:{server}:{name}" if server else f"mcp:{name}"
+
+
+def tool(definition: Json, server: str | None) -> Part:
+    """A tool's definition; its text is what clients put before a model: name, description, input schema."""
+    name = string(definition.get("name")) or "tool"
+    told: Json = {"name": name}
+    if isinstance(definition.get("description"), str):
+        told["description"] = definition["description"]
+    schema = next((definition[k] for k in ("inputSchema", "input_schema") if k in definition), None)
+    if schema is not None:
+        told["input_schema"] = schema
+    elif "arguments" in definition:
+        told["arguments"] = definition["arguments"]
+    beside = {key: definition[key] for key in _BESIDE if key in definition}
+    return Part(
+        "tool_definition",
+        build.canonical(told),
+        "system",
+        key=scoped(server, name),
+        source=server,
+        title=name,
+        native=beside or None,
+        derived=True,
+    )
+
+
+def instructions(server: str | None, text: str | None) -> Part:
+    """What a server tells clients to put into the system prompt."""
+    key = scoped(server, "instructions")
+    native: Json = {"type": "instructions"}
+    return Part("policy_note", text, "system", key=key, source=server, title="instructions", native=native)
+
+
+def call(key: str, name: str, arguments: Any, server: str | None) -> Part:
+    """A call of a tool."""
+    text = f"{name} {build.canonical(arguments if arguments is not None else {})}"
+    title = call_title(name, arguments)
+    return Part("tool_call", text, "assistant", key=key, source=server, title=title)
+
+
+def contents(blocks: Any, key: str, kind: str, role: str, **fields: Any) -> list[Part]:
+    """The content blocks of a result, a prompt or a message: one item for each."""
+    made: list[Part] = []
+    for index, block in enumerate(blocks if isinstance(blocks, list) else [blocks]):
+        item = key if index == 0 else f"{key}/{index}"
+        if isinstance(block, str):
+            block = {"type": "text", "text": block}
+        if isinstance(block, dict):
+            made.append(_content(block, item, kind, role, fields))
+    return made
+
+
+def _content(block: Json, item: str, kind: str, role: str, fields: Json) -> Part:
+    inner = block.get("resource") if block.get("type") == "resource" else block
+    if not isinstance(inner, dict):
+        inner = block
+    text = inner.get("text")
+    if isinstance(text, str):
+        return Part(kind, text, role, key=item, **fields)
+    data = next((inner[k] for k in ("data", "blob") if isinstance(inner.get(k), str)), None)
+    if data is None:
+        return Part(kind, build.canonical(block), role, key=item, **fields)
+    mime = string(inner.get("mimeType"))
+    is_image = block.get("type") == "image" or (mime or "").startswith("image/")
+    version = build.digest_of(data)[: build.VERSION_DIGITS]
+    opaque = "image" if is_image else kind
+    size = len(data) * 3 // 4
+    return Part(opaque, None, role, key=item, version=version, mime_type=mime, byte_size=size, **fields)

@@ -1,0 +1,88 @@
+"""opencode's `opencode.db`: sessions, messages and parts as rows of JSON."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.database import read, value
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.opencode.parts import Native
+from ctxctl.formats.opencode.session import Session
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_MESSAGES = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+_PARTS = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
+
+
+def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """The events of a database: one session after the other, child sessions as threads of their parents'."""
+    run = Run(name, report)
+    run.line = Line(1, 0, b"")
+    return read(run, source, _sessions)
+
+
+def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
+    rows = [dict(row) for row in database.execute("SELECT * FROM session ORDER BY time_created, id")]
+    parents = {str(row["id"]): string(row.get("parent_id")) for row in rows}
+    calls: dict[str, str | None] = {}
+    """The tool call that began a session."""
+    for row in rows:
+        native = str(row["id"])
+        run.session = root = _root(native, parents)
+        if native == root:
+            told = {"format": run.name, "session": native, "version": string(row.get("version"))}
+            run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
+        yield from _session(run, database, native, _origin(native, root, parents, calls), calls)
+
+
+def _session(
+    run: Run, database: sqlite3.Connection, native: str, origin: Json, calls: dict[str, str | None]
+) -> Iterator[Json]:
+    session: Session | None = None
+    for row in database.execute(_MESSAGES, (native,)).fetchall():
+        info = value(row["data"])
+        if not isinstance(info, dict):
+            run.problem("not-a-record", "a message whose data are not JSON; skipped")
+            continue
+        parts = []
+        for one in database.execute(_PARTS, (row["id"],)):
+            part = value(one["data"])
+            if isinstance(part, dict):
+                parts.append(Native({**part, "id": str(one["id"])}, 1))
+                _remember(part, calls)
+        if session is None:
+            thread = native if native != run.session else None
+            session = Session(run, run.thread(thread, origin={**origin, "agent_type": info.get("agent")}))
+        session.message({**info, "id": str(row["id"])}, parts)
+        yield from run.drain()
+
+
+def _remember(part: Json, calls: dict[str, str | None]) -> None:
+    state = part.get("state")
+    meta = state.get("metadata") if isinstance(state, dict) else None
+    child = string(meta.get("sessionId")) if isinstance(meta, dict) else None
+    if child is not None:
+        calls[child] = string(part.get("callID"))
+
+
+def _root(native: str, parents: dict[str, str | None]) -> str:
+    seen = {native}
+    while (parent := parents.get(native)) is not None and parent not in seen:
+        native = parent
+        seen.add(parent)
+    return native
+
+
+def _origin(native: str, root: str, parents: dict[str, str | None], calls: dict[str, str | None]) -> Json:
+    parent = parents.get(native)
+    if native == root or parent is None:
+        return {}
+    return {
+        "parent_thread": vocab.MAIN_THREAD if parent == root else parent,
+        "parent_tool_call": calls.get(native),
+    }
