@@ -35,7 +35,7 @@ from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.lines import Report
 from ctxctl.formats.luminarys import Luminarys
 from ctxctl.formats.inspect_ai import InspectAi
-from ctxctl.formats.mcp_bench import LiveMcpBench
+from ctxctl.formats.live_mcp_bench import LiveMcpBench
 from ctxctl.formats.mcp import McpLog, McpTools
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.openhands import OpenHands

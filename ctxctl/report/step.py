@@ -61,9 +61,9 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     )
     if missing:
         yield "missing", ", ".join(missing)
-    yield from told(step)
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
+    yield from told(step)
 
 
 def window_text(step: Step) -> str:

@@ -45,11 +45,9 @@ def limits(step: Step) -> Iterator[tuple[str, str]]:
     for unit, noun in (("items", "items"), ("bytes", "bytes"), ("time_ms", "ms")):
         limit = facts.get(f"max_{unit}")
         used = facts.get(f"actual_{unit}", facts.get(f"counted_{unit}"))
-        if limit is None and used is None:
+        if limit is None:
             continue
-        text = (
-            f"{_number(used)} of {_number(limit)} {noun}" if limit is not None else f"{_number(used)} {noun}"
-        )
+        text = f"{_number(used)} of {limit:,} {noun}"
         over = facts.get(f"over_{unit}")
         said.append(f"{text}, OVER BY {over:,}" if over else text)
     if said:

@@ -124,7 +124,8 @@ def imported() -> set[str]:
                 names |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
-    return names - sys.stdlib_module_names - {"ctxctl", "__future__"}
+    found = names - sys.stdlib_module_names - {"ctxctl", "__future__"}
+    return {"PyYAML" if name == "yaml" else name for name in found}
 
 
 def test_what_is_imported_is_what_is_asked_for() -> None:

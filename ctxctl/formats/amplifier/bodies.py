@@ -24,6 +24,8 @@ class Bodies:
         self._origin = origin
         self._last: dict[_Key, list[Part]] = {}
         self._names: Names | None = None
+        self.fresh: list[Part] = []
+        """Of the items of the last request, those that were cut for it."""
 
     def forget(self) -> None:
         """Cut everything anew: another window came between, or files were resolved."""
@@ -35,25 +37,29 @@ class Bodies:
         now: dict[_Key, list[Part]] = {}
         again: dict[tuple[str, int, bytes], int] = {}
         made: list[Part] = []
+        fresh: list[Part] = []
         for unit in wire.units(sent):
             name = _name(unit)
-            if name is None:
-                made += spread(wire.parts(unit, names, line).parts, self._origin)
-                continue
-            again[name] = again.get(name, 0) + 1
-            key = (*name, again[name])
-            parts = self._last.get(key)
+            key = None
+            if name is not None:
+                again[name] = again.get(name, 0) + 1
+                key = (*name, again[name])
+            parts = self._last.get(key) if key is not None else None
             if parts is None:
                 parts = spread(wire.parts(unit, names, line).parts, self._origin)
-            now[key] = parts
+                fresh += parts
+            if key is not None:
+                now[key] = parts
             made += parts
+        self.fresh = fresh
         self._last = now
         return made
 
     def alone(self, wire: Dialect, sent: Json, line: int) -> list[Part]:
         """The items of a request that may not be the conversation's."""
         self.forget()
-        return spread(wire.cut(sent, line), self._origin)
+        self.fresh = spread(wire.cut(sent, line), self._origin)
+        return self.fresh
 
     def _titles(self) -> Names:
         if self._names is None:

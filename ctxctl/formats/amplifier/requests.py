@@ -174,7 +174,7 @@ class Requests:
         before = [(block.ref, block.item, kind) for block, kind in self.conversation.rows]
         cause = "cleared" if self._cleared is not None else None
         self.conversation.replace(made, cause=cause)
-        self._names.learn(made)
+        self._names.learn(self._bodies.fresh)
         stays = {part.item for part in made}
         gone = [ref for ref, item, kind in before if item not in stays and kind in _HISTORY]
         for at, one in enumerate(self._compactions, 1):

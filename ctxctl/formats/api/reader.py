@@ -44,7 +44,8 @@ class Log:
         elif self._open is not None and self._fits(self._open[0], found):
             asked, number = self._open
             self._open = None
-            self.pair(asked._replace(response=found.response, status=asked.status or found.status), number)
+            both = asked._replace(response=found.response, status=asked.status or found.status)
+            self.pair(both, number, line.number)
         else:
             self.answer(found, line)
 
@@ -55,7 +56,7 @@ class Log:
             self._open = None
             self.pair(asked, number)
 
-    def pair(self, found: Shape, number: int) -> None:
+    def pair(self, found: Shape, number: int, answered: int = 0) -> None:
         """A request with what is known of it."""
         self.calls.take(
             Call(
@@ -70,6 +71,7 @@ class Log:
                 thread=found.thread,
                 turn=found.turn,
                 error=found.error,
+                answer_line=answered,
             )
         )
 

@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import answers, bodies
 from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
 from ctxctl.formats.calls.times import moment
@@ -186,13 +184,10 @@ def _reason(answer: Json | None, raw: Any, status: int) -> str:
         if isinstance(found, dict) and key in found:
             found = found[key]
     if isinstance(found, dict | list):
-        try:
-            found = orjson.dumps(found).decode()
-        except TypeError:
-            found = None
+        found = canonical(found)
     text = str(found).strip().partition("\n")[0][:_SHOWN] if found else ""
     return f"HTTP {status}: {text}" if text else f"HTTP {status}"
 
 
 def _listed(found: Counter[str]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(found.items()))
+    return ", ".join(f"{name} ({number})" for name, number in sorted(found.items()))

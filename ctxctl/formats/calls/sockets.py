@@ -54,7 +54,7 @@ def _answers(received: list[Any]) -> Iterator[list[Json]]:
             current = []
         if isinstance(kind, str) and kind.startswith("response."):
             current.append(event)
-        if kind in _LAST:
+        if isinstance(kind, str) and kind in _LAST:
             yield current
             current = []
     if current:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import orjson
-
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import bodies, sockets
 from ctxctl.formats.calls.http import Call, Calls
 from ctxctl.formats.kit.document import document
@@ -75,7 +73,7 @@ def _body(answer: Json) -> Any:
 def _event(event: Json) -> str:
     data = event.get("data")
     name = event.get("event")
-    text = data if isinstance(data, str) else orjson.dumps(data).decode()
+    text = data if isinstance(data, str) else canonical(data)
     head = f"event: {name}\n" if isinstance(name, str) and name != "message" else ""
     return head + "".join(f"data: {line}\n" for line in text.split("\n"))
 

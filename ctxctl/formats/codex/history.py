@@ -30,9 +30,12 @@ class History:
 
     def head(self, parts: list[Part]) -> None:
         """What every request begins with from now on."""
-        if [(p.item, p.mark) for p in parts] == [(p.item, p.mark) for p in self._head]:
-            return
-        self.conversation.splice(0, len(self._head), parts)
+        if [p.item for p in parts] == [p.item for p in self._head]:
+            for at, (old, new) in enumerate(zip(self._head, parts, strict=True)):
+                if old.mark != new.mark:
+                    self.conversation.put(at, new)
+        else:
+            self.conversation.splice(0, len(self._head), parts)
         self._head = parts
 
     def add(self, read: Read) -> None:

@@ -49,9 +49,11 @@ class Lane:
 
     def system(self, part: Part) -> None:
         """The system prompt from now on."""
-        if self._head is None or self._head.mark != part.mark:
-            self.conversation.splice(0, self.start, [part])
-            self._head = part
+        if self._head is None:
+            self.conversation.splice(0, 0, [part])
+        elif self._head.mark != part.mark:
+            self.conversation.put(0, part)
+        self._head = part
 
     def turn(self) -> None:
         """A request begins."""

@@ -191,9 +191,14 @@ class Session(Run):
 
     def _rewind(self, data: Json, record: Json) -> None:
         at = self._ordinal.get(string(data.get("upToEventId")) or "")
-        if at is not None:
-            conversation = self._lane(data, record).conversation
-            conversation.drop(lambda item: self._made_at.get(item, 0) > at + 1, cause="branched")
+        if at is None:
+            return
+        lane = self._lane(data, record)
+        rows = lane.conversation.rows
+        cut = len(rows)
+        while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + 1:
+            cut -= 1
+        lane.conversation.splice(cut, len(rows) - cut, cause="branched")
 
     def _shutdown(self, data: Json, _record: Json) -> None:
         self.emit(_TOTALS, {name: data[name] for name in _TOTAL_FIELDS if name in data})

@@ -32,7 +32,7 @@ def parts_of(message: Json, position: int) -> list[Part]:
     native = string(message.get("id"))
     made: list[Part] = []
     for at, block in enumerate(content if isinstance(content, list) else []):
-        if isinstance(block, dict) and block.get("type") not in _FOR_PEOPLE:
+        if isinstance(block, dict) and str(block.get("type")) not in _FOR_PEOPLE:
             key = f"{native}/{at}" if native is not None else None
             made += _block(block, role, key)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -209,8 +208,3 @@ def _parsed(arguments: Any) -> Any:
 
 def _without(options: Json, name: str) -> Json:
     return {key: value for key, value in options.items() if key != name}
-
-
-def answers(messages: Iterable[Any]) -> int:
-    """How many of the messages are a model's."""
-    return sum(1 for message in messages if isinstance(message, dict) and message.get("role") == "assistant")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ctxctl.formats import build
-from ctxctl.formats.build import Block, Edit, Json, Maker, Place, Window, trimmed
+from ctxctl.formats.build import Block, Edit, Json, Maker, Place, Window, joined, trimmed
 from ctxctl.formats.kit.parts import Part
 from ctxctl.model import vocab
 
@@ -56,6 +56,8 @@ class Conversation:
         self._window = Window()
         self._old: list[_Row] = []
         self._clean = 0
+        self._puts: dict[int, _Row] = {}
+        """By index below `_clean`: the row that the last request carried there."""
         self._pending: list[Part] = []
         self._later: list[Callable[[Place], Json]] = []
         self._versions: dict[str, str] = {}
@@ -89,6 +91,13 @@ class Conversation:
         self.rows[at : at + removed] = fresh
         if cause is not None:
             self._cause = cause
+
+    def put(self, at: int, part: Part) -> None:
+        """Another part in the place of row `at`; costs the same wherever it stands."""
+        self._known([part])
+        if at < self._clean:
+            self._puts.setdefault(at, self.rows[at])
+        self.rows[at] = part.block(), part.kind
 
     def drop(self, unwanted: Callable[[str], bool], *, cause: str | None = None) -> int:
         """Take the items out whose id `unwanted` says yes to; returns how many rows went."""
@@ -238,16 +247,25 @@ class Conversation:
     def _touch(self, at: int) -> None:
         """Remember what the last request carried from row `at` on."""
         if at < self._clean:
-            self._old[0:0] = self.rows[at : self._clean]
+            old = self.rows[at : self._clean]
+            for index in [index for index in self._puts if index >= at]:
+                old[index - at] = self._puts.pop(index)
+            self._old[0:0] = old
             self._clean = at
 
     def _edits(self) -> list[Edit]:
         old = [row[0] for row in self._old]
         new = [row[0] for row in self.rows[self._clean :]]
         edit = trimmed(self._clean, old, new)
+        edits = [] if edit is None else [edit]
+        if self._puts:
+            puts = sorted(self._puts.items())
+            changed = [Edit(i, 1, [self.rows[i][0]]) for i, row in puts if self.rows[i][0] != row[0]]
+            edits = joined(changed + edits)
+            self._puts.clear()
         self._old = []
         self._clean = len(self.rows)
-        return [] if edit is None else [edit]
+        return edits
 
     def _known(self, parts: Iterable[Part]) -> list[Part]:
         """The parts, each with an identity, and announced if the thread has not had that version yet."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import count
+from ctxctl.formats.kit.shallow import shallow
 
 
 def usage_record(
@@ -54,5 +55,5 @@ def usage_record(
         if value is not None:
             made[name] = value
     if native:
-        made["metadata"] = {"native": native}
+        made["metadata"] = {"native": shallow(native)}
     return made

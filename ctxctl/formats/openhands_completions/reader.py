@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls.http import Call, Calls
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
@@ -157,5 +155,5 @@ def _error(log: Json) -> str | None:
     if isinstance(error, str) and error:
         return error.partition("\n")[0]
     if isinstance(error, dict):
-        return orjson.dumps(error).decode()[:200]
+        return canonical(error)[:200]
     return None if isinstance(log.get("response"), dict) else "no response recorded"

@@ -9,6 +9,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.formats.pi import messages
 from ctxctl.formats.pi.tree import Entry, Tree, window
@@ -210,7 +211,7 @@ class Session(Run):
             summary=summary,
             line=self.line.number,
             compaction_id=native,
-            metadata={"native": told} if told else None,
+            metadata={"native": shallow(told)} if told else None,
         )
         self._at = self._tree.head = entry
         if late is not None:

@@ -347,7 +347,9 @@ class Log:
         data = resource.data
         meta: Json = {k: data[k] for k in ("type", "summary") if data.get(k) is not None}
         marks = {"identity": "derived"} if resource.derived else None
+        line, self._line = self._line, self._line._replace(number=resource.line)
         self._put(name, "manual_note", data, {**meta, "push": True, "app": resource.app}, None, marks)
+        self._line = line
 
     def refused(self, name: str, app: str) -> None:
         """A push that the agent in charge does not take: the host's rule, not a record of it."""

@@ -12,13 +12,15 @@ Json = dict[str, Any]
 class Resource:
     """One pushed resource."""
 
-    __slots__ = ("app", "data", "derived", "shown")
+    __slots__ = ("app", "data", "derived", "line", "shown")
 
-    def __init__(self, app: str, data: Json, derived: bool) -> None:
+    def __init__(self, app: str, data: Json, derived: bool, line: int) -> None:
         self.app = app
         self.data = data
         self.derived = derived
         """It was pushed without an id."""
+        self.line = line
+        """Where it was pushed."""
         self.shown = False
         """Its app may push: the agent in charge sees it."""
 
@@ -54,7 +56,7 @@ class Resources:
         native = string(stored, "fullId") or ident(data)
         name = self._scope.full(native or f"resource-{line}", app)
         before = self.held.get(name)
-        resource = self.held[name] = Resource(app or name.partition(":")[0], data, native is None)
+        resource = self.held[name] = Resource(app or name.partition(":")[0], data, native is None, line)
         resource.shown = before is not None and before.shown
         self.settle("pushResource", name)
         return True

@@ -29,9 +29,9 @@ class Exchange(NamedTuple):
     """None: a turn begins where a prompt of the user is the last thing in the request."""
     error: str | None = None
     """Why there was no answer, in one line."""
+    answer_line: int = 0
+    """Line of the response, where it is another than the request's."""
     dialect: str | None = None
     """Name of the dialect; None: told by the address and the body."""
-    answer_line: int = 0
-    """Line of the response, where it has one of its own."""
     limit: int | None = None
     """The model's window in tokens, where the capture tells it."""

@@ -16,7 +16,7 @@ from ctxctl.formats.wire import by_name, of_body
 from ctxctl.formats.wire.chains import Chains
 from ctxctl.formats.wire.dialect import Dialect, Names
 from ctxctl.formats.wire.exchange import Exchange
-from ctxctl.formats.wire.prints import Request, opened
+from ctxctl.formats.wire.prints import Opener, Request
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
 from ctxctl.model import vocab
@@ -46,6 +46,7 @@ class Exchanges:
         self._mains: dict[str | None, Thread] = {}
         self._chains = Chains()
         self._injected: dict[bytes, bool] = {}
+        self._opener = Opener()
 
     def add(self, exchange: Exchange) -> None:
         """The next exchange, in the order in which requests were sent.
@@ -87,11 +88,17 @@ class Exchanges:
         before = run.session
         run.session = exchange.session if exchange.session is not None else before
         try:
-            self._step(exchange, opened(exchange.request, dialect), main=main)
+            request, goes_on = self._opener.open(exchange.request, dialect)
+            known = goes_on.thread if goes_on is not None else None
+            if known is not None and known.conversation.session != run.session:
+                known = None
+            thread = self._step(exchange, request, known, main=main)
+            self._opener.keep(request, thread)
         finally:
             run.session = before
 
-    def _step(self, exchange: Exchange, request: Request, *, main: bool) -> None:
+    def _step(self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool) -> Thread:
+        """Make a step; `known`: the thread whose last request this one begins with."""
         chained = self._chains.before(request)
         lent = False
         if chained is not None:
@@ -99,7 +106,10 @@ class Exchanges:
             marks: Json = {"derived": True}
             tail = self._go_on(exchange, request.without_chain(), thread, chained[1])
         else:
-            thread, compacted, lent = self._thread_of(exchange, request, main=main)
+            if known is not None and exchange.thread is None:
+                thread, compacted = known, False
+            else:
+                thread, compacted, lent = self._thread_of(exchange, request, main=main)
             tail = self._window(exchange, request, thread, compacted=compacted)
             marks = _marks(request, thread, tail)
             self._threads.carried(thread, request, len(request.prints) - len(tail))
@@ -118,6 +128,7 @@ class Exchanges:
             thread.conversation.usage(request.dialect.usage(response, model), line=line, place=place)
             self._answer(exchange, request.dialect.reply(response), thread, lent=lent)
             self._chains.answered(string(response.get("id")), thread)
+        return thread
 
     def _limit(self, exchange: Exchange, thread: Thread) -> None:
         """Tell the window that the capture says the model has."""

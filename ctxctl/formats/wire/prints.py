@@ -13,6 +13,12 @@ from ctxctl.formats.wire.slots import compact, without_cache
 
 _GIST: Final = 120
 _BYTES: Final = 16
+_KEPT: Final = 4
+"""Bodies kept."""
+_NEAR: Final = 8
+"""Messages that tell which of them is nearest."""
+_TAIL: Final = 2
+"""Messages at the end that a harness may change or take back in the next request."""
 _PROMPTS: Final = ("system", "messages", "instructions", "input", "systemInstruction", "system_instruction")
 
 
@@ -74,18 +80,81 @@ class Request(NamedTuple):
         )
 
 
-def opened(body: Json, dialect: Dialect) -> Request:
-    """Take a body to pieces; costs time linear in it."""
-    units = dialect.units(body)
-    prints: list[bytes] = []
-    marked: list[int] = []
-    for at, unit in enumerate(units):
-        made, has = fingerprint(unit)
-        prints.append(made)
-        if has:
-            marked.append(at)
-    start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
-    return Request(body, dialect, units, prints, marked, start, _head(units[:start]))
+class Opened:
+    """A body that was taken to pieces lately; what of it comes again is not digested again."""
+
+    __slots__ = ("dialect", "request", "thread", "values")
+
+    def __init__(self, request: Request, thread: Any) -> None:
+        self.request = request._replace(body={}, units=[])
+        self.values = [unit.value for unit in request.units]
+        self.thread = thread
+        """Whose request it was."""
+        self.dialect = request.dialect
+
+
+class Opener:
+    """Takes bodies to pieces, in time linear in the body; keeps the last bodies of a few threads."""
+
+    def __init__(self) -> None:
+        self._last: list[Opened] = []
+
+    def open(self, body: Json, dialect: Dialect) -> tuple[Request, Opened | None]:
+        """The body in pieces, and the kept body that it goes on with: equal head, and all but its end."""
+        units = dialect.units(body)
+        start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
+        known = self._nearest(dialect, units, start)
+        old = known.values if known is not None else []
+        prints: list[bytes] = []
+        marked: list[int] = []
+        flags = set(known.request.marked) if known is not None else ()
+        limit = len(old)
+        for at, unit in enumerate(units):
+            if at < limit and known is not None and _equal(old[at], unit.value):
+                made, has = known.request.prints[at], at in flags
+            else:
+                made, has = fingerprint(unit)
+            prints.append(made)
+            if has:
+                marked.append(at)
+        whole = known is not None and known.request.prints[:start] == prints[:start]
+        head = known.request.head if known is not None and whole else _head(units[:start])
+        request = Request(body, dialect, units, prints, marked, start, head)
+        if known is None or not whole or _common(known.request.prints, prints) < len(old) - _TAIL:
+            return request, None
+        return request, known if len(old) > start + _TAIL else None
+
+    def keep(self, request: Request, thread: Any) -> None:
+        """Keep a body as its thread's last."""
+        self._last = [kept for kept in self._last if kept.thread is not thread][: _KEPT - 1]
+        self._last.insert(0, Opened(request, thread))
+
+    def _nearest(self, dialect: Dialect, units: list[Unit], start: int) -> Opened | None:
+        """The kept body that begins as this one does."""
+        best: Opened | None = None
+        longest = 0
+        for kept in self._last:
+            if kept.dialect is dialect and kept.request.start == start:
+                at = start
+                limit = min(len(kept.values), len(units), start + _NEAR)
+                while at < limit and _equal(kept.values[at], units[at].value):
+                    at += 1
+                if at - start + 1 > longest:
+                    best, longest = kept, at - start + 1
+        return best
+
+
+def _equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(one == other)
+    except RecursionError:
+        return False
+
+
+def _common(old: list[bytes], new: list[bytes]) -> int:
+    if old == new[: len(old)]:
+        return len(old)
+    return next(at for at, (one, other) in enumerate(zip(old, [*new, None], strict=False)) if one != other)
 
 
 def _head(units: list[Unit]) -> Head:

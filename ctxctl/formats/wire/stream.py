@@ -126,7 +126,7 @@ def _delta(block: Json, texts: dict[tuple[int, str], list[str]], at: int, delta:
     elif kind == "citations_delta":
         cited = block.get("citations")
         block["citations"] = [*(cited if isinstance(cited, list) else []), delta.get("citation")]
-    elif kind in _DELTAS:
+    elif isinstance(kind, str) and kind in _DELTAS:
         field = _DELTAS[kind]
         value = delta.get(field)
         if isinstance(value, str):

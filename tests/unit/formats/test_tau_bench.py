@@ -50,7 +50,7 @@ def test_tau2_greeting_is_no_request_and_the_user_s_tools_are_not_seen() -> None
 
 
 def test_live_mcp_bench_runs() -> None:
-    found = read(Path("mcp_bench/runs.json"))
+    found = read(Path("live_mcp_bench/runs.json"))
     assert found.format == "live-mcp-bench"
     assert [r.session for r in found.requests()] == ["task-aaaa-1", "task-aaaa-1", "task-aaaa-2"]
     assert found.items()["toolu_1/result"]["title"] == "route: planets"

@@ -32,9 +32,10 @@ def bodies() -> Iterator[list[tuple[str, Json]]]:
     seen: list[tuple[str, Json]] = []
     plain = exchanges.Exchanges._step
 
-    def step(self: exchanges.Exchanges, exchange: Any, request: Any, **options: Any) -> None:
-        plain(self, exchange, request, **options)
+    def step(self: exchanges.Exchanges, exchange: Any, request: Any, *rest: Any, **options: Any) -> Any:
+        thread = plain(self, exchange, request, *rest, **options)
         seen.append((request.dialect.name, json.loads(json.dumps(exchange.request, default=str))))
+        return thread
 
     with patch.object(exchanges.Exchanges, "_step", step):
         yield seen
