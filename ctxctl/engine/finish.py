@@ -147,7 +147,7 @@ def _flags(
         flags.append("simulated")
     if facts.compactions:
         flags.append("compacted")
-    if facts.causes is not None:
+    if facts.causes is not None and facts.causes not in flags:
         flags.append(facts.causes)
     if "unknown-base" in facts.faults:
         flags.append("unknown_base")

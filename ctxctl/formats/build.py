@@ -84,15 +84,16 @@ class Block(NamedTuple):
 
     def record(self) -> Json:
         """As it stands in `ordered_blocks`."""
-        made: Json = {"block_id": self.item, "item_refs": [self.ref], "role": self.role}
-        if self.before:
-            made["wrapper"] = {"before": self.before}
-        if self.segment:
-            made["segment"] = self.segment
-        if self.truncated or self.wire:
-            ours: Json = {"truncated": True} if self.truncated else {}
-            if self.wire:
-                ours["wire"] = orjson.loads(self.wire)
+        ref, item, role, truncated, before, segment, wire = self
+        made: Json = {"block_id": item, "item_refs": [ref], "role": role}
+        if before:
+            made["wrapper"] = {"before": before}
+        if segment:
+            made["segment"] = segment
+        if truncated or wire:
+            ours: Json = {"truncated": True} if truncated else {}
+            if wire:
+                ours["wire"] = orjson.loads(wire)
             made["metadata"] = {"ctxctl": ours}
         return made
 
@@ -209,42 +210,30 @@ class Window:
 
     def __init__(self) -> None:
         self.assembly_id: str | None = None
-        self.size = 0
-        """Blocks in the window as last assembled."""
 
     def assemble(
         self, make: Maker, assembly_id: str, edits: list[Edit], *, model: str | None = None, **ctxctl: Any
     ) -> Json:
         """The `context_assembly` of the window after `edits`; `ctxctl` goes to `metadata.ctxctl`."""
-        meta: Json = {"mode": "window", **{k: v for k, v in ctxctl.items() if v is not None}}
+        meta: Json = {"mode": "window"}
+        for name, value in ctxctl.items():
+            if value is not None:
+                meta[name] = value
         if model is not None:
             meta["model"] = model
         if self.assembly_id is not None:
             meta["base"] = self.assembly_id
-            meta["splices"] = [[e.at, e.removed, len(e.inserted)] for e in edits]
-        self.size += sum(len(e.inserted) - e.removed for e in edits)
+            meta["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]
         self.assembly_id = assembly_id
-        return make.record(
-            assembly_id=assembly_id,
-            target=vocab.MODEL,
-            ordered_blocks=[block.record() for edit in edits for block in edit.inserted],
-            visibility=[vocab.MODEL],
-            metadata={"ctxctl": meta},
-        )
-
-
-class WholeWindow(Window):
-    """A window for importers that see every request whole: finds the edit by comparing it with the last."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks: list[Block] = []
-
-    def edits(self, blocks: list[Block]) -> list[Edit]:
-        """What turns the last window into `blocks`, which becomes the last window."""
-        edit = trimmed(0, self.blocks, blocks)
-        self.blocks = blocks
-        return [] if edit is None else [edit]
+        return {
+            "schema_version": vocab.SCHEMA_VERSION,
+            "assembly_id": assembly_id,
+            "target": vocab.MODEL,
+            "ordered_blocks": [block.record() for edit in edits for block in edit.inserted],
+            "visibility": [vocab.MODEL],
+            "metadata": {"ctxctl": meta},
+            "created_at": make.time,
+        }
 
 
 def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
@@ -284,12 +273,17 @@ def injection(
     make: Maker, injection_id: str, assembly_id: str, point: str, *, native_id: str | None, model: str | None
 ) -> Json:
     """The record of an injection into the model's request."""
-    return make.record(
-        injection_id=injection_id,
-        assembly_id=assembly_id,
-        target=vocab.MODEL,
-        injection_point=point,
-        native_id=native_id,
-        visibility=[vocab.MODEL],
-        metadata={"model": model} if model is not None else None,
-    )
+    made: Json = {
+        "schema_version": vocab.SCHEMA_VERSION,
+        "injection_id": injection_id,
+        "assembly_id": assembly_id,
+        "target": vocab.MODEL,
+        "injection_point": point,
+    }
+    if native_id is not None:
+        made["native_id"] = native_id
+    made["visibility"] = [vocab.MODEL]
+    if model is not None:
+        made["metadata"] = {"model": model}
+    made["created_at"] = make.time
+    return made

@@ -20,16 +20,21 @@ def told(step: Step) -> Iterator[tuple[str, str]]:
     ids = ids_text(found.ids)
     if ids:
         yield "for", ids
-    chosen = [one for one in step.stages["selection"].facts.get("selected_refs", ()) if one.get("reason")]
+    chosen = [one for one in _facts(step, "selection").get("selected_refs", ()) if one.get("reason")]
     if chosen:
         yield "chosen", _names([f"{one['item']} ({one['reason']})" for one in chosen])
     yield from limits(step)
-    for cut in step.stages["budget"].facts.get("truncations", ()):
+    for cut in _facts(step, "budget").get("truncations", ()):
         yield "cut", cut_text(cut)
     yield from (("compact", compacted_text(one)) for one in found.compactions)
     yield from (("lacking", missing_text(one)) for one in found.missing)
     yield from (("redacted", redacted_text(one)) for one in found.redactions)
     yield from (("envelope", bound_text(one)) for one in found.envelopes)
+
+
+def _facts(step: Step, stage: str) -> dict[str, Any]:
+    view = step.stages.get(stage)
+    return view.facts if view is not None else {}
 
 
 def ids_text(ids: Ids) -> str:
@@ -40,7 +45,7 @@ def ids_text(ids: Ids) -> str:
 
 def limits(step: Step) -> Iterator[tuple[str, str]]:
     """Budgets in items, bytes and time, each as used of allowed."""
-    facts = step.stages["budget"].facts
+    facts = _facts(step, "budget")
     said = []
     for unit, noun in (("items", "items"), ("bytes", "bytes"), ("time_ms", "ms")):
         limit = facts.get(f"max_{unit}")

@@ -93,12 +93,13 @@ def steps(path: Path, *options: str) -> list[Json]:
 
 
 async def screens(path: Path, *keys: str, target: str = "model") -> str:
-    """What the UI shows after each key, all in one text; without any, the first screen."""
+    """What the UI shows after each key, all in one text; ``.`` presses none and shows the first screen."""
     app = CtxApp(lambda: Inspector.open(path, target=target), str(path))
     async with running(app, WIDE) as session:
-        seen = "" if keys else session.text
+        seen = ""
         for key in keys:
-            await session.press(key)
+            if key != ".":
+                await session.press(key)
             seen += session.text
     return seen
 

@@ -72,7 +72,7 @@ async def test_scenario_turn_snapshot_shows_all_stages_of_the_turn(tmp_path: Pat
     says(plain(path), "context ctx-1", "ctx-1 [turn, injected] binds", "assembly assembly-1", "5 of 8 items")
     says(ctxctl("show", path).out, "surface    recorded", "assembly   recorded", "injection  recorded")
     says(
-        await screens(path, "s"), "selection: recorded", "all fit", "assembly-1", "injection-1", "ctx-1 [turn"
+        await screens(path, ".", "s"), "selection: recorded", "all fit", "assembly-1", "injection-1", "ctx-1 [turn"
     )
     assert findings(path) == []
 
@@ -124,7 +124,7 @@ async def test_scenario_omitted_shows_what_did_not_fit_and_why(tmp_path: Path) -
     assert (budget["max_items"], budget["actual_items"], budget["counted_items"]) == (3, 3, 3)
     assert step["flags"] == ["injection_not_recorded"]
     says(plain(path), "3 of 3 items", "snippet-4", "budget_limit", "snippet-5", "low_relevance")
-    says(await screens(path, "s"), "∅ omitted 2", "budget_limit", "low_relevance", "3 of 3 items")
+    says(await screens(path, ".", "s"), "∅ omitted 2", "budget_limit", "low_relevance", "3 of 3 items")
 
 
 def test_scenario_omitted_item_budgets_can_be_exceeded(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ async def test_scenario_missing_shows_who_was_asked_and_what_came_of_it(tmp_path
     says(text, "gap-1 [blocking, requested]", "Where is the signed contract?", "asked of: user",
          "blocks: final_answer", "gap-1 [blocking, resolved]", "resolved by: contract")  # fmt: skip
     says(
-        await screens(path, "s"),
+        await screens(path, ".", "s"),
         "! lacking: gap-1 [blocking, requested]",
         "blocks: final_answer",
         "asked of: user",
@@ -318,7 +318,7 @@ async def test_scenario_runtime_linkage_keeps_ids_and_claims_nothing(tmp_path: P
     assert (step["session"], step["thread"], step["turn_id"]) == ("session-7", "main", "turn-3")
     assert step["ids"] == {"context_id": "ctx-3", "task_id": "task-9", "run_id": "run-2", "attempt_id": None}
     says(plain(path), "turn-3", "context ctx-3, task task-9, run run-2")
-    says(await screens(path, "s"), "session-7", "context ctx-3, task task-9, run run-2")
+    says(await screens(path, ".", "s"), "session-7", "context ctx-3, task task-9, run run-2")
     for claim in ("completed", "approved", "succeeded"):
         assert claim not in plain(path)
         assert all(claim not in str(value) for value in step.values())

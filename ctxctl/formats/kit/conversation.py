@@ -228,8 +228,9 @@ class Conversation:
 
     def finish(self) -> None:
         """The thread's end: announce what no request has carried yet (the last answer)."""
-        # Without a step: the last one is over, and what comes now belongs to none yet.
-        self._flush(Place(self.session, self.thread, self.turn, None))
+        # Without a step or a new turn: what no request carried makes none.
+        turn = self.turn if not self.steps else None
+        self._flush(Place(self.session, self.thread, turn, None))
 
     # -- inside ---------------------------------------------------------------------------------------------
 

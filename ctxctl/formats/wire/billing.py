@@ -65,12 +65,14 @@ def _extracted(response: Json, provider: str, flavour: str) -> dict[str, Any] | 
         usage = extract_usage(response, provider_id=provider, api_flavor=flavour).usage
     except (ValueError, TypeError, LookupError):
         return None
+    # Its attributes are 0 for what was not reported; only what it holds was.
+    held = vars(usage)
     return {
-        "input_tokens": _whole(usage.input_tokens),
-        "output_tokens": _whole(usage.output_tokens),
-        "cached": _whole(usage.cache_read_tokens),
-        "cache_write": _whole(usage.cache_write_tokens),
-        "reasoning": _whole(getattr(usage, "output_reasoning_tokens", None)),
+        "input_tokens": _whole(held.get("input_tokens")),
+        "output_tokens": _whole(held.get("output_tokens")),
+        "cached": _whole(held.get("cache_read_tokens")),
+        "cache_write": _whole(held.get("cache_write_tokens")),
+        "reasoning": _whole(held.get("output_reasoning_tokens")),
     }
 
 
@@ -90,11 +92,13 @@ def _counts(dialect: str, bill: Json) -> Json:
                 key: inner for key, inner in value.items()
                 if isinstance(inner, int) and not isinstance(inner, bool) and 0 <= inner < 2**53
             }  # fmt: skip
-    if dialect == "openai-chat" and "cached_tokens" not in made.get("prompt_tokens_details", {}):
+    told = made.get("prompt_tokens_details")
+    details: Json = told if isinstance(told, dict) else {}
+    if dialect == "openai-chat" and "cached_tokens" not in details:
         # DeepSeek's spelling; a part of the prompt's tokens as well.
         hit = made.get("prompt_cache_hit_tokens")
         if isinstance(hit, int):
-            made.setdefault("prompt_tokens_details", {})["cached_tokens"] = hit
+            made["prompt_tokens_details"] = {**details, "cached_tokens": hit}
     return made
 
 

@@ -14,9 +14,7 @@ def test_each_answer_was_given_to_what_stands_before_it() -> None:
         ["system_prompt", "user_message"],
         ["system_prompt", "user_message", "assistant_message", "tool_call", "tool_result"],
     ]
-    assert steps[2].texts()[-1] == "Thanks.", (
-        "what nothing answers is no request: its injection is not recorded"
-    )
+    assert len(steps) == 2, "what nothing answers is no request"
     assert not problems
     found, _ = events("chat-messages", DATA)
     assert all(

@@ -219,6 +219,6 @@ def check(inspector: Inspector, seen: list[tuple[str, Json]]) -> int:
 
 
 def _same_step(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    return one == other or (one[1] or "main", one[2]) == (other[1] or "main", other[2]) and one[0] in (
+    return one == other or ((one[1] or "main", one[2]) == (other[1] or "main", other[2]) and one[0] in (
         other[0], "", None
-    )  # fmt: skip
+    ))  # fmt: skip

@@ -1,0 +1,171 @@
+"""Raw bodies: files, lines, streams, directories."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxctl.formats import registry
+from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.registry import HEAD
+from ctxctl.inspector import Inspector
+from tests.unit.formats import wire_rebuild
+from tests.unit.formats.calls_help import FIXTURES, seen
+
+FILES = ("anthropic.jsonl", "chat.json", "responses.jsonl", "gemini.jsonl")
+BODY = {"model": "claude-x", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
+ANSWER = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x-1", "stop_reason": "end_turn",
+          "content": [{"type": "text", "text": "ho"}], "usage": {"input_tokens": 3, "output_tokens": 1}}  # fmt: skip
+
+
+def written(tmp_path: Path, *records: Any, indent: int | None = None) -> Path:
+    path = tmp_path / "log.json"
+    path.write_text("\n".join(json.dumps(record, indent=indent) for record in records) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", [*FILES, "pairs"])
+def test_every_body_can_be_put_together_again(name: str) -> None:
+    with wire_rebuild.bodies() as sent, Inspector.open(str(FIXTURES / "api" / name)) as inspector:
+        list(inspector.replay())
+        assert wire_rebuild.check(inspector, sent) == len(sent) > 0
+
+
+def test_the_comparison_finds_what_is_not_the_same() -> None:
+    path = FIXTURES / "api" / "anthropic.jsonl"
+    for find, put in (("table of Norddeich", "tables"), ("toolu_01", "toolu_02"), ("iVBOR", "iVBOS")):
+        with wire_rebuild.bodies() as sent, Inspector.open(str(path)) as inspector:
+            list(inspector.replay())
+            changed = [(name, json.loads(json.dumps(body).replace(find, put))) for name, body in sent]
+            with pytest.raises(AssertionError):
+                wire_rebuild.check(inspector, changed)
+
+
+def test_a_log_of_pairs() -> None:
+    steps, problems = seen("api/anthropic.jsonl")
+    assert not problems
+    main = [step for step in steps if step.thread == "main"]
+    assert [(step.turn, step.billed) for step in main] == [(1, 312), (1, 398), (2, None), (2, 399), (3, 309)]
+    assert main[1].kinds() == [
+        "tool_definition", "tool_definition", "system_prompt", "system_prompt", "policy_note", "user_message",
+        "reasoning", "tool_call", "tool_result", "policy_note", "image",
+    ]  # fmt: skip
+    assert main[3].texts()[-2:] == ["High water is at 11:42.", "And low water?"]
+    assert main[4].kinds()[-2:] == ["thread_summary", "user_message"]
+
+
+def test_requests_and_answers_in_turn() -> None:
+    steps, problems = seen("api/responses.jsonl")
+    assert not problems
+    assert [(step.thread, step.billed) for step in steps] == [
+        ("main", 90),
+        ("main", 150),
+        ("conversation", None),
+    ]
+    assert steps[1].texts()[-2:] == ['read_tide {"harbour":"Baltrum"}', "High water 11:58."]
+    assert steps[2].window[2] == ("custom", None)
+
+
+def test_a_gemini_pair_names_its_model_in_the_address() -> None:
+    (step,), _ = seen("api/gemini.jsonl")
+    assert (step.model, step.billed) == ("gemini-2.5-flash", 124)
+
+
+def test_an_answer_alone_shows_what_was_said_and_no_window() -> None:
+    (step,), problems = seen("api/stream.sse")
+    assert [p.slug for p in problems] == ["no-request"]
+    assert (step.texts(), step.billed) == (["Fair winds."], 210)
+
+
+def test_a_directory_is_read_in_the_order_of_its_numbers() -> None:
+    steps, problems = seen("api/pairs")
+    assert not problems
+    assert [step.billed for step in steps] == [24, 210]
+    assert steps[1].texts()[-2:] == ["For a dinghy, yes.", "For a barge?"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "replied"),
+    [
+        ("request_1.json", "response_1.json"), ("0001-request.json", "0001-response.json"), ("1.req", "1.res"),
+        ("requests/1.json", "responses/1.json"), ("a/input.json", "a/output.json"), ("call-7.json", "call-7-reply.json"),
+        ("b.json", "c.json"),
+    ],
+)  # fmt: skip
+def test_files_are_paired_by_their_names(tmp_path: Path, asked: str, replied: str) -> None:
+    for name, body in ((asked, BODY), (replied, ANSWER)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(body))
+    (tmp_path / "README.md").write_text("How these came about.")
+    (step,), problems = seen(tmp_path)
+    assert (step.texts(), step.billed, problems) == (["hi"], 3, [])
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"request": BODY, "response": ANSWER},
+        {"req": BODY, "res": ANSWER},
+        {"request_body": json.dumps(BODY), "response_body": json.dumps(ANSWER)},
+        {
+            "request": {"method": "POST", "url": "u", "body": BODY},
+            "response": {"status": 200, "body": ANSWER},
+        },
+        {"n": 1, "path": "/v1/messages", "body": BODY, "response": ANSWER},
+        {"timestamp": 1772352000, "request": {"json": BODY}, "response": {"json": ANSWER}},
+        [{"request": BODY, "response": ANSWER}],
+    ],
+)
+def test_pairs_are_known_by_what_is_in_them(tmp_path: Path, record: Any) -> None:
+    for indent in (None, 2):
+        path = written(tmp_path, record, indent=indent)
+        found = registry.of_head(path.read_bytes()[:HEAD])
+        assert found is not None
+        if found.name != "api":
+            continue
+        (step,), problems = seen(path)
+        assert (step.texts(), step.billed, problems) == (["hi"], 3, [])
+
+
+def test_what_is_no_body_is_not_claimed() -> None:
+    api = registry.by_name("api")
+    for value in (
+        {}, [], {"messages": [{"role": "user", "content": "x"}]},
+        {"messages": [{"role": "user", "content": "x"}], "model": "gpt-5", "info": {}, "trajectory_format": "x"},
+        {"role": "user", "content": "x"}, {"type": "user", "message": BODY["messages"]},
+        {"jsonrpc": "2.0", "method": "tools/list", "params": {}},
+        {"model": "text-embedding-3", "input": ["x"], "encoding_format": "float"},
+        {"uuid": "1", "sessionId": "2", "message": {"model": "x", "role": "assistant", "content": []}},
+    ):  # fmt: skip
+        assert api.detect(json.dumps(value).encode()) == 0, value
+    assert api.detect(b"data: hello\n\n") == 0
+    assert api.detect(b"") == 0
+
+
+def test_bodies_are_known_by_their_first_bytes() -> None:
+    for path in sorted((FIXTURES / "api").rglob("*.*")):
+        head = path.read_bytes()[:HEAD]
+        for cut in (head, b"\xef\xbb\xbf\n\n" + head, head[: len(head) * 3 // 4]):
+            found = registry.of_head(cut)
+            assert found is not None, path
+            assert found.name == "api", path
+    long = json.dumps({**BODY, "system": "x" * (1 << 17)}).encode()
+    assert registry.by_name("api").detect(long[:HEAD])
+
+
+def test_a_directory_of_something_else_is_not_claimed(tmp_path: Path) -> None:
+    api = registry.by_name("api")
+    assert isinstance(api, registry.FolderFormat)
+    (tmp_path / "a.json").write_text('{"name": "package"}')
+    assert api.detect_folder(Folder("x", tmp_path)) == 0
+    (tmp_path / "b.json").write_text(json.dumps(BODY))
+    assert api.detect_folder(Folder("x", tmp_path)) == 0
+
+
+def test_records_that_are_no_bodies_are_reported(tmp_path: Path) -> None:
+    steps, problems = seen(written(tmp_path, BODY, {"level": "info"}, 7, ANSWER))
+    assert [step.billed for step in steps] == [3]
+    assert [p.slug for p in problems] == ["unknown-record", "unknown-record"]

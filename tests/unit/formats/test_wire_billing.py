@@ -1,0 +1,59 @@
+"""Bills: the totals of each provider's convention, computed here by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxctl.formats.wire import by_name
+
+
+def bill(name: str, usage: dict[str, Any], **fields: Any) -> tuple[Any, ...] | None:
+    field = "usageMetadata" if name == "gemini" else "usage"
+    found = by_name(name).usage({field: usage, **fields})
+    if found is None:
+        return None
+    parts = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
+    return tuple(found.get(part) for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "expected"),
+    [
+        # Anthropic leaves reads and writes out of its input: 10 + 28 + 4.
+        ("anthropic", {"input_tokens": 10, "cache_read_input_tokens": 28, "cache_creation_input_tokens": 4,
+                       "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 3},
+                       "output_tokens": 7, "service_tier": "standard"}, (42, 28, 4, 7, None)),
+        ("anthropic", {"input_tokens": 10, "output_tokens": 0, "cache_read_input_tokens": None}, (10, None, None, 0, None)),
+        # OpenAI counts cached tokens in.
+        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 28},
+                         "completion_tokens_details": {"reasoning_tokens": 5}}, (42, 28, None, 9, 5)),
+        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_tokens_details": None}, (42, None, None, 9, None)),
+        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_cache_hit_tokens": 30}, (42, 30, None, 9, None)),
+        ("openai-responses", {"input_tokens": 42, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 28},
+                              "output_tokens_details": {"reasoning_tokens": 5}}, (42, 28, None, 9, 5)),
+        # Gemini: cached is in the prompt, thoughts are beside the candidates, tool prompts beside the prompt.
+        ("gemini", {"promptTokenCount": 42, "cachedContentTokenCount": 28, "candidatesTokenCount": 4,
+                    "thoughtsTokenCount": 5, "toolUsePromptTokenCount": 3, "totalTokenCount": 54}, (45, 28, None, 9, 5)),
+        ("gemini", {"prompt_token_count": 42, "candidates_token_count": 4}, (42, None, None, 4, None)),
+    ],
+)  # fmt: skip
+def test_the_input_is_the_whole_context(name: str, usage: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    assert bill(name, usage) == expected
+
+
+@pytest.mark.parametrize("usage", [None, {}, [], {"input_tokens": "[REDACTED]"}, {"input_tokens": None}])
+def test_what_bills_nothing_is_not_reported(usage: Any) -> None:
+    for name in ("anthropic", "openai-chat", "openai-responses", "gemini"):
+        assert bill(name, usage) is None
+
+
+def test_the_model_that_answered_is_named_and_the_providers_own_fields_are_kept() -> None:
+    dialect = by_name("anthropic")
+    usage = {"input_tokens": 1, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}}
+    found = dialect.usage({"model": "claude-x-1", "usage": usage}, "claude-x")
+    assert found is not None
+    assert (found["provider"], found["model"]) == ("anthropic", "claude-x-1")
+    assert found["metadata"]["native"] == usage
+    assert (dialect.usage({"usage": usage}, "claude-x") or {})["model"] == "claude-x"

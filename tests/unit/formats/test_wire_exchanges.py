@@ -1,0 +1,245 @@
+"""Requests sorted into threads, turns and steps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ctxctl.inspector import Inspector
+from ctxctl.model.results import Step
+from tests.unit.formats import wire_rebuild
+
+Json = dict[str, Any]
+TOOLS = [{"name": "read", "input_schema": {}}, {"name": "write", "input_schema": {}}]
+
+
+def user(*texts: str) -> Json:
+    return {"role": "user", "content": [{"type": "text", "text": text} for text in texts]}
+
+
+def said(text: str) -> Json:
+    return {"role": "assistant", "content": [{"type": "text", "text": text}]}
+
+
+def asked(*messages: Json, system: str = "You are a pilot.", tools: Any = TOOLS, **fields: Any) -> Json:
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "system": system,
+        "messages": list(messages),
+        **fields,
+    }
+    return {**body, "tools": tools} if tools else body
+
+
+def answered(text: str, **fields: Any) -> Json:
+    return {"id": "m", "type": "message", "role": "assistant", "content": [{"type": "text", "text": text}],
+            "usage": {"input_tokens": 3, "output_tokens": 1}, **fields}  # fmt: skip
+
+
+def steps(tmp_path: Path, *pairs: Any) -> list[Step]:
+    """The steps of a log of pairs (or bare requests), by thread; each held against its body."""
+    path = tmp_path / "log.jsonl"
+    records = [p if isinstance(p, dict) else {"request": p[0], "response": p[1]} for p in pairs]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    with wire_rebuild.bodies() as sent, Inspector.open(str(path)) as inspector:
+        found = [step for step in inspector.replay() if isinstance(step, Step)]
+        assert wire_rebuild.check(inspector, sent) == len(found)
+        assert not [p for p in inspector.problems if p.slug == "invalid-event"]
+    return found
+
+
+def places(found: list[Step]) -> list[tuple[str, int, int]]:
+    return [(step.thread, step.turn, step.step) for step in found]
+
+
+def changed(step: Step) -> tuple[int, int, int, int]:
+    counts = step.counts
+    return counts.added, counts.updated, counts.removed, counts.skipped
+
+
+def test_a_conversation_is_one_thread_and_each_prompt_a_turn(tmp_path: Path) -> None:
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "text"}]}
+    one = [user("first")]
+    two = [*one, use, result]
+    three = [*two, said("done"), user("second")]
+    found = steps(
+        tmp_path, (asked(*one), {"id": "m", "type": "message", "content": use["content"]}),
+        (asked(*two), answered("done")), (asked(*three), answered("bye")), asked(*three),
+    )  # fmt: skip
+    assert places(found) == [("main", 1, 1), ("main", 1, 2), ("main", 2, 1), ("main", 2, 2)]
+    assert [changed(step) for step in found] == [(4, 0, 0, 0), (2, 0, 0, 4), (2, 0, 0, 6), (0, 0, 0, 8)]
+
+
+def test_a_reminder_behind_the_last_result_begins_no_turn(tmp_path: Path) -> None:
+    note = user("<system-reminder>\nnote\n</system-reminder>")
+    found = steps(tmp_path, asked(user("go"), note), asked(user("go"), said("well"), note))
+    assert places(found) == [("main", 1, 1), ("main", 1, 2)]
+
+
+def test_side_calls_are_threads_of_their_own_and_may_come_first(tmp_path: Path) -> None:
+    title = asked(user("hello"), system="Write a title.", tools=None)
+    other = asked(user("other"), system="Write a title.", tools=None)
+    found = steps(tmp_path, title, asked(user("hello")), other, asked(user("hello"), said("x"), user("y")))
+    assert sorted(places(found)) == [
+        ("main", 1, 1), ("main", 2, 1), ("side-write-a-title", 1, 1), ("side-write-a-title", 2, 1),
+    ]  # fmt: skip
+
+
+def test_a_log_without_tools_has_its_first_conversation_as_main(tmp_path: Path) -> None:
+    found = steps(tmp_path, asked(user("a"), tools=None), asked(user("a"), said("b"), user("c"), tools=None))
+    assert places(found) == [("main", 1, 1), ("main", 2, 1)]
+
+
+def test_concurrent_conversations_are_told_apart_by_their_first_message(tmp_path: Path) -> None:
+    a1, b1 = [user("count the boats")], [user("count the gulls")]
+    a2, b2 = [*a1, said("three"), user("more")], [*b1, said("nine"), user("more")]
+    found = steps(tmp_path, asked(*a1), asked(*b1), asked(*a2), asked(*b2))
+    assert sorted(places(found)) == [
+        ("conversation", 1, 1), ("conversation", 2, 1), ("main", 1, 1), ("main", 2, 1),
+    ]  # fmt: skip
+    assert [step.counts.removed for step in found] == [0, 0, 0, 0]
+
+
+def test_alike_notes_of_a_harness_do_not_make_two_conversations_one(tmp_path: Path) -> None:
+    note = user("<environment_context>\nthe same machine\n</environment_context>")
+    found = steps(tmp_path, asked(note, user("a task")), asked(note, user("another task")))
+    assert {step.thread for step in found} == {"main", "conversation"}
+
+
+def test_a_conversation_whose_first_message_changes_goes_on(tmp_path: Path) -> None:
+    reply = "That is an answer of some length, told only once."
+    found = steps(
+        tmp_path, (asked(user("first")), answered(reply)),
+        asked(user("first", "and a late note"), said(reply), user("on")),
+    )  # fmt: skip
+    assert places(found) == [("main", 1, 1), ("main", 2, 1)]
+
+
+def test_a_history_that_slides_stays_its_thread(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three"), said("four"), user("five")]
+    found = steps(tmp_path, asked(*history), asked(*history[2:], said("six"), user("seven")))
+    assert {step.thread for step in found} == {"main"}
+    assert changed(found[1])[2:] == (2, 6)
+
+
+def test_after_a_compaction_the_thread_begins_anew(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three")]
+    summary = "The user counts: " + "one two three " * 30
+    sums = asked(*history, said("four"), user("Sum it up."), system="You sum up conversations.", tools=None)
+    found = steps(
+        tmp_path, (asked(*history), answered("four")), (sums, answered(summary)),
+        asked(user(f"So far:\n{summary}", "go on")),
+    )  # fmt: skip
+    assert sorted(places(found)) == [("main", 1, 1), ("main", 2, 1), ("side-you-sum-up-conversations", 1, 1)]
+    last = next(step for step in found if (step.thread, step.turn) == ("main", 2))
+    assert {c.cause for c in last.changes if c.status == "removed"} == {"compacted"}
+    assert "thread_summary" in {c.kind for c in last.changes if c.status == "added"}
+
+
+def test_a_changed_system_prompt_is_an_update_in_its_thread(tmp_path: Path) -> None:
+    found = steps(
+        tmp_path,
+        asked(user("a"), system="It is Monday."),
+        asked(user("a"), said("b"), user("c"), system="Tuesday."),
+    )
+    assert places(found) == [("main", 1, 1), ("main", 2, 1)]
+    assert [c.item for c in found[1].changes if c.status == "updated"] == ["system:0"]
+
+
+def test_an_agent_that_a_call_set_off_is_its_calls_thread(tmp_path: Path) -> None:
+    task = "Look at every boat in the harbour and count them."
+    call = {
+        "type": "tool_use",
+        "id": "t1",
+        "name": "Task",
+        "input": {"prompt": task, "subagent_type": "scout"},
+    }
+    path = tmp_path / "log.jsonl"
+    pairs = [
+        {"request": asked(user("go")), "response": {"id": "m", "type": "message", "content": [call]}},
+        {
+            "request": asked(user(task), system="You are a scout.", tools=TOOLS[:1]),
+            "response": answered("five"),
+        },
+    ]
+    path.write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    with Inspector.open(str(path)) as inspector:
+        assert {s.thread for s in inspector.replay() if isinstance(s, Step)} == {"main", "agent-scout"}
+        origin = [
+            json.loads(inspector.trace.line(e.offset, e.length))["data"]["metadata"]["ctxctl"]
+            for e in inspector.trace.events() if e.event_type == "context.assembly.created"
+        ]  # fmt: skip
+    assert (origin[1]["parent_thread"], origin[1]["parent_tool_call"], origin[1]["agent_type"]) == (
+        "main", "t1", "scout",
+    )  # fmt: skip
+
+
+def test_a_request_that_was_refused_is_a_step_without_a_bill(tmp_path: Path) -> None:
+    overloaded = {"type": "error", "error": {"type": "overloaded_error", "message": "later"}}
+    found = steps(
+        tmp_path, {"request": asked(user("a")), "response": overloaded, "status": 529},
+        (asked(user("a")), answered("b")),
+    )  # fmt: skip
+    assert places(found) == [("main", 1, 1), ("main", 1, 2)]
+    assert [step.usage.reported_input if step.usage else None for step in found] == [None, 3]
+
+
+# -- histories that the provider holds --------------------------------------------------------------------
+
+
+def turn(text: str, before: str | None = None, **fields: Any) -> Json:
+    body = {
+        "model": "gpt-5",
+        "instructions": "Be kind.",
+        "input": [{"role": "user", "content": text}],
+        **fields,
+    }
+    return {**body, "previous_response_id": before} if before is not None else body
+
+
+def response(name: str, text: str) -> Json:
+    item = {"type": "message", "id": f"msg_{name}", "role": "assistant",
+            "content": [{"type": "output_text", "text": text}]}  # fmt: skip
+    return {
+        "id": name,
+        "object": "response",
+        "output": [item],
+        "usage": {"input_tokens": 4, "output_tokens": 1},
+    }
+
+
+def test_a_chain_of_responses_holds_what_its_earlier_ones_held(tmp_path: Path) -> None:
+    found = steps(
+        tmp_path, (turn("one"), response("r1", "uno")), (turn("two", "r1"), response("r2", "due")),
+        (turn("three", "r2"), response("r3", "tre")), (turn("other", "r1"), response("r4", "altro")),
+    )  # fmt: skip
+    assert places(found) == [("main", at, 1) for at in (1, 2, 3, 4)]
+    assert [changed(step) for step in found] == [(2, 0, 0, 0), (2, 0, 0, 2), (2, 0, 0, 4), (1, 0, 3, 3)]
+
+
+def test_a_chain_with_other_instructions_keeps_its_history(tmp_path: Path) -> None:
+    found = steps(
+        tmp_path, (turn("one"), response("r1", "uno")),
+        (turn("two", "r1", instructions="Be brief.", tools=[{"type": "function", "name": "f"}]), None),
+    )  # fmt: skip
+    assert changed(found[1]) == (3, 1, 0, 1)
+
+
+def test_a_chain_whose_beginning_was_not_captured_says_so(tmp_path: Path) -> None:
+    found = steps(tmp_path, turn("two", "r1"))
+    assert [(c.kind, c.item) for c in found[0].changes] == [
+        ("system_prompt", "instructions"), ("custom", "previous_response_id:r1"), ("user_message", "user_message-1"),
+    ]  # fmt: skip
+    assert found[0].counts.added == 3
+    assert found[0].window.uncounted == 1
+
+
+def test_cost_is_linear_in_what_is_sent(tmp_path: Path) -> None:
+    """Many single calls, and a call id that comes again in every message."""
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "same", "name": "read", "input": {}}]}
+    many = [asked(user(f"question {at}"), tools=None) for at in range(300)]
+    found = steps(tmp_path, asked(user("go"), *[use] * 1500), *many)
+    assert found[0].counts.added == 1504

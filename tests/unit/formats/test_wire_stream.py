@@ -1,0 +1,140 @@
+"""Streams: what the events amount to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ctxctl.formats.wire import by_name, stream
+
+
+def sse(*events: Any, end: str = "\n") -> str:
+    return "".join(f"event: x{end}data: {json.dumps(e)}{end}{end}" for e in events)
+
+
+START = {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [],
+         "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1}}}  # fmt: skip
+
+
+def block(at: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": at, "content_block": fields}
+
+
+def delta(at: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": at, "delta": fields}
+
+
+ANTHROPIC = (
+    START, block(0, type="thinking", thinking="", signature=""), delta(0, type="thinking_delta", thinking="h"),
+    delta(0, type="thinking_delta", thinking="m"), delta(0, type="signature_delta", signature="s"),
+    block(1, type="text", text=""), {"type": "ping"}, delta(1, type="text_delta", text="we"),
+    delta(1, type="text_delta", text="ll"), block(2, type="tool_use", id="t", name="n", input={}),
+    delta(2, type="input_json_delta", partial_json='{"a"'), delta(2, type="input_json_delta", partial_json=":1}"),
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
+    {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 11, "input_tokens": 0}},
+    {"type": "message_stop"},
+)  # fmt: skip
+
+
+def test_messages_are_put_together_and_the_last_totals_win() -> None:
+    for end in ("\n", "\r\n"):
+        body = stream.final(sse(*ANTHROPIC, end=end), by_name("anthropic"))
+        assert body is not None
+        assert body["content"] == [
+            {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "well"},
+            {"type": "tool_use", "id": "t", "name": "n", "input": {"a": 1}},
+        ]  # fmt: skip
+        assert body["usage"] == {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 11}
+        assert body["stop_reason"] == "tool_use"
+
+
+def test_a_cut_stream_gives_what_had_come() -> None:
+    text = sse(*ANTHROPIC)
+    for end in range(0, len(text), 7):
+        body = stream.final(text[:end], "anthropic")
+        assert body is None or isinstance(body["content"], list)
+    body = stream.final(sse(*ANTHROPIC[:8]), "anthropic")
+    assert body is not None
+    assert body["content"][1]["text"] == "we"
+
+
+def test_a_stream_that_failed_has_its_error() -> None:
+    body = stream.final(sse(START, {"type": "error", "error": {"type": "overloaded_error"}}), "anthropic")
+    assert body is not None
+    assert body["error"] == {"type": "overloaded_error"}
+
+
+def test_data_over_several_lines_is_one_value() -> None:
+    lines = json.dumps(START, indent=1).split("\n")
+    assert list(stream.events("".join(f"data: {line}\n" for line in lines) + "\n")) == [START]
+    # Some captures lost the blank lines between events.
+    assert len(list(stream.events("".join(f"data: {json.dumps(e)}\n" for e in ANTHROPIC)))) == len(ANTHROPIC)
+
+
+def chunk(choice: Any = None, **fields: Any) -> dict[str, Any]:
+    return {"id": "c", "object": "chat.completion.chunk", "choices": [choice] if choice else [], **fields}
+
+
+def test_chat_chunks() -> None:
+    def piece(**inner: Any) -> dict[str, Any]:
+        return chunk({"index": 0, "delta": inner})
+
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "n", "arguments": ""}}
+    text = sse(
+        piece(role="assistant", content=""), piece(reasoning_content="h"), piece(reasoning_content="m"),
+        piece(content="we"), piece(content="ll"), piece(tool_calls=[call]),
+        piece(tool_calls=[{"index": 0, "function": {"arguments": '{"a":'}}]),
+        piece(tool_calls=[{"index": 0, "function": {"arguments": "1}"}}]),
+        piece(tool_calls=[{**call, "index": 1, "id": "c2"}]),
+        chunk(usage={"prompt_tokens": 1, "completion_tokens": 1}),
+        chunk(usage={"prompt_tokens": 5, "completion_tokens": 7}),
+    ) + "data: [DONE]\n\n"  # fmt: skip
+    body = stream.final(text)
+    assert body is not None
+    message = body["choices"][0]["message"]
+    assert (message["content"], message["reasoning_content"]) == ("well", "hm")
+    assert [(c["id"], c["function"]["arguments"]) for c in message["tool_calls"]] == [
+        ("c1", '{"a":1}'),
+        ("c2", ""),
+    ]
+    assert body["usage"] == {"prompt_tokens": 5, "completion_tokens": 7}
+
+
+def test_the_end_of_a_responses_stream_is_the_response() -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hi"}]}
+    events = (
+        {"type": "response.created", "response": {"id": "r", "object": "response", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "hi"},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "r", "output": [], "usage": {"input_tokens": 3}}},
+    )
+    whole = stream.final(sse(*events))
+    assert whole is not None
+    assert (whole["output"], whole["usage"]) == ([item], {"input_tokens": 3})
+    cut = stream.final(sse(*events[:3]))
+    assert cut is not None
+    assert cut["output"] == [item]
+
+
+def test_gemini_chunks() -> None:
+    def piece(*parts: Any, **fields: Any) -> dict[str, Any]:
+        return {"candidates": [{"content": {"role": "model", "parts": list(parts)}}], **fields}
+
+    text = sse(
+        piece({"text": "h", "thought": True}), piece({"text": "m", "thought": True}), piece({"text": "we"}),
+        piece({"text": "ll"}, {"functionCall": {"name": "n", "args": {}}}, usageMetadata={"promptTokenCount": 1}),
+        {"usageMetadata": {"promptTokenCount": 5}},
+    )  # fmt: skip
+    body = stream.final(text)
+    assert body is not None
+    assert body["candidates"][0]["content"]["parts"] == [
+        {"text": "hm", "thought": True}, {"text": "well"}, {"functionCall": {"name": "n", "args": {}}},
+    ]  # fmt: skip
+    assert body["usageMetadata"] == {"promptTokenCount": 5}
+
+
+def test_what_is_no_stream_gives_nothing() -> None:
+    assert stream.final("") is None
+    assert stream.final("data: [DONE]\n\n") is None
+    assert stream.final("<html>", "anthropic") is None
