@@ -15,8 +15,8 @@ from ctxctl.formats.amplifier import Amplifier
 from ctxctl.formats.api import Api
 from ctxctl.formats.atif import Atif
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.chat_messages import ChatMessages
+from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.claude_sdk_log import ClaudeSdkLog
 from ctxctl.formats.claude_tap import ClaudeTap
 from ctxctl.formats.claude_trace import ClaudeTrace
@@ -30,19 +30,19 @@ from ctxctl.formats.goose import Goose
 from ctxctl.formats.goose_recordings import GooseRecordings
 from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
+from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.lines import Report
-from ctxctl.formats.luminarys import Luminarys
-from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.live_mcp_bench import LiveMcpBench
+from ctxctl.formats.luminarys import Luminarys
 from ctxctl.formats.mcp import McpLog, McpTools
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
+from ctxctl.formats.opencode import OpenCode
 from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
-from ctxctl.formats.pi_recordings import PiRecordings
-from ctxctl.formats.opencode import OpenCode
 from ctxctl.formats.pi import Pi
+from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
@@ -100,7 +100,47 @@ class FolderFormat(Protocol):
         ...
 
 
-FORMATS: Final[tuple[Format, ...]] = (AgentContext(), Amplifier(), ClaudeCode(), Codex(), CodexExec(), CopilotChat(), ChatReplay(), CopilotCli(), Luminarys(), Sanqian(), Sibyl(), SweAgent(), MiniSweAgent(), TauBench(), LiveMcpBench(), McpLog(), McpTools(), OpenHands(), Atif(), InspectAi(), ChatMessages(), ClaudeSdkLog(), ClaudeTap(), ClaudeTrace(), CopilotSnapshots(), GooseRecordings(), Har(), HttpRequests(), Lhar(), OpenHandsCompletions(), PiRecordings(), Pi(), PiRpc(), OpenCode(), GeminiCli(), Goose(), SweAgentCalls(), Vcr(), Api())
+FORMATS: Final[tuple[Format, ...]] = (
+    AgentContext(),
+    Amplifier(),
+    ClaudeCode(),
+    Codex(),
+    CodexExec(),
+    CopilotChat(),
+    ChatReplay(),
+    CopilotCli(),
+    Luminarys(),
+    Sanqian(),
+    Sibyl(),
+    SweAgent(),
+    MiniSweAgent(),
+    TauBench(),
+    LiveMcpBench(),
+    McpLog(),
+    McpTools(),
+    OpenHands(),
+    Atif(),
+    InspectAi(),
+    ChatMessages(),
+    ClaudeSdkLog(),
+    ClaudeTap(),
+    ClaudeTrace(),
+    CopilotSnapshots(),
+    GooseRecordings(),
+    Har(),
+    HttpRequests(),
+    Lhar(),
+    OpenHandsCompletions(),
+    PiRecordings(),
+    Pi(),
+    PiRpc(),
+    OpenCode(),
+    GeminiCli(),
+    Goose(),
+    SweAgentCalls(),
+    Vcr(),
+    Api(),
+)
 
 
 @cache

@@ -71,9 +71,8 @@ async def test_scenario_turn_snapshot_shows_all_stages_of_the_turn(tmp_path: Pat
     assert refs["item_refs"] == [change["item"] for change in step["changes"]]
     says(plain(path), "context ctx-1", "ctx-1 [turn, injected] binds", "assembly assembly-1", "5 of 8 items")
     says(ctxctl("show", path).out, "surface    recorded", "assembly   recorded", "injection  recorded")
-    says(
-        await screens(path, ".", "s"), "selection: recorded", "all fit", "assembly-1", "injection-1", "ctx-1 [turn"
-    )
+    shown = await screens(path, ".", "s")
+    says(shown, "selection: recorded", "all fit", "assembly-1", "injection-1", "ctx-1 [turn")
     assert findings(path) == []
 
 

@@ -16,6 +16,7 @@ from ctxctl.trace.source import Source
 
 _BARE: Final = 85
 _WRAPPED: Final = 75
+_PLAIN: Final = 60
 _STREAM: Final = 84
 _ANSWER: Final = 80
 _HEADS: Final = 8
@@ -29,6 +30,13 @@ _SSE: Final = re.compile(
 _EVENT: Final = re.compile(
     rb'"choices"\s*:|"type"\s*:\s*"(?:message_start|content_block_|ping"|response\.)|"candidates"\s*:'
 )
+
+
+_WRITTEN: Final = re.compile(
+    rb'"(?:request|req|request_body|requestBody|body|payload)"\s*:\s*"\s*\{[^\n]{0,2000}?'
+    rb'\\"(?:messages|contents|input)\\"\s*:'
+)
+"""A body that was written down as a string."""
 
 
 class Api:
@@ -65,7 +73,7 @@ class Api:
                     return _WRAPPED
                 if any(_is_request(shown, f"{prefix}{outer}.{inner}.") for inner in INNER):
                     return _WRAPPED
-        return 0
+        return _WRAPPED if _WRITTEN.search(head) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The file's events."""
@@ -81,7 +89,7 @@ class Api:
         step = max(1, len(names) // _HEADS)
         heads = [folder.head(name, 1 << 16) for name in names[::step][:_HEADS]]
         known = [self.detect(head) for head in heads]
-        asked = any(score in (_BARE, _WRAPPED) for score in known)
+        asked = any(score in (_BARE, _PLAIN, _WRAPPED) for score in known)
         return _BARE if asked and all(known) else 0
 
     def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
@@ -94,7 +102,8 @@ class Api:
 def is_body_file(name: str) -> bool:
     """Whether a file of a directory may be a body, by its name's end."""
     base = name.rpartition("/")[2].lower()
-    ends = (".json", ".jsonl", ".ndjson", ".sse", ".txt", ".body", ".json.gz", ".json.zst", ".event-stream")
+    ends = (".json", ".jsonl", ".ndjson", ".sse", ".txt", ".body", ".json.gz", ".json.zst", ".event-stream",
+            ".req", ".res", ".request", ".response")  # fmt: skip
     return not base.startswith(("readme", "license", ".")) and ("." not in base or base.endswith(ends))
 
 
@@ -116,6 +125,8 @@ def _bare(shown: Skim, prefix: str) -> int:
     fields = _fields(shown, prefix)
     if _is_request(shown, prefix) and len(fields - REQUEST - RESPONSE) <= 1:
         return _BARE
+    if shown.has(f"{prefix}model", f"{prefix}messages[].role") and not fields - REQUEST:
+        return _PLAIN
     answers = (
         (shown.has(f"{prefix}content[].type", f"{prefix}usage.output_tokens", f"{prefix}role"))
         or shown.has(f"{prefix}choices[].message.role", f"{prefix}object")

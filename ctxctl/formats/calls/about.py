@@ -7,7 +7,7 @@ from typing import Final
 from ctxctl.formats.fidelity import Claim, absent, derived, native
 
 TURNS: Final = (
-    "one step is one request; a turn begins where the last message of a request is a new prompt of the user"
+    "One step is one request; a turn begins where the last message of a request is a new prompt of the user."
 )
 BODIES: Final[dict[str, Claim]] = {
     "sources": native("files and servers that a body names"),

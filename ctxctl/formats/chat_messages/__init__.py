@@ -24,7 +24,7 @@ class ChatMessages:
     about: About = About(
         reads="A JSON array of Chat Completions messages (`role`, `content`, `tool_calls`).",
         places=("dumps of a conversation's messages",),
-        turns="each answer is a step, given to the messages before it; a user's message begins a turn",
+        turns="Each answer is a step, given to the messages before it; a user's message begins a turn.",
         claims={
             "item_ids": native("of tool calls"),
             "sources": native("files that a message names"),

@@ -29,7 +29,7 @@ class ClaudeSdkLog:
             "with Claude Code: stream-json messages and control requests."
         ),
         places=("cassettes of tests that drive the Claude agent SDK",),
-        turns="one step is one message id of the model; a turn is a prompt that was sent",
+        turns="One step is one message id of the model; a turn is a prompt that was sent.",
         claims={
             "item_ids": native("of tool calls; texts have none"),
             "system_prompt": absent(),

@@ -26,7 +26,7 @@ class CopilotSnapshots:
     about: About = About(
         reads="YAML snapshots of the conversations that the SDK's replay proxy keeps (extra `yaml`).",
         places=("test/snapshots/**/*.yaml of github/copilot-sdk",),
-        turns="each stored answer is a step, given to the messages before it; a user message begins a turn",
+        turns="Each stored answer is a step, given to the messages before it; a user message begins a turn.",
         claims={
             "item_ids": derived("call ids are numbered anew in each conversation"),
             "system_prompt": absent("replaced by ${system}"),

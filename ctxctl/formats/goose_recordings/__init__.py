@@ -26,7 +26,7 @@ class GooseRecordings:
     about: About = About(
         reads="Recordings of goose's test provider: system prompt, messages and tools in goose's own shape.",
         places=("crates/goose-cli/src/scenario_tests/recordings/*.json of goose",),
-        turns="one step is one recorded call; a turn is a prompt of the user",
+        turns="One step is one recorded call; a turn is a prompt of the user.",
         claims={
             "item_ids": native("of tools and tool calls; messages are aligned by content"),
             "system_prompt": native(),

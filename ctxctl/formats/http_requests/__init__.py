@@ -34,7 +34,7 @@ class HttpRequests:
             "their responses; each that stands by a name of its own is a thread of that name."
         ),
         places=("golden requests in a client library's tests", "request dumps"),
-        turns="one step is one request",
+        turns="One step is one request.",
         claims={
             **BODIES,
             "threads": native("the name that a request stands by"),

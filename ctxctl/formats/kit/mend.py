@@ -132,7 +132,8 @@ class _Mended:
         return _NOTHING, following.start() if following else len(text)
 
     def _array(self, at: int) -> tuple[list[Any], int]:
-        text, found = self._text, []
+        text = self._text
+        found: list[Any] = []
         while (at := _between(text, at)) < len(text):
             char = text[at]
             if char == "]":
@@ -150,7 +151,8 @@ class _Mended:
         return found, at
 
     def _object(self, at: int) -> tuple[dict[str, Any], int]:
-        text, found = self._text, {}
+        text = self._text
+        found: dict[str, Any] = {}
         while (at := _between(text, at)) < len(text):
             char = text[at]
             if char == "}":

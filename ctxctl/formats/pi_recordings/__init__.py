@@ -33,7 +33,7 @@ class PiRecordings:
             "test/recordings/*.jsonl of langsmith-pi-extension",
             "any extension that logs pi's events so",
         ),
-        turns="one step is one before_provider_request; a turn is one before_agent_start",
+        turns="One step is one before_provider_request; a turn is one before_agent_start.",
         claims={
             **BODIES,
             "turns": native("before_agent_start"),

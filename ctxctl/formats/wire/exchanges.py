@@ -240,7 +240,8 @@ class Exchanges:
         conversation = thread.conversation
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
-        conversation.replace(_parts(tail), at=at, fresh=compacted)
+        cause = "branched" if summary is None and _rewound(old, new, shared, request.start) else None
+        conversation.replace(_parts(tail), at=at, fresh=compacted, cause=cause)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             gone = [row[0].ref for row in before if row[0].item not in stays]
@@ -313,6 +314,12 @@ def _is_prompt(tail: list[Slots]) -> bool:
 
 def _parts(tail: list[Slots]) -> list[Part]:
     return [part for slots in tail for part in slots.parts]
+
+
+def _rewound(old: list[bytes], new: list[bytes], shared: int, start: int) -> bool:
+    """Whether a request leaves its history somewhere in the middle, and nothing of it comes again."""
+    left = old[shared:]
+    return shared > start and len(left) > 1 and set(left).isdisjoint(new[shared:])
 
 
 def _without_summed_up(conversation: Conversation, start: int, end: int) -> int:

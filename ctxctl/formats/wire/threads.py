@@ -15,6 +15,7 @@ from ctxctl.formats.wire.dialect import Names
 from ctxctl.formats.wire.prints import Request
 
 _CANDIDATES: Final = 8
+_CARRIERS: Final = 4
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _NAME_WORDS: Final = 5
 _CONTINUED: Final = (
@@ -64,8 +65,8 @@ class Threads:
 
     def __init__(self) -> None:
         self._all: list[Thread] = []
-        self._carried: dict[tuple[str | None, bytes], Thread] = {}
-        """By session and fingerprint of a message: the thread that carried it first."""
+        self._carried: dict[tuple[str | None, bytes], tuple[Thread, ...]] = {}
+        """By session and fingerprint of a message: the threads that carried it first."""
         self._said: dict[tuple[str | None, str], Thread] = {}
         """By session and call id, or digest of a text: the thread that got it as an answer."""
         self._prompts: dict[str, tuple[str | None, str, str | None]] = {}
@@ -86,8 +87,7 @@ class Threads:
         votes: Counter[int] = Counter()
         found: dict[int, Thread] = {}
         for made in request.prints[request.start :]:
-            thread = self._carried.get((session, made))
-            if thread is not None:
+            for thread in self._carried.get((session, made), ()):
                 votes[id(thread)] += 1
                 found[id(thread)] = thread
         best: Thread | None = None
@@ -95,7 +95,7 @@ class Threads:
         for name, count in votes.most_common(_CANDIDATES):
             thread = found[name]
             shared = common(thread, request)
-            if request.start + shared <= own and 2 * count < len(request.prints) - request.start:
+            if request.start + shared <= own and 2 * count <= len(request.prints) - request.start:
                 continue
             if thread.dialect != request.dialect.name or not thread.head.same(request.head):
                 # Its history in another agent's request: something is made of it, a summary or a title.
@@ -154,7 +154,9 @@ class Threads:
         """Remember what a thread carried, from a piece on."""
         session = thread.conversation.session
         for made in request.prints[max(since, request.start) :]:
-            self._carried.setdefault((session, made), thread)
+            known = self._carried.get((session, made), ())
+            if thread not in known and len(known) < _CARRIERS:
+                self._carried[session, made] = (*known, thread)
 
     def summed_up(self, parts: list[Part]) -> None:
         """Remember the answer to a request that had another thread's history: it may come to stand for it."""

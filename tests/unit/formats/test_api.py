@@ -17,8 +17,15 @@ from tests.unit.formats.calls_help import FIXTURES, seen
 
 FILES = ("anthropic.jsonl", "chat.json", "responses.jsonl", "gemini.jsonl")
 BODY = {"model": "claude-x", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]}
-ANSWER = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x-1", "stop_reason": "end_turn",
-          "content": [{"type": "text", "text": "ho"}], "usage": {"input_tokens": 3, "output_tokens": 1}}  # fmt: skip
+ANSWER = {
+    "id": "m",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-x-1",
+    "stop_reason": "end_turn",
+    "content": [{"type": "text", "text": "ho"}],
+    "usage": {"input_tokens": 3, "output_tokens": 1},
+}
 
 
 def written(tmp_path: Path, *records: Any, indent: int | None = None) -> Path:
@@ -50,9 +57,18 @@ def test_a_log_of_pairs() -> None:
     main = [step for step in steps if step.thread == "main"]
     assert [(step.turn, step.billed) for step in main] == [(1, 312), (1, 398), (2, None), (2, 399), (3, 309)]
     assert main[1].kinds() == [
-        "tool_definition", "tool_definition", "system_prompt", "system_prompt", "policy_note", "user_message",
-        "reasoning", "tool_call", "tool_result", "policy_note", "image",
-    ]  # fmt: skip
+        "tool_definition",
+        "tool_definition",
+        "system_prompt",
+        "system_prompt",
+        "policy_note",
+        "user_message",
+        "reasoning",
+        "tool_call",
+        "tool_result",
+        "policy_note",
+        "image",
+    ]
     assert main[3].texts()[-2:] == ["High water is at 11:42.", "And low water?"]
     assert main[4].kinds()[-2:] == ["thread_summary", "user_message"]
 
@@ -90,11 +106,15 @@ def test_a_directory_is_read_in_the_order_of_its_numbers() -> None:
 @pytest.mark.parametrize(
     ("asked", "replied"),
     [
-        ("request_1.json", "response_1.json"), ("0001-request.json", "0001-response.json"), ("1.req", "1.res"),
-        ("requests/1.json", "responses/1.json"), ("a/input.json", "a/output.json"), ("call-7.json", "call-7-reply.json"),
+        ("request_1.json", "response_1.json"),
+        ("0001-request.json", "0001-response.json"),
+        ("1.req", "1.res"),
+        ("requests/1.json", "responses/1.json"),
+        ("a/input.json", "a/output.json"),
+        ("call-7.json", "call-7-reply.json"),
         ("b.json", "c.json"),
     ],
-)  # fmt: skip
+)
 def test_files_are_paired_by_their_names(tmp_path: Path, asked: str, replied: str) -> None:
     for name, body in ((asked, BODY), (replied, ANSWER)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -133,13 +153,21 @@ def test_pairs_are_known_by_what_is_in_them(tmp_path: Path, record: Any) -> None
 def test_what_is_no_body_is_not_claimed() -> None:
     api = registry.by_name("api")
     for value in (
-        {}, [], {"messages": [{"role": "user", "content": "x"}]},
-        {"messages": [{"role": "user", "content": "x"}], "model": "gpt-5", "info": {}, "trajectory_format": "x"},
-        {"role": "user", "content": "x"}, {"type": "user", "message": BODY["messages"]},
+        {},
+        [],
+        {"messages": [{"role": "user", "content": "x"}]},
+        {
+            "messages": [{"role": "user", "content": "x"}],
+            "model": "gpt-5",
+            "info": {},
+            "trajectory_format": "x",
+        },
+        {"role": "user", "content": "x"},
+        {"type": "user", "message": BODY["messages"]},
         {"jsonrpc": "2.0", "method": "tools/list", "params": {}},
         {"model": "text-embedding-3", "input": ["x"], "encoding_format": "float"},
         {"uuid": "1", "sessionId": "2", "message": {"model": "x", "role": "assistant", "content": []}},
-    ):  # fmt: skip
+    ):
         assert api.detect(json.dumps(value).encode()) == 0, value
     assert api.detect(b"data: hello\n\n") == 0
     assert api.detect(b"") == 0

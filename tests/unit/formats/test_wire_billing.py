@@ -22,23 +22,70 @@ def bill(name: str, usage: dict[str, Any], **fields: Any) -> tuple[Any, ...] | N
     ("name", "usage", "expected"),
     [
         # Anthropic leaves reads and writes out of its input: 10 + 28 + 4.
-        ("anthropic", {"input_tokens": 10, "cache_read_input_tokens": 28, "cache_creation_input_tokens": 4,
-                       "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 3},
-                       "output_tokens": 7, "service_tier": "standard"}, (42, 28, 4, 7, None)),
-        ("anthropic", {"input_tokens": 10, "output_tokens": 0, "cache_read_input_tokens": None}, (10, None, None, 0, None)),
+        (
+            "anthropic",
+            {
+                "input_tokens": 10,
+                "cache_read_input_tokens": 28,
+                "cache_creation_input_tokens": 4,
+                "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 3},
+                "output_tokens": 7,
+                "service_tier": "standard",
+            },
+            (42, 28, 4, 7, None),
+        ),
+        (
+            "anthropic",
+            {"input_tokens": 10, "output_tokens": 0, "cache_read_input_tokens": None},
+            (10, None, None, 0, None),
+        ),
         # OpenAI counts cached tokens in.
-        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 28},
-                         "completion_tokens_details": {"reasoning_tokens": 5}}, (42, 28, None, 9, 5)),
-        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_tokens_details": None}, (42, None, None, 9, None)),
-        ("openai-chat", {"prompt_tokens": 42, "completion_tokens": 9, "prompt_cache_hit_tokens": 30}, (42, 30, None, 9, None)),
-        ("openai-responses", {"input_tokens": 42, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 28},
-                              "output_tokens_details": {"reasoning_tokens": 5}}, (42, 28, None, 9, 5)),
+        (
+            "openai-chat",
+            {
+                "prompt_tokens": 42,
+                "completion_tokens": 9,
+                "prompt_tokens_details": {"cached_tokens": 28},
+                "completion_tokens_details": {"reasoning_tokens": 5},
+            },
+            (42, 28, None, 9, 5),
+        ),
+        (
+            "openai-chat",
+            {"prompt_tokens": 42, "completion_tokens": 9, "prompt_tokens_details": None},
+            (42, None, None, 9, None),
+        ),
+        (
+            "openai-chat",
+            {"prompt_tokens": 42, "completion_tokens": 9, "prompt_cache_hit_tokens": 30},
+            (42, 30, None, 9, None),
+        ),
+        (
+            "openai-responses",
+            {
+                "input_tokens": 42,
+                "output_tokens": 9,
+                "input_tokens_details": {"cached_tokens": 28},
+                "output_tokens_details": {"reasoning_tokens": 5},
+            },
+            (42, 28, None, 9, 5),
+        ),
         # Gemini: cached is in the prompt, thoughts are beside the candidates, tool prompts beside the prompt.
-        ("gemini", {"promptTokenCount": 42, "cachedContentTokenCount": 28, "candidatesTokenCount": 4,
-                    "thoughtsTokenCount": 5, "toolUsePromptTokenCount": 3, "totalTokenCount": 54}, (45, 28, None, 9, 5)),
+        (
+            "gemini",
+            {
+                "promptTokenCount": 42,
+                "cachedContentTokenCount": 28,
+                "candidatesTokenCount": 4,
+                "thoughtsTokenCount": 5,
+                "toolUsePromptTokenCount": 3,
+                "totalTokenCount": 54,
+            },
+            (45, 28, None, 9, 5),
+        ),
         ("gemini", {"prompt_token_count": 42, "candidates_token_count": 4}, (42, None, None, 4, None)),
     ],
-)  # fmt: skip
+)
 def test_the_input_is_the_whole_context(name: str, usage: dict[str, Any], expected: tuple[Any, ...]) -> None:
     assert bill(name, usage) == expected
 

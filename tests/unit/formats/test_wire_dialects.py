@@ -54,22 +54,35 @@ def test_a_messages_body_is_tools_then_system_then_messages() -> None:
     parts = again(
         claude(
             {"role": "user", "content": "hi"},
-            {"role": "assistant", "content": [
-                {"type": "thinking", "thinking": "hm", "signature": SEALED},
-                {"type": "redacted_thinking", "data": SEALED},
-                {"type": "tool_use", "id": "t1", "name": "read", "input": {"b": 1, "a": [2]}},
-            ]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"},
-                {"type": "text", "text": "go on"},
-            ]},
-            system="be kind", tools=[{"name": "read", "input_schema": {}}],
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": SEALED},
+                    {"type": "redacted_thinking", "data": SEALED},
+                    {"type": "tool_use", "id": "t1", "name": "read", "input": {"b": 1, "a": [2]}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"},
+                    {"type": "text", "text": "go on"},
+                ],
+            },
+            system="be kind",
+            tools=[{"name": "read", "input_schema": {}}],
         )
-    )  # fmt: skip
+    )
     assert told(parts) == [
-        ("tool_definition", "tool:read"), ("system_prompt", "system:0"), ("user_message", ""), ("reasoning", ""),
-        ("reasoning", ""), ("tool_call", "t1"), ("tool_result", "t1/result"), ("user_message", ""),
-    ]  # fmt: skip
+        ("tool_definition", "tool:read"),
+        ("system_prompt", "system:0"),
+        ("user_message", ""),
+        ("reasoning", ""),
+        ("reasoning", ""),
+        ("tool_call", "t1"),
+        ("tool_result", "t1/result"),
+        ("user_message", ""),
+    ]
     assert parts[5].text == 'read {"a":[2],"b":1}'
     assert parts[4].text is None
     assert parts[6].native == {"is_error": True}
@@ -88,20 +101,39 @@ def test_a_cache_marker_is_no_part_of_an_item() -> None:
 def test_images_documents_and_what_nobody_knows() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     parts = again(
-        claude({"role": "user", "content": [
-            image,
-            {"type": "document", "title": "D", "source": {"type": "text", "media_type": "text/plain", "data": "doc"}},
-            {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
-            {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "a"}, image]},
-            {"type": "tool_result", "tool_use_id": "u", "content": []},
-            {"type": "tool_result", "tool_use_id": "v"},
-            {"type": "from_the_future", "x": {"y": [1]}},
-        ]})
-    )  # fmt: skip
+        claude(
+            {
+                "role": "user",
+                "content": [
+                    image,
+                    {
+                        "type": "document",
+                        "title": "D",
+                        "source": {"type": "text", "media_type": "text/plain", "data": "doc"},
+                    },
+                    {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t",
+                        "content": [{"type": "text", "text": "a"}, image],
+                    },
+                    {"type": "tool_result", "tool_use_id": "u", "content": []},
+                    {"type": "tool_result", "tool_use_id": "v"},
+                    {"type": "from_the_future", "x": {"y": [1]}},
+                ],
+            }
+        )
+    )
     assert [(p.kind, p.text) for p in parts] == [
-        ("image", None), ("external_resource", "doc"), ("image", None), ("tool_result", "a"), ("image", None),
-        ("tool_result", ""), ("tool_result", ""), ("custom", '{"type":"from_the_future","x":{"y":[1]}}'),
-    ]  # fmt: skip
+        ("image", None),
+        ("external_resource", "doc"),
+        ("image", None),
+        ("tool_result", "a"),
+        ("image", None),
+        ("tool_result", ""),
+        ("tool_result", ""),
+        ("custom", '{"type":"from_the_future","x":{"y":[1]}}'),
+    ]
     assert parts[0].data == {"byte_size": len(PNG) * 3 // 4, "mime_type": "image/png"}
     assert parts[0].mark == parts[4].mark != ""
 
@@ -159,12 +191,21 @@ def test_a_chat_body() -> None:
     parts = again(
         chat(
             {"role": "system", "content": "be kind"},
-            {"role": "user", "content": [
-                {"type": "text", "text": "look"},
-                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "low"}},
-                {"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}},
-                {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"}},
-            ]},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "look"},
+                    {
+                        "type": "image_url",
+                        "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "low"},
+                    },
+                    {"type": "input_audio", "input_audio": {"data": PNG, "format": "wav"}},
+                    {
+                        "type": "file",
+                        "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{PNG}"},
+                    },
+                ],
+            },
             {"role": "assistant", "content": "well", "reasoning_content": "hm", "tool_calls": [call, broken]},
             {"role": "tool", "tool_call_id": "c1", "content": "text"},
             {"role": "assistant", "content": None, "refusal": "no"},
@@ -174,13 +215,25 @@ def test_a_chat_body() -> None:
             {"role": "user", "content": ""},
             tools=[{"type": "function", "function": {"name": "read", "parameters": {}}}],
         )
-    )  # fmt: skip
+    )
     assert told(parts) == [
-        ("tool_definition", "tool:read"), ("system_prompt", "system:0"), ("user_message", ""), ("image", ""),
-        ("external_resource", ""), ("external_resource", ""), ("reasoning", ""), ("assistant_message", ""),
-        ("tool_call", "c1"), ("tool_call", "c2"), ("tool_result", "c1/result"), ("assistant_message", ""),
-        ("tool_call", ""), ("tool_result", ""), ("developer_instruction", ""), ("user_message", ""),
-    ]  # fmt: skip
+        ("tool_definition", "tool:read"),
+        ("system_prompt", "system:0"),
+        ("user_message", ""),
+        ("image", ""),
+        ("external_resource", ""),
+        ("external_resource", ""),
+        ("reasoning", ""),
+        ("assistant_message", ""),
+        ("tool_call", "c1"),
+        ("tool_call", "c2"),
+        ("tool_result", "c1/result"),
+        ("assistant_message", ""),
+        ("tool_call", ""),
+        ("tool_result", ""),
+        ("developer_instruction", ""),
+        ("user_message", ""),
+    ]
     assert parts[8].text == 'read {"path":"a"}'
     assert parts[9].text == 'read {"path": '
     assert parts[10].title == parts[8].title == "read: a"
@@ -203,41 +256,81 @@ def test_a_responses_body() -> None:
     parts = again(
         responses(
             {"role": "developer", "content": "be kind"},
-            {"type": "message", "role": "user", "content": [
-                {"type": "input_text", "text": "look"}, {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"},
-            ]},
-            {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}],
-             "encrypted_content": SEALED},
+            {
+                "type": "message",
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "look"},
+                    {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"},
+                ],
+            },
+            {
+                "type": "reasoning",
+                "id": "rs",
+                "summary": [{"type": "summary_text", "text": "hm"}],
+                "encrypted_content": SEALED,
+            },
             {"type": "reasoning", "id": "rt", "summary": [], "encrypted_content": SEALED},
             {"type": "function_call", "call_id": "c1", "id": "fc", "name": "read", "arguments": '{"a": 1}'},
             {"type": "function_call_output", "call_id": "c1", "output": "text"},
             {"type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "*** Begin"},
-            {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "ok"}]},
-            {"type": "mcp_list_tools", "id": "ml", "server_label": "sea", "tools": [{"name": "t", "input_schema": {}}]},
-            {"type": "mcp_call", "id": "m1", "server_label": "sea", "name": "t", "arguments": "{}", "output": "wet"},
+            {
+                "type": "custom_tool_call_output",
+                "call_id": "c2",
+                "output": [{"type": "input_text", "text": "ok"}],
+            },
+            {
+                "type": "mcp_list_tools",
+                "id": "ml",
+                "server_label": "sea",
+                "tools": [{"name": "t", "input_schema": {}}],
+            },
+            {
+                "type": "mcp_call",
+                "id": "m1",
+                "server_label": "sea",
+                "name": "t",
+                "arguments": "{}",
+                "output": "wet",
+            },
             {"type": "item_reference", "id": "msg_0"},
             {"type": "compaction", "id": "cmp", "encrypted_content": SEALED},
             {"type": "web_search_call", "id": "ws", "status": "completed", "action": {"query": "tide"}},
-            instructions="base", tools=[{"type": "function", "name": "read"}, {"type": "web_search"}],
+            instructions="base",
+            tools=[{"type": "function", "name": "read"}, {"type": "web_search"}],
         )
-    )  # fmt: skip
+    )
     assert told(parts) == [
-        ("tool_definition", "tool:read"), ("tool_definition", "tool:web_search"), ("system_prompt", "instructions"),
-        ("developer_instruction", "system:0"), ("user_message", ""), ("image", ""), ("reasoning", "rs"),
-        ("reasoning", "rs/sealed"), ("reasoning", "rt"), ("tool_call", "c1"), ("tool_result", "c1/result"),
-        ("tool_call", "c2"), ("tool_result", "c2/result"), ("tool_definition", "tool:mcp__sea__t"),
-        ("tool_call", "m1"), ("tool_result", "m1/result"), ("custom", "msg_0"), ("thread_summary", "cmp"),
+        ("tool_definition", "tool:read"),
+        ("tool_definition", "tool:web_search"),
+        ("system_prompt", "instructions"),
+        ("developer_instruction", "system:0"),
+        ("user_message", ""),
+        ("image", ""),
+        ("reasoning", "rs"),
+        ("reasoning", "rs/sealed"),
+        ("reasoning", "rt"),
+        ("tool_call", "c1"),
+        ("tool_result", "c1/result"),
+        ("tool_call", "c2"),
+        ("tool_result", "c2/result"),
+        ("tool_definition", "tool:mcp__sea__t"),
+        ("tool_call", "m1"),
+        ("tool_result", "m1/result"),
+        ("custom", "msg_0"),
+        ("thread_summary", "cmp"),
         ("tool_call", "ws"),
-    ]  # fmt: skip
+    ]
     assert all(SEALED not in (part.text or "") for part in parts)
     assert parts[11].text == "patch *** Begin"
 
 
 def test_a_history_that_the_provider_holds_is_not_recorded() -> None:
-    parts = again(responses("x" and {"role": "user", "content": "on"}, previous_response_id="resp_1"))
+    parts = again(responses({"role": "user", "content": "on"}, previous_response_id="resp_1"))
     assert [(p.kind, p.item, p.text) for p in parts] == [
-        ("custom", "previous_response_id:resp_1", None), ("user_message", "", "on"),
-    ]  # fmt: skip
+        ("custom", "previous_response_id:resp_1", None),
+        ("user_message", "", "on"),
+    ]
 
 
 # -- Gemini -----------------------------------------------------------------------------------------------
@@ -246,29 +339,54 @@ def test_a_history_that_the_provider_holds_is_not_recorded() -> None:
 @pytest.mark.parametrize(
     ("system", "declared", "asked", "answered", "inline", "mime"),
     [
-        ("systemInstruction", "functionDeclarations", "functionCall", "functionResponse", "inlineData", "mimeType"),
-        ("system_instruction", "function_declarations", "function_call", "function_response", "inline_data",
-         "mime_type"),
+        (
+            "systemInstruction",
+            "functionDeclarations",
+            "functionCall",
+            "functionResponse",
+            "inlineData",
+            "mimeType",
+        ),
+        (
+            "system_instruction",
+            "function_declarations",
+            "function_call",
+            "function_response",
+            "inline_data",
+            "mime_type",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_gemini_body(system: str, declared: str, asked: str, answered: str, inline: str, mime: str) -> None:
     parts = again(
         gemini(
             {"role": "user", "parts": [{"text": "look"}, {inline: {mime: "image/png", "data": PNG}}]},
-            {"role": "model", "parts": [
-                {"text": "hm", "thought": True},
-                {asked: {"name": "read", "args": {"a": 1}}, "thoughtSignature": SEALED},
-            ]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "hm", "thought": True},
+                    {asked: {"name": "read", "args": {"a": 1}}, "thoughtSignature": SEALED},
+                ],
+            },
             {"role": "user", "parts": [{answered: {"name": "read", "response": {"r": 2}}}]},
             {"role": "model", "parts": [{"text": "", "thoughtSignature": SEALED}]},
-            **{system: {"parts": [{"text": "be kind"}]}, "tools": [{declared: [{"name": "read"}]}, {"googleSearch": {}}]},
+            **{
+                system: {"parts": [{"text": "be kind"}]},
+                "tools": [{declared: [{"name": "read"}]}, {"googleSearch": {}}],
+            },
         )
-    )  # fmt: skip
+    )
     assert [(p.kind, p.role) for p in parts] == [
-        ("tool_definition", "system"), ("tool_definition", "system"), ("system_prompt", "system"),
-        ("user_message", "user"), ("image", "user"), ("reasoning", "assistant"), ("tool_call", "assistant"),
-        ("tool_result", "tool"), ("reasoning", "assistant"),
-    ]  # fmt: skip
+        ("tool_definition", "system"),
+        ("tool_definition", "system"),
+        ("system_prompt", "system"),
+        ("user_message", "user"),
+        ("image", "user"),
+        ("reasoning", "assistant"),
+        ("tool_call", "assistant"),
+        ("tool_result", "tool"),
+        ("reasoning", "assistant"),
+    ]
     assert parts[7].title == "read"
 
 

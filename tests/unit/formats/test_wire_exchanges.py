@@ -125,6 +125,13 @@ def test_a_history_that_slides_stays_its_thread(tmp_path: Path) -> None:
     assert changed(found[1])[2:] == (2, 6)
 
 
+def test_a_prompt_that_was_taken_back_is_a_branch(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three"), said("four"), user("five")]
+    found = steps(tmp_path, asked(*history), asked(*history[:2], user("other")))
+    assert {step.thread for step in found} == {"main"}
+    assert {c.cause for c in found[1].changes if c.status == "removed"} == {"branched"}
+
+
 def test_after_a_compaction_the_thread_begins_anew(tmp_path: Path) -> None:
     history = [user("one"), said("two"), user("three")]
     summary = "The user counts: " + "one two three " * 30
@@ -231,8 +238,10 @@ def test_a_chain_with_other_instructions_keeps_its_history(tmp_path: Path) -> No
 def test_a_chain_whose_beginning_was_not_captured_says_so(tmp_path: Path) -> None:
     found = steps(tmp_path, turn("two", "r1"))
     assert [(c.kind, c.item) for c in found[0].changes] == [
-        ("system_prompt", "instructions"), ("custom", "previous_response_id:r1"), ("user_message", "user_message-1"),
-    ]  # fmt: skip
+        ("system_prompt", "instructions"),
+        ("custom", "previous_response_id:r1"),
+        ("user_message", "user_message-1"),
+    ]
     assert found[0].counts.added == 3
     assert found[0].window.uncounted == 1
 
@@ -242,4 +251,4 @@ def test_cost_is_linear_in_what_is_sent(tmp_path: Path) -> None:
     use = {"role": "assistant", "content": [{"type": "tool_use", "id": "same", "name": "read", "input": {}}]}
     many = [asked(user(f"question {at}"), tools=None) for at in range(300)]
     found = steps(tmp_path, asked(user("go"), *[use] * 1500), *many)
-    assert found[0].counts.added == 1504
+    assert next(step for step in found if step.thread == "main").counts.added == 1504

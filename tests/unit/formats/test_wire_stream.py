@@ -12,8 +12,16 @@ def sse(*events: Any, end: str = "\n") -> str:
     return "".join(f"event: x{end}data: {json.dumps(e)}{end}{end}" for e in events)
 
 
-START = {"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [],
-         "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1}}}  # fmt: skip
+START = {
+    "type": "message_start",
+    "message": {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1},
+    },
+}
 
 
 def block(at: int, **fields: Any) -> dict[str, Any]:
@@ -25,15 +33,22 @@ def delta(at: int, **fields: Any) -> dict[str, Any]:
 
 
 ANTHROPIC = (
-    START, block(0, type="thinking", thinking="", signature=""), delta(0, type="thinking_delta", thinking="h"),
-    delta(0, type="thinking_delta", thinking="m"), delta(0, type="signature_delta", signature="s"),
-    block(1, type="text", text=""), {"type": "ping"}, delta(1, type="text_delta", text="we"),
-    delta(1, type="text_delta", text="ll"), block(2, type="tool_use", id="t", name="n", input={}),
-    delta(2, type="input_json_delta", partial_json='{"a"'), delta(2, type="input_json_delta", partial_json=":1}"),
+    START,
+    block(0, type="thinking", thinking="", signature=""),
+    delta(0, type="thinking_delta", thinking="h"),
+    delta(0, type="thinking_delta", thinking="m"),
+    delta(0, type="signature_delta", signature="s"),
+    block(1, type="text", text=""),
+    {"type": "ping"},
+    delta(1, type="text_delta", text="we"),
+    delta(1, type="text_delta", text="ll"),
+    block(2, type="tool_use", id="t", name="n", input={}),
+    delta(2, type="input_json_delta", partial_json='{"a"'),
+    delta(2, type="input_json_delta", partial_json=":1}"),
     {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}},
     {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 11, "input_tokens": 0}},
     {"type": "message_stop"},
-)  # fmt: skip
+)
 
 
 def test_messages_are_put_together_and_the_last_totals_win() -> None:
@@ -41,9 +56,10 @@ def test_messages_are_put_together_and_the_last_totals_win() -> None:
         body = stream.final(sse(*ANTHROPIC, end=end), by_name("anthropic"))
         assert body is not None
         assert body["content"] == [
-            {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "well"},
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "well"},
             {"type": "tool_use", "id": "t", "name": "n", "input": {"a": 1}},
-        ]  # fmt: skip
+        ]
         assert body["usage"] == {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 11}
         assert body["stop_reason"] == "tool_use"
 
@@ -80,15 +96,22 @@ def test_chat_chunks() -> None:
         return chunk({"index": 0, "delta": inner})
 
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "n", "arguments": ""}}
-    text = sse(
-        piece(role="assistant", content=""), piece(reasoning_content="h"), piece(reasoning_content="m"),
-        piece(content="we"), piece(content="ll"), piece(tool_calls=[call]),
-        piece(tool_calls=[{"index": 0, "function": {"arguments": '{"a":'}}]),
-        piece(tool_calls=[{"index": 0, "function": {"arguments": "1}"}}]),
-        piece(tool_calls=[{**call, "index": 1, "id": "c2"}]),
-        chunk(usage={"prompt_tokens": 1, "completion_tokens": 1}),
-        chunk(usage={"prompt_tokens": 5, "completion_tokens": 7}),
-    ) + "data: [DONE]\n\n"  # fmt: skip
+    text = (
+        sse(
+            piece(role="assistant", content=""),
+            piece(reasoning_content="h"),
+            piece(reasoning_content="m"),
+            piece(content="we"),
+            piece(content="ll"),
+            piece(tool_calls=[call]),
+            piece(tool_calls=[{"index": 0, "function": {"arguments": '{"a":'}}]),
+            piece(tool_calls=[{"index": 0, "function": {"arguments": "1}"}}]),
+            piece(tool_calls=[{**call, "index": 1, "id": "c2"}]),
+            chunk(usage={"prompt_tokens": 1, "completion_tokens": 1}),
+            chunk(usage={"prompt_tokens": 5, "completion_tokens": 7}),
+        )
+        + "data: [DONE]\n\n"
+    )
     body = stream.final(text)
     assert body is not None
     message = body["choices"][0]["message"]
@@ -122,15 +145,21 @@ def test_gemini_chunks() -> None:
         return {"candidates": [{"content": {"role": "model", "parts": list(parts)}}], **fields}
 
     text = sse(
-        piece({"text": "h", "thought": True}), piece({"text": "m", "thought": True}), piece({"text": "we"}),
-        piece({"text": "ll"}, {"functionCall": {"name": "n", "args": {}}}, usageMetadata={"promptTokenCount": 1}),
+        piece({"text": "h", "thought": True}),
+        piece({"text": "m", "thought": True}),
+        piece({"text": "we"}),
+        piece(
+            {"text": "ll"}, {"functionCall": {"name": "n", "args": {}}}, usageMetadata={"promptTokenCount": 1}
+        ),
         {"usageMetadata": {"promptTokenCount": 5}},
-    )  # fmt: skip
+    )
     body = stream.final(text)
     assert body is not None
     assert body["candidates"][0]["content"]["parts"] == [
-        {"text": "hm", "thought": True}, {"text": "well"}, {"functionCall": {"name": "n", "args": {}}},
-    ]  # fmt: skip
+        {"text": "hm", "thought": True},
+        {"text": "well"},
+        {"functionCall": {"name": "n", "args": {}}},
+    ]
     assert body["usageMetadata"] == {"promptTokenCount": 5}
 
 

@@ -146,7 +146,7 @@ def difference(made: Any, sent: Any, path: str = "") -> str | None:
         text = isinstance(sent, str) and isinstance(inner, dict)
         return difference(inner.get("text") if text else inner, sent, f"{path}[0]")
     if isinstance(made, dict) and isinstance(sent, dict):
-        keys = {key for key in made} | {key for key in sent if key != "cache_control"}
+        keys = set(made) | {key for key in sent if key != "cache_control"}
         for key in sorted(keys):
             if key not in made or key not in sent:
                 return f"{path}.{key}: only {'sent' if key in sent else 'made'}"
