@@ -15,11 +15,59 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")
 
-FORMATS: dict[str, set[str]] = {}
+FORMATS: dict[str, set[str]] = {
+    "agentcontext": {"agent-context"},
+    "aider": {"aider"},
+    "amplifier": {"amplifier"},
+    "api-captures": {
+        "chat-messages", "claude-sdk-log", "claude-trace", "copilot-snapshots", "http-requests",
+        "openhands-completions", "pi-recordings", "swe-agent-calls", "vcr",
+    },
+    "atif": {"atif"},
+    "claude-code": {"claude-code"},
+    "claude-stream-json": {"claude-stream-json"},
+    "cline-roo": {"cline", "roo"},
+    "codex": {"codex"},
+    "copilot-chat": {"copilot-chat", "copilot-chatreplay"},
+    "copilot-cli": {"copilot-cli"},
+    "copilot-sdk-events": {"copilot-cli"},
+    "cursor": {"cursor"},
+    "gemini-cli": {"gemini-cli"},
+    "goose": {"goose", "goose-recordings"},
+    "inspect-ai": {"inspect-ai"},
+    "langfuse": {"langfuse"},
+    "langsmith": {"langsmith"},
+    "luminarys": {"luminarys"},
+    "mapped-context-events": {"native"},
+    "mcp-agent-runs": {"live-mcp-bench"},
+    "mcp-sessions": {"mcp-session"},
+    "mcp-tools": {"mcp-tools"},
+    "mini-swe-agent": {"mini-swe-agent"},
+    "opencode": {"opencode"},
+    "openhands": {"openhands"},
+    "otel-genai": {"openinference", "otel"},
+    "other-agents": {"droid", "hail", "iflow", "kimi", "qwen-code"},
+    "pi": {"pi"},
+    "pi-rpc": {"pi-rpc"},
+    "sanqian": {"sanqian"},
+    # One of its files is the log of a Codex session.
+    "sibyl": {"codex", "sibyl"},
+    "swe-agent": {"swe-agent"},
+    "tau-bench": {"tau-bench"},
+}  # fmt: skip
 """By folder of captures: the formats that its files are read as."""
 
-REFUSED: dict[str, str] = {}
-"""Files that cannot be read, by the end of their path: the slug of the reason."""
+REFUSED: dict[str, str] = {
+    "README.md": "no-events",
+    "agentcontext/validation-report.json": "no-events",
+    "run-streaming-openai/views.jsonl": "no-events",
+    "published-c37652eb/llm-request-sizes.json": "no-events",
+    "published-compaction-storm-445ac89c.head.tsv": "no-events",
+    "sanqian/blog-diff-simulated.jsonl": "no-events",
+    # A pointer of Git LFS in place of the file.
+    "test_eval_log/long_log.eval": "no-events",
+}
+"""Files that are no captures, by the end of their path: the slug of the reason."""
 
 NOT_CAPTURES = frozenset({"models"})
 """Folders of data that nobody would open as a capture."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ctxctl.formats import build
-from ctxctl.formats.build import Block, Edit, Maker, Place, WholeWindow, joined, trimmed
+from ctxctl.formats.build import Block, Edit, Maker, Place, Window, joined, trimmed
 from ctxctl.trace.validate import validate_event
 
 
@@ -53,17 +53,16 @@ def test_edits_that_touch_become_one() -> None:
 
 
 def test_windows_list_only_what_is_new() -> None:
-    make, window = Maker("x", "x-"), WholeWindow()
+    make, window = Maker("x", "x-"), Window()
     make.at("2026-03-02T09:00:00Z")
-    first = window.assemble(make, "one", window.edits(blocks("abc")), model="m")
-    second = window.assemble(make, "two", window.edits(blocks("abxd")), cause=None)
-    third = window.assemble(make, "three", window.edits(blocks("abxd")))
+    first = window.assemble(make, "one", [Edit(0, 0, blocks("abc"))], model="m")
+    second = window.assemble(make, "two", [Edit(2, 1, blocks("xd"))], cause=None)
+    third = window.assemble(make, "three", [])
     assert first["metadata"] == {"ctxctl": {"mode": "window", "model": "m"}}
     own = {"mode": "window", "base": "one", "splices": [[2, 1, 2]]}
     assert second["metadata"] == {"ctxctl": own}
     assert [b["block_id"] for b in second["ordered_blocks"]] == ["x", "d"]
     assert third["ordered_blocks"] == third["metadata"]["ctxctl"]["splices"] == []
-    assert window.size == 4
     event = make.event("context.assembly.created", second, Place("s", "main", "t", "1"), 7)
     assert validate_event(event) == []
     assert event["metadata"] == {"ctxctl": {"source_line": 7}}
