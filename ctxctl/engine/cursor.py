@@ -116,21 +116,20 @@ def _walk(start: _Snapshot, source: Source) -> Iterator[At]:
     engine = start.engine.copy(ignore)
     for event in source(start.offset, start.line):
         if done := engine.feed(event):
-            yield _paired(engine, done)
+            yield from _paired(engine, done)
+    yield from _paired(engine, engine.end())
+
+
+def _paired(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[At]:
+    """Each step with its frame, and with the turn that follows it where it is its turn's last."""
     waiting: Step | None = None
     frame: list[Placement] = []
-    for result in engine.end():
-        if isinstance(result, Turn):
+    for result in done:
+        if isinstance(result, Step):
+            waiting, frame = result, engine.frame
+        else:
             assert waiting is not None
             yield At(waiting, frame, result)
             waiting = None
-        else:
-            waiting, frame = result, engine.frame
-
-
-def _paired(engine: Engine, done: list[Step | Turn]) -> At:
-    """One event ends at most one step, and at most the turn of that step."""
-    step, turn = done[0], done[1] if len(done) > 1 else None
-    assert isinstance(step, Step)
-    assert turn is None or isinstance(turn, Turn)
-    return At(step, engine.frame, turn)
+    if waiting is not None:
+        yield At(waiting, frame, None)

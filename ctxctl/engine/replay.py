@@ -104,15 +104,18 @@ class Engine:
                 yield from done
         yield from self.end()
 
-    def feed(self, event: Event) -> list[Step | Turn] | None:
-        """Take one event; the steps and turns that it brings to an end, or None."""
+    def feed(self, event: Event) -> Iterable[Step | Turn] | None:
+        """Take one event; the steps and turns that it brings to an end, or None.
+
+        They are to be taken before the next event is fed; `frame` is that of the last one taken.
+        """
         self.totals.events += 1
         if self._again(event):
             return None
         if event.event_type in vocab.ABOUT_THE_TRACE:
             if isinstance(event.record, Fidelity):
                 self.totals.fidelity += (event.record,)
-            return None
+            return self._ended(event) if event.event_type == vocab.SESSION_ENDED else None
         place = self.tracker.place(event)
         cursor = place.cursor
         thread = self.threads.get(cursor.key)
@@ -131,7 +134,7 @@ class Engine:
             done = self._close(thread, new_turn=place.new_turn)
             self._open(thread, place, event)
         elif place.late:
-            self._late(event, "names a turn or step that is over")
+            self._late(event, "names a turn or step that is over" if _names(event) else "that has ended")
         elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
             self._adopt(thread, place, event)
         if (event.context_id or event.task_id or event.run_id or event.attempt_id) and not place.late:
@@ -176,8 +179,15 @@ class Engine:
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which threads began."""
         for thread in self.threads.values():
-            thread.over = True
-            yield from self._close(thread, new_turn=True)
+            yield from self._over(thread)
+
+    def _ended(self, event: Event) -> Iterator[Step | Turn]:
+        for cursor in self.tracker.ended(event):
+            yield from self._over(self.threads[cursor.key])
+
+    def _over(self, thread: ThreadState) -> list[Step | Turn]:
+        thread.over = True
+        return self._close(thread, new_turn=True)
 
     def _open(self, thread: ThreadState, place: Place, event: Event) -> None:
         cursor = place.cursor
@@ -210,7 +220,7 @@ class Engine:
 
     def _late(self, event: Event, what: str) -> None:
         slug = "late-usage" if isinstance(event.record, Usage) else "late-event"
-        where = event.step_id if event.step_id is not None else event.turn_id
+        where = _names(event) or "a thread"
         then = "is left out" if type(event.record) in _OF_THEIR_STEP else "counts for the next frame"
         message = f"{event.event_type} for {where} {what}; it {then}"
         self.report(Problem(event.line, event.offset, slug, message))
@@ -357,6 +367,10 @@ class Engine:
             del self.turns[thread.key]
             thread.ids = None
         return done
+
+
+def _names(event: Event) -> str | None:
+    return event.step_id if event.step_id is not None else event.turn_id
 
 
 def _settled(record: Missing, event: Event) -> Missing:

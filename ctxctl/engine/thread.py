@@ -116,7 +116,7 @@ class ThreadState:
         self.first = True
         """No frame yet."""
         self.over = False
-        """The trace has ended."""
+        """The trace, or the thread itself, has ended."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
@@ -157,6 +157,7 @@ class ThreadState:
     def opens(self, ids: StepIds) -> None:
         """Begin a step; what came after the last one's seal is its first part."""
         self.ids = ids
+        self.over = False
         self.telling.opens()
         if self.sealed is not None:
             self.assembled, self.ahead = self.ahead, []

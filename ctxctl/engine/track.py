@@ -6,6 +6,7 @@ ids.  It holds no content, so the index uses it too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ctxctl.model import vocab
@@ -31,6 +32,7 @@ class Cursor:
         "injected",
         "key",
         "named_steps",
+        "number",
         "pending",
         "seen",
         "step",
@@ -41,12 +43,15 @@ class Cursor:
         "turns",
     )
 
-    def __init__(self, key: ThreadKey) -> None:
+    def __init__(self, key: ThreadKey, number: int = 0) -> None:
         self.key = key
+        self.number = number
+        """Position among the trace's threads, by where they begin."""
         self.turn = 0
         """1-based number of the open turn; 0 before the first event."""
         self.turn_id: str | None = None
         self.step = 0
+        """1-based number of the open step; 0 before the first event, and once the thread has ended."""
         self.step_id: str | None = None
         self.turns: dict[str, int] = {}
         self.seen: set[str] = set()
@@ -82,9 +87,9 @@ class Cursor:
         ]  # fmt: skip
 
     @classmethod
-    def restored(cls, state: list[Any]) -> Cursor:
+    def restored(cls, state: list[Any], number: int) -> Cursor:
         """The cursor that `state` described."""
-        cursor = cls(ThreadKey(state[0], state[1]))
+        cursor = cls(ThreadKey(state[0], state[1]), number)
         cursor.turn, cursor.turn_id, cursor.step, cursor.step_id = state[2:6]
         cursor.turns, cursor.named_steps = state[6:8]
         cursor.assembled, cursor.injected, cursor.pending = state[8:11]
@@ -94,13 +99,17 @@ class Cursor:
 
     def open_turn(self, turn_id: str | None) -> None:
         """Go on to the next turn."""
-        self.seen.update(f"{self.turn_id}\0{step_id}" for step_id in self.named_steps)
+        self.end()
         self.turn += 1
         self.turn_id = turn_id
         if turn_id is not None:
             self.turns[turn_id] = self.turn
-        self.step = 0
+
+    def end(self) -> None:
+        """The open turn is over, and no other one has begun."""
+        self.seen.update(f"{self.turn_id}\0{step_id}" for step_id in self.named_steps)
         self.named_steps.clear()
+        self.step = 0
 
     def open_step(self, step_id: str | None) -> None:
         """Go on to the next step of the open turn."""
@@ -146,11 +155,13 @@ class Tracker:
         self._session_of: dict[str, str | None] = {}
         self._last_session: str | None = None
         self._memo: dict[tuple[str | None, str | None], Cursor] = {}
+        self._open: dict[str | None, dict[int, Cursor]] = {}
+        """By session, the threads that have not ended."""
 
     def copy(self) -> Tracker:
         """An independent copy, for a snapshot of a replay."""
         twin = Tracker()
-        twin.cursors = {key: cursor.copy() for key, cursor in self.cursors.items()}
+        twin._take(cursor.copy() for cursor in self.cursors.values())
         twin._session_of = dict(self._session_of)
         twin._last_session = self._last_session
         return twin
@@ -167,15 +178,39 @@ class Tracker:
     def restored(cls, state: dict[str, Any]) -> Tracker:
         """The tracker that `state` described."""
         tracker = cls()
-        for row in state["cursors"]:
-            cursor = Cursor.restored(row)
-            tracker.cursors[cursor.key] = cursor
+        tracker._take(Cursor.restored(row, number) for number, row in enumerate(state["cursors"]))
         tracker._session_of = state["sessions"]
         tracker._last_session = state["last"]
         return tracker
 
+    def _take(self, cursors: Iterable[Cursor]) -> None:
+        for cursor in cursors:
+            self.cursors[cursor.key] = cursor
+            if cursor.step:
+                self._open.setdefault(cursor.key.session, {})[cursor.number] = cursor
+
+    def ended(self, event: Event) -> list[Cursor]:
+        """Take a `SESSION_ENDED`; the threads that it brings to an end, in the order in which they began.
+
+        The event goes to no step, and what follows without a session is not of the one it names.
+        """
+        session, name = event.session_id, event.thread_id
+        if session is None:
+            last = self._last_session
+            session = last if name is None else self._session_of.get(name, last)
+        still = self._open.get(session, {})
+        if name is None:
+            found = [still[number] for number in sorted(still)]
+        else:
+            cursor = self.cursors.get(ThreadKey(session, name))
+            found = [cursor] if cursor is not None and cursor.step else []
+        for cursor in found:
+            cursor.end()
+            del still[cursor.number]
+        return found
+
     def place(self, event: Event) -> Place:
-        """Assign one event; to be called once for each event, in line order."""
+        """Assign one event; to be called once for each event that belongs to a step, in line order."""
         cursor = self._cursor(event.session_id, event.thread_id)
         if event.attempt_id is not None:
             return self._attempted(cursor, event)
@@ -223,7 +258,8 @@ class Tracker:
         key = ThreadKey(session, name)
         cursor = self.cursors.get(key)
         if cursor is None:
-            cursor = self.cursors[key] = Cursor(key)
+            cursor = self.cursors[key] = Cursor(key, len(self.cursors))
+            self._open.setdefault(session, {})[cursor.number] = cursor
         if session is not None:
             self._memo[session, thread] = cursor
         return cursor
@@ -231,6 +267,8 @@ class Tracker:
     def _move(self, cursor: Cursor, event: Event) -> Place:
         """The event names another turn or step than the open one, or is the thread's first."""
         turn_id, step_id = event.turn_id, event.step_id
+        if cursor.turn and not cursor.step:
+            return self._resume(cursor, event)
         if turn_id is not None and turn_id != cursor.turn_id:
             if turn_id in cursor.turns and (step_id is None or f"{turn_id}\0{step_id}" in cursor.seen):
                 return Place(cursor, False, False, True)
@@ -257,6 +295,22 @@ class Tracker:
             return self._settle(cursor, event)
         cursor.open_step(step_id)
         return self._settle(cursor, event, opened=True)
+
+    def _resume(self, cursor: Cursor, event: Event) -> Place:
+        """The thread had ended: what names its turns and steps is late, all else sets off another turn."""
+        turn_id, step_id = event.turn_id, event.step_id
+        if step_id is not None:
+            late = f"{turn_id if turn_id is not None else cursor.turn_id}\0{step_id}" in cursor.seen
+        elif turn_id is not None:
+            late = turn_id in cursor.turns
+        else:
+            late = event.event_type == vocab.USAGE_REPORTED
+        if late:
+            return Place(cursor, False, False, True)
+        cursor.open_turn(turn_id)
+        cursor.open_step(step_id)
+        self._open.setdefault(cursor.key.session, {})[cursor.number] = cursor
+        return self._settle(cursor, event, opened=True, new_turn=True)
 
     def _settle(self, cursor: Cursor, event: Event, *, opened: bool = False, new_turn: bool = False) -> Place:
         """Note model assemblies and injections; without step ids, a second one opens a new step."""

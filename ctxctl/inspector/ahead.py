@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxctl.engine.replay import Ahead
 from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.model.records import Assembly, Injection
-from ctxctl.model.vocab import Mode, mode_of
+from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.trace.reader import Trace
 
 _NOTHING = Ahead(frozenset(), None)
@@ -19,6 +19,9 @@ class Lookahead:
         declared: dict[ThreadKey, Mode] = {}
         tracker = Tracker()
         for event in trace.headers():
+            if event.event_type in ABOUT_THE_TRACE:
+                # An end changes a thread's turns, but not which thread an event is of.
+                continue
             place = tracker.place(event)
             record = event.record
             if isinstance(record, Injection):

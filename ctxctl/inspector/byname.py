@@ -63,6 +63,8 @@ def _bearers(name: str, trace: Trace) -> Iterator[tuple[str, _At]]:
                 continue
             seen.add(identity)
         if event.event_type in vocab.ABOUT_THE_TRACE:
+            if event.event_type == vocab.SESSION_ENDED:
+                tracker.ended(event)
             continue
         place = tracker.place(event)
         if place.late:

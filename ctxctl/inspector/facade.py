@@ -192,7 +192,7 @@ class Inspector:
                     survey.note(done)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(list(engine.end()))
+        survey.note(engine.end())
         self._finish(engine, found)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)

@@ -14,7 +14,7 @@ import xxhash
 
 from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.model.event import Event
-from ctxctl.model.vocab import ABOUT_THE_TRACE
+from ctxctl.model.vocab import ABOUT_THE_TRACE, SESSION_ENDED
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
@@ -44,22 +44,14 @@ class Places(NamedTuple):
 
 
 def places(index: StepIndex) -> Places:
-    """Order an index's steps as a replay finishes them: each when its thread's next one begins."""
+    """Order an index's steps as a replay finishes them: when the thread's next one begins, or it ends."""
     rows = list(index)
-    following: dict[ThreadKey, int] = {}
-    finished = [len(rows)] * len(rows)
-    first: dict[ThreadKey, int] = {}
+    began: dict[tuple[str | None, str], int] = {}
     for at, span in enumerate(rows):
-        key = ThreadKey(span.session, span.thread)
-        first.setdefault(key, at)
-        if key in following:
-            finished[following[key]] = at
-        following[key] = at
-    # Steps still open at the end are closed in the order in which their threads began.
-    order = sorted(
-        range(len(rows)), key=lambda at: (finished[at], first[ThreadKey(rows[at].session, rows[at].thread)])
-    )
-    spans = tuple(rows[at] for at in order)
+        began.setdefault((span.session, span.thread), at)
+    # What one event, or the end of the trace, finishes comes in the order in which the threads began.
+    rows.sort(key=lambda span: (span.finished < 0, span.finished, began[span.session, span.thread]))
+    spans = tuple(rows)
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
@@ -93,6 +85,9 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
                 continue
             seen.add(key_of)
         if event.event_type in ABOUT_THE_TRACE:
+            if event.event_type == SESSION_ENDED:
+                for cursor in tracker.ended(event):
+                    index.finish_row(rows[cursor.key], event.offset)
             last, line = event.length, event.line
             end = event.offset + last + 1
             continue
@@ -101,6 +96,8 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
         if place.opened:
             if key in ends:
                 index.extend_row(rows[key], ends[key])
+            if key in rows:
+                index.finish_row(rows[key], event.offset)
             cursor = place.cursor
             rows[key] = index.append(
                 key.session, key.thread, cursor.turn, cursor.step, event.offset, event.offset, event.line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from ctxctl.engine.track import ThreadKey
@@ -20,7 +22,7 @@ class Survey:
         self._first_of_turn: dict[ThreadKey, int] = {}
         self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
 
-    def note(self, done: list[Step | Turn]) -> None:
+    def note(self, done: Iterable[Step | Turn]) -> None:
         """Take in what an event, or the end of the trace, has finished."""
         for result in done:
             key = ThreadKey(result.session, result.thread)

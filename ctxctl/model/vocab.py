@@ -39,7 +39,9 @@ SOURCE_OPENED: Final = "ctxctl.source.opened"
 """The one event of a capture that holds nothing to replay."""
 FIDELITY_MEASURED: Final = "ctxctl.fidelity.measured"
 """The last event of an import: how much of each fact the capture held (`formats.fidelity`)."""
-ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED})
+SESSION_ENDED: Final = "ctxctl.session.ended"
+"""The session, or the one thread that is named, is over: its open steps and turns are finished here."""
+ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED, SESSION_ENDED})
 """Events that belong to no step."""
 
 STANDARD_EVENTS: Final = (

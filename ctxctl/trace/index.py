@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 _MAGIC: Final = b"ctxctl step index\n"
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
-_COLUMNS: Final = ("session", "thread", "turn", "step", "start", "end", "line")
+_COLUMNS: Final = ("session", "thread", "turn", "step", "start", "end", "line", "finished")
 _MAX_HEADER: Final = 64 << 20
 
 
@@ -37,10 +37,12 @@ class Span(NamedTuple):
     """Byte offset behind its last line."""
     line: int
     """Number of its first line."""
+    finished: int = -1
+    """Byte offset of the event that finished it: its thread's next step or end; -1 while it is open."""
 
 
 class StepIndex:
-    """Seven columns of integers, 56 bytes a step, in file order.
+    """Eight columns of integers, 64 bytes a step, in file order.
 
     One thread appends; any number may read meanwhile.  Rows are counted from 0.
     """
@@ -65,7 +67,8 @@ class StepIndex:
     ) -> int:
         """Add a step and return its row."""
         with self._lock:
-            row = (self._sessions.number(session), self._threads.number(thread), turn, step, start, end, line)
+            names = self._sessions.number(session), self._threads.number(thread)
+            row = (*names, turn, step, start, end, line, -1)
             for name, value in zip(_COLUMNS, row, strict=True):
                 self._columns[name].append(value)
             return len(self._lines) - 1
@@ -74,13 +77,17 @@ class StepIndex:
         """Let a step reach to byte `end`."""
         self._columns["end"][row] = end
 
+    def finish_row(self, row: int, offset: int) -> None:
+        """A step is over with the event at byte `offset`; the first one told counts."""
+        if self._columns["finished"][row] < 0:
+            self._columns["finished"][row] = offset
+
     def __len__(self) -> int:
         return len(self._lines)
 
     def __getitem__(self, row: int) -> Span:
-        session, thread, turn, step, start, end, line = (self._columns[name][row] for name in _COLUMNS)
-        name = self._threads.names[thread]
-        return Span(self._sessions.names[session], name or "", turn, step, start, end, line)
+        session, thread, *numbers = (self._columns[name][row] for name in _COLUMNS)
+        return Span(self._sessions.names[session], self._threads.names[thread] or "", *numbers)
 
     def __iter__(self) -> Iterator[Span]:
         return (self[row] for row in range(len(self)))

@@ -25,6 +25,21 @@ DIFFS = (
 """Name, sort of text, share of changed lines."""
 
 
+CAPTURES = Path(os.environ.get("CTXCTL_CORPUS") or Path("..") / "shared") / "data"
+"""Captures kept outside the repository: what importers are measured on, where there are any."""
+IMPORTERS = (
+    ("claude-code", "claude-code"),
+    ("codex", "codex"),
+    ("pi", "pi"),
+    ("amplifier", "amplifier"),
+    ("copilot-cli", "copilot-sdk-events"),
+    ("claude-stream-json", "claude-stream-json"),
+    ("claude-trace", "api-captures"),
+    ("swe-agent-calls", "api-captures"),
+)
+"""Formats of JSON Lines, and the folder that holds captures of each."""
+
+
 @dataclass
 class Case:
     """One measurement: `go` does one run, `runs` says how many there are to be."""
@@ -88,6 +103,7 @@ class Bench:
         if gigabyte:
             self._large("1gb", generate.gigabyte(), max(3, runs // 2))
         self._ui()
+        self._importers()
         if only:
             self.cases = {name: case for name, case in self.cases.items() if only in name}
 
@@ -178,6 +194,11 @@ class Bench:
             *((f"first screen {size}", file, FIRST_LARGE) for size, file in self.files.items()),
         ]:
             self._screen(name, file, mark)
+
+    def _importers(self) -> None:
+        for name, folder in IMPORTERS:
+            if (CAPTURES / folder).is_dir():
+                self._probe(f"import: {name}", "importer", name, str(CAPTURES / folder), keep=True)
 
     def _screen(self, name: str, path: Path, mark: bytes) -> None:
         argv = [sys.executable, "-m", "ctxctl", "replay", str(path)]

@@ -38,7 +38,7 @@ def importer(name: str, folder: str) -> None:
     from ctxctl.trace.source import Source
 
     captures = []
-    for path in sorted(Path(folder).rglob("*.jsonl")):
+    for path in sorted(p for p in Path(folder).rglob("*") if p.is_file()):
         data = path.read_bytes()
         found = registry.of_head(data[: registry.HEAD])
         if found is not None and found.name == name:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench.cases import DIFFS, PRESSES, Bench
+from tests.bench.cases import DIFFS, IMPORTERS, PRESSES, Bench
 
 MB = 1_000_000
 
@@ -70,7 +70,18 @@ def rows(bench: Bench) -> list[Row]:
         lambda: (f"{cases['turns 10k'].printed(1):.1f} ms p95, {cases['turns 10k'].printed(0):.1f} ms p50",
                  cases["turns 10k"].printed(1) <= 16),
     )  # fmt: skip
-    return [*start, *large, turns, *diffs]
+    importers = [_importer(bench, name) for name, _ in IMPORTERS]
+    return [*start, *large, turns, *diffs, *importers]
+
+
+def _importer(bench: Bench, name: str) -> Row:
+    case = f"import: {name}"
+
+    def speed() -> tuple[str, bool]:
+        floor, work, size = (bench.cases[case].printed(column) for column in range(3))
+        return f"{floor / work:.0%} ({size / MB:.1f} MB)", floor / work >= 0.25
+
+    return _measured(bench, f"import of {name} captures", "≥ 25 % of an orjson pass", (case,), speed)
 
 
 def _diff(bench: Bench, name: str) -> tuple[str, bool]:
@@ -154,7 +165,8 @@ were not there before. A real log may repeat itself less; then counting tokens i
 `traces/coding-agent.jsonl`. The turns of the UI are a session of 10 000 turns over a window of 200 items; {presses} key
 presses in a headless terminal, counting the CPU time of the event loop's thread until nothing is under way any more. The items of
 1 MB are source code of Python's standard library, and a log of 24 000 lines of which 300 are different; lines are
-changed at random.
+changed at random. Importers run over real captures kept outside the repository, where there are any: every file of a format,
+its events made and thrown away, against one orjson pass over the same lines in the same process.
 """
 
 

@@ -91,8 +91,7 @@ class Capture(Run):
                 break
             name, trajectory = following, self._documents[following]
             reading.go_on(name)
-        yield from self.finish()
-        self.threads.clear()
+        yield from self.end_session()
         self.make.file = None
 
     def _embedded(self, trajectory: Json, reading: Reading, depth: int = 0) -> Iterator[Json]:

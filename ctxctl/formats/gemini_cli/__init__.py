@@ -25,7 +25,8 @@ ABOUT: Final = About(
         "gemini --output-format stream-json -p … > run.jsonl",
         "gemini --record-responses FILE",
     ),
-    turns="A turn is a user's message; each `gemini` message is one request, unless it holds calls only.",
+    turns="A turn is a user's message, but for those that answer calls; each `gemini` message is one request,"
+    " unless it holds calls only or was made up by the CLI.",
     claims={
         "item_ids": native("message and tool call ids; checkpoints and printed events have few"),
         "messages": native("recorded replies: answers only"),
@@ -42,14 +43,16 @@ ABOUT: Final = About(
         "output_tokens": native(),
         "system_prompt": absent(),
         "tool_definitions": absent(),
-        "compaction": absent("a compressed history shows as a cut that nothing records"),
+        "compaction": derived("where the chat's file rewrites its history (0.4x); else a cut not recorded"),
+        "summary": native("where the chat's file rewrites its history"),
+        "truncation": derived("results that the CLI masked, where the file rewrites its history"),
         "limit": absent(),
     },
     limits=(
         "Recorded replies do not tell what was asked: their windows are empty.",
         "Replies are not told apart by what they were for (routing, loop checks, summaries).",
     ),
-    origin="gemini-cli 0.1 to 0.4x: chatRecordingService.ts, chatRecordingTypes.ts, stream-json-formatter.ts",
+    origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, stream-json-formatter.ts",
 )
 
 

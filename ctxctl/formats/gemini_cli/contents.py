@@ -11,6 +11,11 @@ from ctxctl.formats.kit.usage import usage_record
 
 _FILES: Final = "--- Content from referenced files ---"
 _FILES_END: Final = "--- End of content ---"
+_SNAPSHOT: Final = "<state_snapshot>"
+_SNAPSHOT_END: Final = "</state_snapshot>"
+"""In the message that a compressed history begins with."""
+_MASKED: Final = "<tool_output_masked>"
+"""What the CLI leaves of a result that it took out."""
 _CONTEXT: Final = ("This is the Gemini CLI. We are setting up the context", "<session_context>")
 """How the message begins that tells the model of the folder, the date, the platform."""
 
@@ -32,10 +37,9 @@ class Cutter:
             own = nth(key, len(made))
             if isinstance(text, str):
                 quoted = quoted or _FILES in text
-                kind = "external_resource" if quoted else "user_message"
-                if text.lstrip().startswith(_CONTEXT):
-                    kind = "runtime_state"
-                made += [Part(kind, text, "user", key=own)] if text else []
+                kind = "external_resource" if quoted else _kind(text)
+                title = "compressed history" if kind == "thread_summary" else None
+                made += [Part(kind, text, "user", key=own, title=title)] if text else []
                 quoted = quoted and _FILES_END not in text
             else:
                 made += self.piece(piece, "user", own)
@@ -88,14 +92,24 @@ class Cutter:
         for piece in pieces(content):
             text = _response(piece)
             if text is not None:
+                own = nth(key, len(made))
+                masked = _MASKED in text
                 made.append(
-                    Part("tool_result", text, "tool", key=nth(key, len(made)), title=title, native=marks)
+                    Part("tool_result", text, "tool", key=own, title=title, native=marks, truncated=masked)
                 )
             elif isinstance(piece.get("text"), str):
                 made.append(Part("tool_result", piece["text"], "tool", key=nth(key, len(made)), title=title))
             else:
                 made += self.piece(piece, "tool", nth(key, len(made)))
         return made
+
+    def told(self, piece: Json) -> Part:
+        """A function's response of which there is a result already: the same item, as it was sent."""
+        response = piece["functionResponse"]
+        known, title = self._calls.get(string(response.get("id")) or "", ("", string(response.get("name"))))
+        text = _response(piece) or ""
+        key = f"{known}/result"
+        return Part("tool_result", text, "tool", key=key, title=title, truncated=_MASKED in text)
 
     def _unique(self, name: str) -> str:
         found, again = name, 1
@@ -113,6 +127,21 @@ def pieces(content: Any) -> Iterator[Json]:
             yield {"text": piece}
         elif isinstance(piece, dict):
             yield piece
+
+
+def is_blob(piece: Json) -> bool:
+    """Whether a part is a file's bytes, or its address."""
+    return isinstance(piece.get("inlineData", piece.get("fileData")), dict)
+
+
+def _kind(text: str) -> str:
+    """What a text in a user's message is: theirs, unless the CLI put it there."""
+    start = text.lstrip()
+    if start.startswith(_CONTEXT):
+        return "runtime_state"
+    if start.startswith(_SNAPSHOT) or (_SNAPSHOT in text and _SNAPSHOT_END in text):
+        return "thread_summary"
+    return "policy_note" if start.startswith("<hook_context>") else "user_message"
 
 
 def _response(piece: Json) -> str | None:

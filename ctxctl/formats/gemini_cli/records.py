@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.gemini_cli.chat import Chat
+from ctxctl.formats.gemini_cli.chat import Chat, is_sent
 from ctxctl.formats.gemini_cli.contents import Cutter
 from ctxctl.formats.gemini_cli.printed import Printed
 from ctxctl.formats.gemini_cli.replies import Replies
@@ -129,6 +129,8 @@ class Lines(Run):
             if isinstance(messages, list):
                 self._release()
                 self._of().restart(messages)
+                found = (one.get("id") for one in messages if isinstance(one, dict))
+                self._done.update(native for native in found if isinstance(native, str))
         elif "sessionId" in record and self._chat is None:
             self._chat = _begin(self, record)
             for message in record["messages"] if isinstance(record.get("messages"), list) else []:
@@ -137,7 +139,7 @@ class Lines(Run):
 
     def _message(self, record: Json) -> None:
         native = string(record.get("id"))
-        if record.get("type") not in ("user", "gemini"):
+        if record.get("type") not in ("user", "gemini") and not is_sent(record):
             return
         if native in self._done:
             self._of().again(record)

@@ -24,6 +24,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     heads = {row["id"]: dict(row) for row in database.execute("SELECT * FROM sessions")}
+    ends = {row[0] for row in database.execute("SELECT MAX(id) FROM messages GROUP BY session_id")}
     known: dict[Any, Session] = {}
     for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
         record = dict(row)
@@ -38,6 +39,9 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             run.problem("not-a-record", "a message whose content is not JSON; skipped")
         else:
             known[native].message(message, position)
+        if record.get("id") in ends:
+            del known[native]
+            yield from run.end_session()
         yield from run.drain()
 
 

@@ -34,8 +34,7 @@ class Log(Run):
             again = names[name] = names.get(name, 0) + 1
             self.session = name if again == 1 else f"{name}~{again}"
             yield from Sample(self, sample, model).events()
-            yield from self.finish()
-            self.threads.clear()
+            yield from self.end_session()
 
     def _document(self, source: Source) -> Iterator[tuple[Json, str | None]]:
         value = document(source, self.report)

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ctxctl.errors import UnreadableError
+from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.lines import Report
+from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 
@@ -51,16 +53,29 @@ def several(folder: Folder, captures: list[tuple[str, Importer]], report: Report
     """The events of a directory's captures, one after the other; ids and sessions are told apart.
 
     Problems name the file.  A session that an earlier file told of already becomes a session of its own.
+    Sessions end with their file, so that a replay finishes their last steps there.
     """
     taken: dict[str, int] = {}
     for number, (name, importer) in enumerate(captures, 1):
+        last: dict[str, dict[str, Any]] = {}
         for event in _one(importer, folder, name, report):
             event = told_apart(event, name, number)
             session = event["session_id"]
             if isinstance(session, str) and taken.setdefault(session, number) != number:
                 event["session_id"] = f"{session}~{number}"
             event.setdefault("metadata", {}).setdefault("ctxctl", {}).setdefault("source_file", name)
+            last[event["session_id"]] = event
             yield event
+        for at, (session, event) in enumerate(last.items(), 1):
+            if event["event_type"] != vocab.SESSION_ENDED:
+                yield _ended(session, event, f"{number}:ended-{at}", name)
+
+
+def _ended(session: str, last: dict[str, Any], event_id: str, name: str) -> dict[str, Any]:
+    make = Maker(last["source"], "")
+    make.file = name
+    ended = make.event(vocab.SESSION_ENDED, {}, Place(session), time=last["time"])
+    return {**ended, "event_id": event_id}
 
 
 def _one(importer: Importer, folder: Folder, name: str, report: Report) -> Iterator[dict[str, Any]]:

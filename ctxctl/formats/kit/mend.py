@@ -13,8 +13,8 @@ from typing import Any, Final
 
 _DECODE = json.JSONDecoder(strict=False).raw_decode
 _BETWEEN: Final = re.compile(r"[\s,:\0]*")
-_KEY: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:')
-_TORN: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)')
+_KEY: Final = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*:')
+_TORN: Final = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)')
 _RESYNC: Final = re.compile(r'[\]}\[{"\n]')
 _NOTHING: Final = object()
 _MAX_FAULTS: Final = 200

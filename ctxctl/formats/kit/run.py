@@ -8,6 +8,7 @@ from typing import Any
 from ctxctl.formats.build import Json, Maker, Place
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.lines import Line, Report, values
+from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
@@ -78,6 +79,18 @@ class Run:
         if self.out:
             yield from self.out
             self.out.clear()
+
+    def end_session(self) -> Iterator[Json]:
+        """Close the present session's conversations, say that it is over, hand the rest on, and forget them.
+
+        For captures of several sessions one after the other: a replay finishes the session's last steps here.
+        """
+        own = [key for key in self.threads if key[0] == self.session]
+        for key in own:
+            self.threads.pop(key).finish()
+        if own:
+            self.emit(vocab.SESSION_ENDED, {})
+        yield from self.drain()
 
     def finish(self) -> Iterator[Json]:
         """Close every conversation and hand on the rest."""

@@ -22,7 +22,7 @@ _SCHEMA: Final = re.compile(rb'"(?:inputSchema|input_schema)"\s*:\s*\{')
 _NAME: Final = re.compile(rb'"name"\s*:\s*"')
 _BEGINS: Final = re.compile(rb'\{\s*"(?:name|annotations|description|title)"\s*:')
 _REDUCED: Final = re.compile(
-    rb'\[\s*\{\s*"name"\s*:\s*"(?:[^"\\]|\\.)*"\s*,\s*"description"\s*:\s*"(?:[^"\\]|\\.)*"\s*'
+    rb'\[\s*\{\s*"name"\s*:\s*"[^"\\]*+(?:\\.[^"\\]*+)*+"\s*,\s*"description"\s*:\s*"[^"\\]*+(?:\\.[^"\\]*+)*+"\s*'
     rb'(?:\}|,\s*"(?:arguments|annotations|inputSchema|title)"\s*:)'
 )
 _TOOLS: Final = re.compile(rb'"tools"\s*:\s*\[\s*\{\s*"(?:name|annotations|description|title)"\s*:')

@@ -31,6 +31,8 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     parents = {str(row["id"]): string(row.get("parent_id")) for row in rows}
     calls: dict[str, str | None] = {}
     """The tool call that began a session."""
+    ends = {_root(native, parents): native for native in parents}
+    """By root, the last of its sessions."""
     for row in rows:
         native = str(row["id"])
         run.session = root = _root(native, parents)
@@ -38,6 +40,8 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             told = {"format": run.name, "session": native, "version": string(row.get("version"))}
             run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
         yield from _session(run, database, native, _origin(native, root, parents, calls), calls)
+        if ends[root] == native:
+            yield from run.end_session()
 
 
 def _session(

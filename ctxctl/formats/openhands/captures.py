@@ -61,7 +61,7 @@ class Capture(Run):
             for name in names:
                 yield from self._file(folder, name, stream)
             self.make.file = None
-            yield from self._close()
+            yield from self.end_session()
 
     def _file(self, folder: Folder, name: str, stream: Stream) -> Iterator[Json]:
         self.make.file = name
@@ -125,11 +125,7 @@ class Capture(Run):
                 if isinstance(one, dict):
                     stream.read(one)
             yield from self.drain()
-        yield from self._close()
-
-    def _close(self) -> Iterator[Json]:
-        yield from self.finish()
-        self.threads.clear()
+        yield from self.end_session()
 
 
 def _model(metadata: Any) -> str | None:

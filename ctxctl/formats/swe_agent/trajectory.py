@@ -30,6 +30,7 @@ class Trajectory(Run):
         for number, attempt in enumerate(attempts, 1):
             self.session = f"attempt-{number}"
             yield from self._run(attempt)
+            yield from self.end_session()
         if not attempts:
             yield from self._run(value)
         yield from self.finish()

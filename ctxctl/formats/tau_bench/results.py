@@ -43,11 +43,6 @@ class Results(Run):
             self.session = name if again == 1 else f"{name}~{again}"
             yield from _Task(self, task, policy, model).events()
 
-    def close_session(self) -> Iterator[Json]:
-        """Close the session's conversation, and forget it."""
-        yield from self.finish()
-        self.threads.clear()
-
 
 class _Task:
     """One task's conversation."""
@@ -73,7 +68,7 @@ class _Task:
                     self._read(one, at)
                     yield from self._run.drain()
                 at += 1
-        yield from self._run.close_session()
+        yield from self._run.end_session()
 
     def _read(self, message: Json, at: int) -> None:
         self._run.make.at(message.get("timestamp"))

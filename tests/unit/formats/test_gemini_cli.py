@@ -90,6 +90,102 @@ def test_a_history_that_was_replaced_asks_nothing_again(tmp_path: Path) -> None:
     assert [w.texts() for w in found] == [["one"], ["short", "three"]]
 
 
+def answered(native: str, call: str, output: Any) -> Json:
+    """What newer versions record beside the call: the message that took its result to the model."""
+    response = {"id": call, "name": "look", "response": {"output": output}}
+    return {**asked(native, ""), "content": [{"functionResponse": response}]}
+
+
+def called(call: str, output: str) -> Json:
+    result = [{"functionResponse": {"id": call, "name": "look", "response": {"output": output}}}]
+    return {"id": call, "name": "look", "args": {"at": "x"}, "status": "success", "result": result}
+
+
+def test_a_recorded_result_is_no_prompt_and_stands_once(tmp_path: Path) -> None:
+    lines = [
+        HEAD,
+        asked("u1", "one"),
+        said("a1", "", model="m"),
+        said("a1", "", model="m", toolCalls=[called("c1", "seen"), called("c2", "long")]),
+        answered("u2", "c1", "seen"),
+        answered("u3", "c2", "cut"),
+        said("a2", "two", model="m"),
+    ]
+    found = windows(written(tmp_path, *lines), NAME)
+    assert [(w.turn, w.texts()) for w in found] == [
+        ("u1", ["one"]),
+        ("u1", ["one", 'look {"at":"x"}', 'look {"at":"x"}', "seen", "cut"]),
+    ]
+
+
+def test_files_of_a_result_are_kept_in_a_notice_and_the_words_before_it_are_made_up(tmp_path: Path) -> None:
+    data = [{"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}}]
+    lines = [
+        HEAD,
+        asked("u1", "one"),
+        said("a1", "", model="m", toolCalls=[called("c1", "seen")]),
+        answered("u2", "c1", "seen"),
+        {**said("a2", ""), "content": [{"text": "Binary content received.", "thought": True}]},
+        {**asked("i1", ""), "type": "info", "content": data},
+        {**asked("i2", "Update available!"), "type": "info"},
+        said("a3", "two", model="m"),
+    ]
+    found = windows(written(tmp_path, *lines), NAME)
+    assert [w.kinds() for w in found] == [
+        ["user_message"],
+        ["user_message", "tool_call", "tool_result", "image"],
+    ]
+
+
+def test_a_rewritten_history_holds_each_call_once(tmp_path: Path) -> None:
+    """The CLI writes each turn's parts into its message, beside the calls it keeps there anyway."""
+    call = {"functionCall": {"id": "c1", "name": "look", "args": {"at": "x"}}}
+    masked = "<tool_output_masked>\nstored\n</tool_output_masked>"
+    rewritten = [
+        asked("u0", "<session_context>\nhere\n</session_context>"),
+        asked("u1", "one"),
+        said("a1", "", model="m", toolCalls=[called("c1", masked)]) | {"content": [call]},
+        answered("u2", "c1", masked),
+    ]
+    lines = [
+        HEAD,
+        asked("u1", "one"),
+        said("a1", "", model="m", toolCalls=[called("c1", "seen")]),
+        answered("u2", "c1", "seen"),
+        {"$set": {"messages": rewritten}},
+        said("a2", "two", model="m"),
+    ]
+    found = windows(written(tmp_path, *lines), NAME)
+    assert [w.turn for w in found] == ["u1", "u1"]
+    assert found[1].items == [
+        ("runtime_state", "<session_context>\nhere\n</session_context>"),
+        ("user_message", "one"),
+        ("tool_call", 'look {"at":"x"}'),
+        ("tool_result", masked),
+    ]
+    [entered] = [change for change in found[1].step.changes if change.kind == "tool_result"]
+    assert "truncated" in entered.flags
+
+
+def test_a_compressed_history_is_a_compaction(tmp_path: Path) -> None:
+    kept = asked("u2", "two")
+    rewritten = [asked("s1", "<state_snapshot>all</state_snapshot>"), said("s2", "Got it."), kept]
+    lines = [HEAD, asked("u1", "one"), said("a1", "done", model="m"), kept, {"$set": {"messages": rewritten}}]
+    path = written(tmp_path, *lines, said("a2", "yes", model="m"))
+    found = windows(path, NAME)
+    assert found[1].kinds() == ["thread_summary", "assistant_message", "user_message"]
+    [compaction] = of_type(imported(NAME, path.read_bytes())[0], "context.compaction.completed")
+    assert [ref.partition("@")[0] for ref in compaction["source_item_refs"]] == ["u1", "a1"]
+    assert compaction["summary_ref"].startswith("s1@")
+
+
+def test_a_prompt_that_was_taken_back_is_in_no_later_request(tmp_path: Path) -> None:
+    first = [asked("u1", "one"), said("a1", "done", model="m")]
+    lines = [HEAD, *first, asked("u2", "two"), {"$set": {"messages": first}}, asked("u3", "three")]
+    found = windows(written(tmp_path, *lines, said("a3", "yes", model="m")), NAME)
+    assert [(w.turn, w.texts()) for w in found] == [("u1", ["one"]), ("u3", ["one", "done", "three"])]
+
+
 def test_a_chat_of_a_sub_agent_says_so() -> None:
     found, _ = imported(NAME, jsonl({**HEAD, "kind": "subagent"}, asked("u", "x"), said("a", "y")))
     [assembly] = of_type(found, "context.assembly.created")

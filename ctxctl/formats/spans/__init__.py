@@ -1,0 +1,1 @@
+"""What captures of observability tools have in common: spans, messages of unknown shape, bills."""
