@@ -168,7 +168,7 @@ def _side(
 
 
 def _moved(delta: Delta) -> frozenset[str]:
-    """Items of kept placements outside a longest increasing subsequence of them."""
+    """Items of kept placements outside a longest increasing subsequence of them, or in another segment."""
     if not delta.reordered and not _rekept(delta):
         return frozenset()
     before, after = delta.middles()
@@ -178,6 +178,7 @@ def _moved(delta: Delta) -> frozenset[str]:
             places.setdefault(placement.key, []).append(index)
     taken: dict[int, int] = {}
     kept: list[tuple[int, str]] = []
+    crossed: set[str] = set()
     for placement in after:
         if placement.stale:
             continue
@@ -186,10 +187,12 @@ def _moved(delta: Delta) -> frozenset[str]:
         if rows is not None and at < len(rows):
             taken[placement.key] = at + 1
             kept.append((rows[at], placement.item))
+            if before[rows[at]].segment != placement.segment:
+                crossed.add(placement.item)
     if len(kept) < 2 or all(a[0] < b[0] for a, b in pairwise(kept)):
-        return frozenset()
+        return frozenset(crossed)
     stay = longest_increasing([row for row, _ in kept])
-    return frozenset(item for index, (_, item) in enumerate(kept) if index not in stay)
+    return frozenset(item for index, (_, item) in enumerate(kept) if index not in stay) | crossed
 
 
 def _rekept(delta: Delta) -> bool:
@@ -275,7 +278,10 @@ class _Writer:
         self._context = context
 
     def change(self, status: str, now: Placement, was: Placement | None) -> Change:
-        return self._make(status, now, now.version, was.version if was is not None else None, Cause(None))
+        made = self._make(status, now, now.version, was.version if was is not None else None, Cause(None))
+        if was is not None and was.segment != now.segment and "moved" not in made.flags:
+            made = msgspec.structs.replace(made, flags=("moved", *made.flags))
+        return made
 
     def gone(self, was: Placement) -> Change:
         return self._make("removed", was, None, was.version, self._context.cause_of(was.item))

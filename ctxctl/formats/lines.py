@@ -11,7 +11,7 @@ import orjson
 
 from ctxctl.model.problem import Problem
 from ctxctl.trace.lines import blocks
-from ctxctl.trace.salvage import repair
+from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, repair
 from ctxctl.trace.source import Source
 
 Json = dict[str, Any]
@@ -132,12 +132,13 @@ def _split(text: str, base: int, number: int, report: Report) -> list[Any]:
     """The JSON values of a line's text, which begins at byte `base`."""
     decoder = json.JSONDecoder(strict=False)
     found: list[Any] = []
-    at = tries = 0
+    at = seen = tries = 0
     while at < len(text):
         if text[at] in _BETWEEN:
             at += 1
             continue
-        place = base + len(text[:at].encode("utf-8", "replace"))
+        base += len(text[seen:at].encode("utf-8", "replace"))
+        place, seen = base, at
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
@@ -149,7 +150,11 @@ def _split(text: str, base: int, number: int, report: Report) -> list[Any]:
                 break
             at = following.start()
             continue
-        if found:
+        if len(found) == PIECES_PER_LINE:
+            message = f"more than {PIECES_PER_LINE} records on one line; the rest is skipped"
+            report(Problem(number, place, "glued-lines", message))
+            break
+        if 0 < len(found) < FAULTS_PER_LINE:
             report(Problem(number, place, "glued-lines", "a second record begins on the same line"))
         found.append(value)
         at = end

@@ -18,6 +18,7 @@ from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.chat_messages import ChatMessages
 from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.claude_sdk_log import ClaudeSdkLog
+from ctxctl.formats.claude_stream import ClaudeStream
 from ctxctl.formats.claude_tap import ClaudeTap
 from ctxctl.formats.claude_trace import ClaudeTrace
 from ctxctl.formats.codex import Codex, CodexExec
@@ -123,6 +124,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     InspectAi(),
     ChatMessages(),
     ClaudeSdkLog(),
+    ClaudeStream(),
     ClaudeTap(),
     ClaudeTrace(),
     CopilotSnapshots(),

@@ -15,11 +15,15 @@ from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than, flatten
 REPAIR_BYTES = 64 << 20
 SPLIT_BYTES = 8 << 20
 """Longest line that is searched for records glued together."""
+PIECES_PER_LINE = 50_000
+"""Records that are taken from one line."""
 CANDIDATES = 16
 """Places tried for the start of a record behind a torn one."""
 FAULTS_PER_LINE = 8
 
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<end>")?|-?\b(?:NaN|Infinity)\b', re.DOTALL)
+"""A string, and whether it ends; what is no JSON number.  A torn string is one match, for linear time."""
+_NO_NUMBER = re.compile(rb"-?\b(?:NaN|Infinity)\b")
 _SUSPECT = re.compile(rb"[\\\x00-\x1f]")
 _ESCAPE = re.compile(
     rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -102,8 +106,12 @@ def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fau
             raw = text[at:end].encode()
             if deeper_than(DEPTH_LIMIT, raw):
                 raw = flatten(raw)
-            if pieces or faults:
+            if (pieces or faults) and len(faults) < FAULTS_PER_LINE:
                 faults.append(Fault(here, "glued-lines", "a second record begins on the same line"))
+            if len(pieces) == PIECES_PER_LINE:
+                message = f"more than {PIECES_PER_LINE} records on one line; the rest is skipped"
+                faults.append(Fault(here, "glued-lines", message))
+                break
             length = len(text[at:end].encode())
             pieces.append(Piece(raw, here, length))
             at, here = end, here + length
@@ -135,11 +143,17 @@ def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
             seen.add(slug)
             faults.append(Fault(start + at, slug, message))
 
+    def number(at: int, text: bytes) -> bytes:
+        say(at, "bad-number", f"{text.decode()} is not JSON; read as null")
+        return b"null"
+
     def token(match: re.Match[bytes]) -> bytes:
         text = match[0]
         if text[:1] != b'"':
-            say(match.start(), "bad-number", f"{text.decode()} is not JSON; read as null")
-            return b"null"
+            return number(match.start(), text)
+        if match["end"] is None:
+            after = match.start() + 1
+            return b'"' + _NO_NUMBER.sub(lambda found: number(after + found.start(), found[0]), text[1:])
         if not _SUSPECT.search(text):
             return text
         base = match.start()

@@ -35,7 +35,7 @@ Out = pytest.CaptureFixture[str]
         (["replay", WINDOW, "--format", "nope"], 2, "no format named 'nope'", "claude-code"),
         (["replay", WINDOW, "--color", "pink"], 2, "color must be one of auto", None),
         (["replay", "gone.jsonl"], 3, "no such file: gone.jsonl", None),
-        (["replay", "."], 3, "is a directory: .", "name a trace file"),
+        (["replay", "docs/screenshots"], 3, "none of its", "ctxctl formats lists"),
         (["show", "gone.jsonl@2"], 3, "no such file: gone.jsonl", None),
         (["show", f"{WINDOW}@9"], 2, "no such turn", "from 1 to 2"),
         (["show", f"{WINDOW}@1.7"], 2, "no such step in turn 1", "from 1 to 1"),
@@ -213,7 +213,7 @@ def test_completion_opens_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert options.complete_encodings("o") == ["o200k_base", "o200k_harmony"]
     assert options.complete_targets("to") == ["tool"]
     assert options.complete_stages("se") == ["selection"]
-    assert options.complete_formats("cl") == ["claude-code"]
+    assert options.complete_formats("claude-c") == ["claude-code"]
     assert options.complete_policies("rec") == ["recorded"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from ctxctl.formats.api.fields import ASKS, REQUEST, RESPONSE
@@ -25,7 +26,7 @@ REQUESTS: Final = ("request", "req", "request_body", "requestBody", "raw_request
 INNER: Final = ("body", "json", "payload", "data", "parsed_body")
 """Fields of those that the body itself may be in."""
 _SSE: Final = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?\s*(?:(?:event|id|retry):[^\n]*\r?\n|:[^\n]*\r?\n|\s)*data:\s*(\{[^\n]{0,4096})"
+    rb"\A(?:\xef\xbb\xbf)?(?:(?:event|id|retry)?+:[^\n]*+\n|\s)*+data:\s*+(\{[^\n]{0,4096})"
 )
 _EVENT: Final = re.compile(
     rb'"choices"\s*:|"type"\s*:\s*"(?:message_start|content_block_|ping"|response\.)|"candidates"\s*:'
@@ -33,10 +34,11 @@ _EVENT: Final = re.compile(
 
 
 _WRITTEN: Final = re.compile(
-    rb'"(?:request|req|request_body|requestBody|body|payload)"\s*:\s*"\s*\{[^\n]{0,2000}?'
-    rb'\\"(?:messages|contents|input)\\"\s*:'
+    rb'"(?:request|req|request_body|requestBody|body|payload)"\s*+:\s*+"\s*+\{(?=([^\n]{0,2000}))'
 )
-"""A body that was written down as a string."""
+"""Where a body was written down as a string, and how it goes on."""
+_QUOTED: Final = re.compile(rb'\\"(?:messages|contents|input)\\"\s*+:')
+_TRIED: Final = 40
 
 
 class Api:
@@ -73,7 +75,8 @@ class Api:
                     return _WRAPPED
                 if any(_is_request(shown, f"{prefix}{outer}.{inner}.") for inner in INNER):
                     return _WRAPPED
-        return _WRAPPED if _WRITTEN.search(head) else 0
+        strings = islice(_WRITTEN.finditer(head), _TRIED)
+        return _WRAPPED if any(_QUOTED.search(found[1]) for found in strings) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The file's events."""

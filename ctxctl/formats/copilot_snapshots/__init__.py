@@ -12,7 +12,7 @@ from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 _YAML: Final = re.compile(
-    rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*messages[ ]*:|\[\])", re.M
+    rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*messages[ ]*:|\[\])", re.M
 )
 _SURE: Final = 94
 

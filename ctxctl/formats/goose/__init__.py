@@ -24,7 +24,8 @@ ABOUT: Final = About(
         "~/.local/share/goose/sessions/sessions.db",
         "goose session export --format json",
     ),
-    turns="A turn is what a user's text sets off; assistant's messages in a row are one answer.",
+    turns="A turn is what a user's text sets off; assistant's messages in a row are one answer, and"
+    " so are calls that were stored with one time.",
     claims={
         "item_ids": native("tool call ids; message ids where there are any"),
         "tool_definitions": native("where the head lists them"),

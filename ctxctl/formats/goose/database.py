@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.goose.sessions import Session
+from ctxctl.formats.goose.sessions import Session, for_agent
 from ctxctl.formats.kit.database import read, value
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
@@ -25,6 +25,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     heads = {row["id"]: dict(row) for row in database.execute("SELECT * FROM sessions")}
     ends = {row[0] for row in database.execute("SELECT MAX(id) FROM messages GROUP BY session_id")}
+    summed_up = _summed_up(database)
     known: dict[Any, Session] = {}
     for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
         record = dict(row)
@@ -33,6 +34,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         if native not in known:
             head = heads.get(native, {})
             known[native] = Session(run)
+            known[native].summed_up = summed_up.get(native, 0)
             known[native].head({**head, "model_config": value(head.get("model_config_json"))})
         message = _message(record)
         if message is None:
@@ -43,6 +45,16 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
             del known[native]
             yield from run.end_session()
         yield from run.drain()
+
+
+def _summed_up(database: sqlite3.Connection) -> dict[Any, int]:
+    """By session: where, among all messages, the last stands that only the agent sees."""
+    found: dict[Any, int] = {}
+    for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
+        record = dict(row)
+        if for_agent(value(record.get("metadata_json"))):
+            found[record.get("session_id")] = position
+    return found
 
 
 def _message(record: Json) -> Json | None:

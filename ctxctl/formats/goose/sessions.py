@@ -30,6 +30,14 @@ class Session:
         self._titles: dict[str, str] = {}
         self._hidden: set[str] = set()
         """Items that are no longer sent, as the file says today."""
+        self._compacted = False
+        """What goose adds to a summary comes next."""
+        self._prompt = ""
+        """The version of the last prompt."""
+        self._called: Any = None
+        """When the message with the last call was made, where results only came since."""
+        self.summed_up: int | None = None
+        """Position of the last message that only the agent sees; None if it was not looked up."""
 
     def head(self, head: Json) -> None:
         """The session's description."""
@@ -59,21 +67,48 @@ class Session:
         marks = message.get("metadata")
         marks = marks if isinstance(marks, dict) else {}
         hidden = marks.get("agentVisible") is False
-        if not hidden and marks.get("userVisible") is False and self._hidden and self._is_text(parts):
+        if not parts or (hidden and self._never_sent(parts, position)):
+            return
+        for_agent = not hidden and marks.get("userVisible") is False
+        if for_agent and self._hidden and self._is_text(parts):
             self._compact(parts)
             return
-        if not parts:
-            return
-        if role == "assistant":
-            self._answer(message)
+        added = self._compacted and (for_agent or role == "user")
+        self._compacted = self._compacted and for_agent
+        if role == "assistant" and added:
+            for part in parts:
+                part.kind = "policy_note"
+        elif role == "assistant":
+            self._answer(message, parts)
         else:
             self._answering = False
-            if any(part.kind == "user_message" for part in parts):
-                self._turns += 1
-                self._window.turn = string(message.get("id")) or f"turn-{self._turns}"
+            self._asked(message, parts, again=added)
         self._window.append(*parts)
         if hidden:
             self._hidden.update(part.item for part in parts)
+
+    def _never_sent(self, parts: list[Part], position: int) -> bool:
+        """Whether a message that the agent does not see is a notice or a command, and no history.
+
+        History is hidden by the summary that comes after it.
+        """
+        if self.summed_up is not None and position > self.summed_up:
+            return True
+        first = parts[0]
+        command = first.kind == "user_message" and len(parts) == 1 and (first.text or "").startswith("/")
+        return command or any(part.kind == "custom" and part.title == "error" for part in parts)
+
+    def _asked(self, message: Json, parts: list[Part], *, again: bool) -> None:
+        """A user's message; after a summary goose sends the last prompt once more."""
+        prompts = [part.mark for part in parts if part.kind == "user_message"]
+        if not prompts:
+            return
+        self._called = None
+        if again and prompts[0] == self._prompt:
+            return
+        self._prompt = prompts[0]
+        self._turns += 1
+        self._window.turn = string(message.get("id")) or f"turn-{self._turns}"
 
     def _parts(self, message: Json, position: int) -> list[Part]:
         content = message.get("content")
@@ -95,16 +130,24 @@ class Session:
     def _is_text(parts: list[Part]) -> bool:
         return bool(parts) and all(part.kind in ("user_message", "assistant_message") for part in parts)
 
-    def _answer(self, message: Json) -> None:
-        """An assistant's message; those that follow one another are one answer."""
-        if not self._answering:
-            self._answering = True
+    def _answer(self, message: Json, parts: list[Part]) -> None:
+        """An assistant's message; those that follow one another are one answer.
+
+        Of calls that the model made at once goose stores each with its result, in messages of one time.
+        """
+        calls = all(part.kind in ("tool_call", "reasoning") for part in parts)
+        made = message.get("created")
+        at_once = calls and made is not None and made == self._called
+        self._called = made if calls else None
+        if not self._answering and not at_once:
             line = self._run.line.number
             self._window.request(string(message.get("id")), line=line, model=self._model, derived=True)
+        self._answering = True
 
     def _compact(self, parts: list[Part]) -> None:
         """What only the agent sees, after messages that it no longer sees: a summary of them."""
         parts[0].kind = "thread_summary"
+        self._compacted, self._called = True, None
         hidden, self._hidden = self._hidden, set()
         self._answering = False
         self._window.compact(
@@ -114,6 +157,11 @@ class Session:
             line=self._run.line.number,
             metadata={"ctxctl": {"derived": True}},
         )
+
+
+def for_agent(marks: Any) -> bool:
+    """Whether only the agent sees a message, as its metadata has it."""
+    return isinstance(marks, dict) and marks.get("userVisible") is False and marks.get("agentVisible") is True
 
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
@@ -147,6 +195,14 @@ def exported(name: str, source: Source, report: Report) -> Iterator[Json]:
     session.head(head)
     found = head.get("conversation", head.get("messages"))
     messages: list[Any] = found if isinstance(found, list) else []
+    session.summed_up = max(
+        (
+            at
+            for at, one in enumerate(messages, 1)
+            if isinstance(one, dict) and for_agent(one.get("metadata"))
+        ),
+        default=0,
+    )
     for position, message in enumerate(messages, 1):
         if isinstance(message, dict):
             session.message(message, position)

@@ -52,6 +52,9 @@ def _block(block: Json, role: str, key: str | None) -> list[Part]:
     if kind == "thinking":
         text = block.get("thinking")
         return [Part("reasoning", text if isinstance(text, str) else None, role, key=key)]
+    if kind == "reasoning":
+        text = block.get("text")
+        return [Part("reasoning", text if isinstance(text, str) else None, role, key=key)]
     if kind == "redactedThinking":
         sealed = string(block.get("data")) or ""
         version = digest_of(sealed)[:16]

@@ -40,8 +40,10 @@ class McpSession(Run):
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
         self._server: str | None = None
-        self._open: dict[str, Json] = {}
-        """Requests without an answer yet, by JSON-RPC id."""
+        self._open: dict[str, tuple[Json, int]] = {}
+        """Requests without an answer yet and their lines, by JSON-RPC id."""
+        self._asked = 0
+        """The line of the request that is being answered."""
         self._offered: dict[str, str] = {}
         """Offered items and the list that they are from."""
         self._page: dict[str, set[str]] = {}
@@ -95,9 +97,9 @@ class McpSession(Run):
         method, native = value.get("method"), value.get("id")
         if isinstance(method, str):
             if native is not None and len(self._open) < _KEPT:
-                self._open[str(native)] = value
+                self._open[str(native)] = value, self.line.number
             return
-        request = self._open.pop(str(native), None)
+        request, self._asked = self._open.pop(str(native), (None, 0))
         result = value.get("result")
         if isinstance(result, dict):
             self._answered(request, result)
@@ -184,7 +186,9 @@ class McpSession(Run):
         self._uses += 1
         self._name = f"call-{self._uses}"
         for part in parts:
-            self.emit(vocab.ITEM_ADDED, part.record(derived_identity=False), self._place())
+            record = part.record(derived_identity=False)
+            line = part.line or self.line.number
+            self.out.append(self.make.event(vocab.ITEM_ADDED, record, self._place(), line))
 
     def _called(self, request: Json, result: Json) -> None:
         params = request.get("params")
@@ -192,6 +196,8 @@ class McpSession(Run):
         name = string(params.get("name"))
         key = f"{self._uses + 1}:{request.get('id', '')}"
         made = [call(key, name, params.get("arguments"), self._server)] if name is not None else []
+        for part in made:
+            part.line = self._asked
         title = made[0].title if made else None
         native: Json = {"type": "tool_result"}
         if result.get("isError") is True:

@@ -13,7 +13,7 @@ from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 _YAML: Final = re.compile(
-    rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*(?:#.*)?\r?\n)*[ ]*-[ ]*(?:\r?\n[ ]+)?"
+    rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*(?:\r?\n[ ]+)?"
     rb"(?:request|response|id|recorded_at)[ ]*:",
     re.M,
 )
@@ -21,7 +21,7 @@ _PHP: Final = re.compile(
     rb"\A(?:---[^\n]*\n)?-[ ]*\r?\n?[ ]+request[ ]*:[ ]*\r?\n[ ]+(?:method|url|headers)[ ]*:"
 )
 _JSON: Final = re.compile(
-    rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*[^,{\[]+,\s*)?"(?:http_)?interactions"\s*:\s*\['
+    rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*+[^,{\[]++,\s*+)?"(?:http_)?interactions"\s*:\s*\['
 )
 _ROOT: Final = re.compile(rb'\A\[\s*\{\s*"(?:request|scope)"\s*:')
 _SURE: Final = 94

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.formats.build import Json
+
+if TYPE_CHECKING:
+    from ctxctl.formats.wire.dialect import Dialect
 
 
 class Exchange(NamedTuple):
@@ -31,7 +34,9 @@ class Exchange(NamedTuple):
     """Why there was no answer, in one line."""
     answer_line: int = 0
     """Line of the response, where it is another than the request's."""
-    dialect: str | None = None
-    """Name of the dialect; None: told by the address and the body."""
+    dialect: str | Dialect | None = None
+    """The dialect, or the name of one; None: told by the address and the body."""
     limit: int | None = None
     """The model's window in tokens, where the capture tells it."""
+    origin: Json | None = None
+    """Where the thread comes from (`parent_thread` …), for a thread that is named; told at its beginning."""

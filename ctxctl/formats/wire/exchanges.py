@@ -157,10 +157,7 @@ class Exchanges:
         """The thread of a request, whether it begins there anew, and whether it has another one's history."""
         session = self._run.session
         if exchange.thread is not None:
-            thread = self._named.get((session, exchange.thread))
-            if thread is None:
-                thread = self._named[session, exchange.thread] = self._thread(exchange.thread, request)
-            return thread, False, False
+            return self._of_name(exchange, exchange.thread, request), False, False
         own = self._first_own(request)
         found, lent = self._threads.find(request, session, own)
         if found is None:
@@ -174,6 +171,19 @@ class Exchanges:
         texts = self._texts(request, own)
         found = None if lent else self._threads.root(request, session, texts)
         return found or self._begin(request, texts, main=main, lent=lent), found is not None, lent
+
+    def _of_name(self, exchange: Exchange, name: str, request: Request) -> Thread:
+        """The thread that the capture itself names; the main one may have begun without a name."""
+        session = self._run.session
+        thread = self._named.get((session, name))
+        if thread is None and name == vocab.MAIN_THREAD:
+            thread = self._mains.get(session)
+        if thread is None:
+            thread = self._thread(name, request, exchange.origin)
+        self._named[session, name] = thread
+        if name == vocab.MAIN_THREAD:
+            self._mains[session] = thread
+        return thread
 
     def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
         """A new thread: the main one, one for side questions of this kind, or a conversation of its own."""
@@ -352,8 +362,10 @@ def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
 
 
 def _dialect(exchange: Exchange) -> Dialect | None:
-    if exchange.dialect is not None:
+    if isinstance(exchange.dialect, str):
         return by_name(exchange.dialect)
+    if exchange.dialect is not None:
+        return exchange.dialect
     return of_body(exchange.request, exchange.url) if exchange.request is not None else None
 
 

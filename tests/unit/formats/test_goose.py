@@ -103,6 +103,77 @@ def test_what_the_agent_no_longer_sees_left_when_the_summary_came() -> None:
     assert {w.step.model for w in found} == {"gpt-5.1"}
 
 
+OLD = {"metadata": {"userVisible": True, "agentVisible": False}}
+AGENT = {"metadata": {"userVisible": False, "agentVisible": True}}
+
+
+def exported(path: Path, *messages: Json) -> Path:
+    path.write_text(json.dumps({"id": "s", "working_dir": "/w", "conversation": messages}))
+    return path
+
+
+def test_what_goose_adds_to_a_summary_is_no_answer_and_no_turn(tmp_path: Path) -> None:
+    messages = [
+        said("user", text("one"), id="m1", **OLD),
+        said("assistant", call("c1"), id="m2", **OLD),
+        said("user", result("c1"), id="m3", **OLD),
+        said("user", text("Summary."), id="m4", **AGENT),
+        said("assistant", text("Your context was compacted."), id="m5", **AGENT),
+        said("user", text("one"), id="m6"),
+        said("assistant", text("Done."), id="m7"),
+        said("user", text("two"), id="m8"),
+        said("assistant", text("Again."), id="m9"),
+    ]
+    found = windows(exported(tmp_path / "s.json", *messages), NAME)
+    assert [w.turn for w in found] == ["m1", "m1", "m8"]
+    assert found[1].items == [
+        ("thread_summary", "Summary."),
+        ("policy_note", "Your context was compacted."),
+        ("user_message", "one"),
+    ]
+
+
+def test_notices_and_commands_are_no_history(tmp_path: Path) -> None:
+    error = {"type": "error", "kind": "authentication", "message": "No key."}
+    messages = [
+        said("user", text("/compact"), **OLD),
+        said("user", text("one"), **OLD),
+        said("assistant", text("yes"), **OLD),
+        said("user", text("Summary."), **AGENT),
+        said("user", text("two")),
+        said("assistant", error, **OLD),
+        said("user", text("three")),
+        said("assistant", text("no")),
+    ]
+    found = windows(exported(tmp_path / "s.json", *messages), NAME)
+    assert [w.texts() for w in found] == [["one"], ["Summary.", "two", "three"]]
+
+
+def test_calls_made_at_once_are_one_request(tmp_path: Path) -> None:
+    messages = [
+        said("user", text("one")),
+        said("assistant", {"type": "reasoning", "text": "Both."}, call("c1")),
+        said("user", result("c1")) | {"created": 1750000003},
+        said("assistant", {"type": "reasoning", "text": "Both."}, call("c2")),
+        said("user", result("c2")) | {"created": 1750000003},
+        said("assistant", call("c3")) | {"created": 1750000005},
+        said("user", result("c3")) | {"created": 1750000005},
+        said("assistant", text("Done.")) | {"created": 1750000009},
+    ]
+    found = windows(exported(tmp_path / "s.json", *messages), NAME)
+    assert [len(w.items) for w in found] == [1, 7, 9]
+
+
+def call(native: str) -> Json:
+    value = {"status": "success", "value": {"name": "look", "arguments": {"at": native}}}
+    return {"type": "toolRequest", "id": native, "toolCall": value}
+
+
+def result(native: str) -> Json:
+    value = {"status": "success", "value": [text("seen")]}
+    return {"type": "toolResponse", "id": native, "toolResult": value}
+
+
 @pytest.mark.parametrize("wal", [False, True])
 def test_the_database_gives_what_the_export_gives(tmp_path: Path, wal: bool) -> None:
     path = tmp_path / "sessions.db"
@@ -110,7 +181,8 @@ def test_the_database_gives_what_the_export_gives(tmp_path: Path, wal: bool) -> 
     assert Goose().detect(data[: 64 * 1024]) >= 90
     found = windows(path, NAME)
     wanted = [w.items for w in windows(EXPORT, NAME)]
-    assert [w.items for w in found] in ([*wanted, *wanted], [w for w in wanted for _ in range(2)])
+    for session in ("20260201_3", "20260201_4"):
+        assert [w.items for w in found if w.step.session == session] == wanted
 
 
 def test_a_database_that_is_damaged_or_lacks_its_tables_is_told_of(tmp_path: Path) -> None:

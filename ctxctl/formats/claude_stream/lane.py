@@ -1,0 +1,229 @@
+"""One thread of a run: the main conversation, or that of a sub-agent."""
+
+from __future__ import annotations
+
+from ctxctl.formats.build import Json, Place
+from ctxctl.formats.claude_code import blocks
+from ctxctl.formats.claude_code.blocks import Entry
+from ctxctl.formats.claude_stream.bill import Bill
+from ctxctl.formats.claude_stream.parts import of_entries
+from ctxctl.formats.claude_stream.pieces import Pieces
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.model import vocab
+
+_WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
+_TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
+
+
+class Answer:
+    """A message of the model whose lines are still coming."""
+
+    def __init__(self, identity: str, model: str | None, place: Place | None, line: int) -> None:
+        self.identity = identity
+        self.bill = Bill(model)
+        self.place = place
+        """Of its request; None for a line of an older message, whose request was told before."""
+        self.line = line
+        self.blocks = 0
+        """Blocks so far."""
+        self.known: set[tuple[str, str]] = set()
+        """Kind and id, or version, of each."""
+
+    def fresh(self, entries: list[Entry]) -> list[Entry]:
+        """Those that the message does not hold yet."""
+        found = []
+        for entry in entries:
+            mark = entry.kind, (entry.version or "" if entry.kind in _WITHOUT_ID else entry.item)
+            if mark not in self.known:
+                self.known.add(mark)
+                found.append(entry)
+        self.blocks += len(entries)
+        return found
+
+
+class Boundary:
+    """A compaction whose summary may still come."""
+
+    def __init__(self, native: str | None, meta: Json, line: int) -> None:
+        self.native = native
+        self.meta = meta
+        self.line = line
+
+
+class Lane:
+    """A conversation, the answer that is coming, and what is known of its calls."""
+
+    def __init__(self, conversation: Conversation, windows: dict[str, int]) -> None:
+        self.conversation = conversation
+        self._windows = windows
+        """Size of the context window, by model."""
+        self.answer: Answer | None = None
+        self.pieces: Pieces | None = None
+        self.boundary: Boundary | None = None
+        self.titles: dict[str, str | None] = {}
+        """Title of each call, which its result shares."""
+        self._asked: set[str] = set()
+        """Message ids that have their request."""
+        self._head = 0
+        """Row behind the last block of the latest answer: results of its calls stand there."""
+        self._items: dict[str, list[str]] = {}
+        """Items by the uuid of their line, in order."""
+        self._results: set[tuple[str, str | None]] = set()
+
+    def message(self, message: Json, base: str | None, line: int, request: str | None = None) -> list[Part]:
+        """A line of an answer; a new message id is a new request.  Returns what it adds."""
+        identity = string(message.get("id")) or base or f"line-{line}"
+        answer = self.answer
+        if answer is None or answer.identity != identity:
+            answer = self._open(identity, string(message.get("model")), line, request)
+        answer.bill.merge(message)
+        made = blocks.assistant(message.get("content"), base or f"{identity}/{answer.blocks}", line)
+        return self._add(answer.fresh(made), base)
+
+    def local(self, message: Json, base: str, line: int) -> None:
+        """An answer that Claude Code made up: no request, but it stays in the conversation."""
+        self.close()
+        parts = of_entries(blocks.assistant(message.get("content"), base, line))
+        self._note(base, parts)
+        self.conversation.append(*parts)
+
+    def results(self, entries: list[Entry], base: str) -> None:
+        """Results of calls, and what came along with them; repeats are left out."""
+        fresh = [e for e in entries if e.tool is None or (e.item, e.version) not in self._results]
+        self._results.update((e.item, e.version) for e in fresh if e.tool is not None)
+        parts = of_entries(fresh)
+        self._note(base, parts)
+        self.conversation.append(*parts)
+
+    def streamed(self, event: Json, line: int) -> None:
+        """A piece of a partial message."""
+        kind = event.get("type")
+        if kind == "message_start":
+            self._flush()
+            message = event.get("message")
+            self.pieces = Pieces(message, line) if isinstance(message, dict) else None
+        elif self.pieces is not None:
+            if kind == "content_block_start":
+                # The line of a block comes around the block's end: by now it is there or lost.
+                self._fill(self.pieces)
+            self.pieces.take(event)
+
+    def close(self, totals: Json | None = None) -> None:
+        """The answer has ended: its bill, and what only the stream of it held; `totals`: the run's usage."""
+        self._flush()
+        answer, self.answer = self.answer, None
+        if answer is not None and answer.place is not None:
+            if totals is not None:
+                answer.bill.settle(totals)
+            self.conversation.usage(answer.bill.record(), line=answer.line, place=answer.place)
+
+    def compact(self, summary: list[Part]) -> None:
+        """Do the compaction that was told of; `summary` is empty where none was."""
+        boundary, self.boundary = self.boundary, None
+        if boundary is None:
+            return
+        meta = boundary.meta
+        kept = self._preserved(meta)
+        trigger = meta.get("trigger")
+        native = {k: v for k, v in meta.items() if not k.startswith("preserved_")}
+        self.conversation.compact(
+            summary,
+            summary=summary[0] if summary else None,
+            keep=kept.__contains__,
+            line=boundary.line,
+            compaction_id=boundary.native,
+            trigger=_TRIGGERS.get(trigger, "custom") if isinstance(trigger, str) else None,
+            metadata={"native": native} if native else None,
+        )
+        self._head = len(self.conversation)
+
+    def retract(self, uuids: list[object]) -> None:
+        """Take the items of lines out that Claude Code took back."""
+        gone = {item for uuid in uuids if isinstance(uuid, str) for item in self._items.get(uuid, ())}
+        if gone:
+            self.close()
+            self.conversation.drop(gone.__contains__, cause="cleared")
+
+    def _open(self, identity: str, model: str | None, line: int, request: str | None) -> Answer:
+        pieces, own = self.pieces, None
+        if pieces is not None and pieces.identity == identity:
+            # What it holds beyond the message's lines is told once they have come.
+            self.pieces, own = None, pieces
+        self.close()
+        self.pieces = own
+        self.compact([])
+        conversation = self.conversation
+        place = None
+        if identity not in self._asked:
+            self._asked.add(identity)
+            tokens = self._windows.get(model) if model is not None else None
+            if tokens is not None:
+                budget = {"budget_id": "context_window", "target": vocab.MODEL, "max_tokens": tokens}
+                conversation.tell(vocab.BUDGET_APPLIED, budget, line=line)
+            place = conversation.request(identity, line=line, model=model, native_id=request, derived=True)
+        self._head = len(conversation)
+        self.answer = Answer(identity, model, place, line)
+        return self.answer
+
+    def _flush(self) -> None:
+        """The partial message is over."""
+        pieces = self.pieces
+        if pieces is None:
+            return
+        answer = self._fill(pieces)
+        self.pieces = None
+        if answer is not None:
+            answer.bill.merge(pieces.message)
+            if pieces.usage is not None:
+                answer.bill.ended(pieces.usage)
+
+    def _fill(self, pieces: Pieces) -> Answer | None:
+        """Tell the finished blocks of a partial message that no line of its own told."""
+        identity = pieces.identity
+        if identity is None:
+            return None
+        answer = self.answer
+        if answer is None or answer.identity != identity:
+            if identity in self._asked:
+                return None
+            answer = self._open(identity, string(pieces.message.get("model")), pieces.line, None)
+        for index in sorted(pieces.blocks):
+            made = blocks.assistant([pieces.blocks.pop(index)], f"{identity}/{index}", pieces.line)
+            self._add(answer.fresh(made), None, derived=True)
+        return answer
+
+    def _add(self, entries: list[Entry], base: str | None, *, derived: bool = False) -> list[Part]:
+        """Put blocks behind those of the answer that came before, in front of results of its calls."""
+        parts = of_entries(entries, derived=derived)
+        for part in parts:
+            if part.kind == "tool_call":
+                self.titles[part.item] = part.title
+        if base is not None:
+            self._note(base, parts)
+        conversation = self.conversation
+        if self._head == len(conversation):
+            conversation.append(*parts)
+        else:
+            conversation.splice(self._head, 0, parts)
+        self._head += len(parts)
+        return parts
+
+    def _note(self, base: str, parts: list[Part]) -> None:
+        if parts:
+            self._items.setdefault(base, []).extend(part.item for part in parts)
+
+    def _preserved(self, meta: Json) -> set[str]:
+        """The items that a compaction keeps, told by the uuids of their lines or the ends of their row."""
+        kept, segment = meta.get("preserved_messages"), meta.get("preserved_segment")
+        if isinstance(kept, dict) and isinstance(kept.get("uuids"), list):
+            uuids = [uuid for uuid in kept["uuids"] if isinstance(uuid, str)]
+        elif isinstance(segment, dict):
+            uuids = list(self._items)
+            head, tail = segment.get("head_uuid"), segment.get("tail_uuid")
+            if head not in self._items or tail not in self._items:
+                return set()
+            uuids = uuids[uuids.index(head) : uuids.index(tail) + 1]
+        else:
+            uuids = []
+        return {item for uuid in uuids for item in self._items.get(uuid, ())}

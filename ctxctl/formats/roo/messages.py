@@ -1,0 +1,146 @@
+"""One message of a task's history as items: tool results by their headings, XML tool calls, editor state."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.wire.anthropic import Anthropic
+from ctxctl.formats.wire.dialect import Names
+from ctxctl.formats.wire.reminders import split
+
+ENVIRONMENT: Final = "environment_details"
+"""The block of editor state that stands in every message of the user; one item that is renewed."""
+_DIALECT: Final = Anthropic()
+_HEADING: Final = re.compile(r"\[([a-z]\w*)\b([^\n]{0,2000}?)\] Result:", re.DOTALL)
+_PROMPTS: Final = ("<task>", "<feedback>", "<user_message>", "<answer>", "New instructions for task continuation")
+_NOTES: Final = ("[ERROR]", "[TASK RESUMPTION]", "[NOTE]")
+_TOOLS: Final = (
+    "access_mcp_resource|apply_diff|ask_followup_question|attempt_completion|browser_action|codebase_search|"
+    "execute_command|fetch_instructions|insert_content|list_code_definition_names|list_files|load_mcp_documentation|"
+    "new_task|plan_mode_respond|read_file|replace_in_file|run_slash_command|search_and_replace|search_files|"
+    "switch_mode|update_todo_list|use_mcp_tool|write_to_file|condense|summarize_task|web_fetch|edit_file"
+)
+_CALL: Final = re.compile(rf"^<({_TOOLS})>.*?^?</\1>[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_ARGUMENT: Final = re.compile(r"<(path|command|regex|query|tool_name|url|mode_slug)>([^<]{1,400})</\1>")
+
+
+class Cutter:
+    """Cuts the messages of one task; the calls met so far name their results."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+
+    def cut(self, message: Json, place: str) -> list[Part]:
+        """The items of a stored message in the order in which the model reads them.
+
+        Args:
+            message: As stored: an Anthropic message with the runtime's own fields beside.
+            place: Where it stands in the history; what carries no id of its own is named by it.
+        """
+        role = message.get("role")
+        if role not in ("user", "assistant"):
+            return []
+        content = message.get("content")
+        if isinstance(content, list):
+            content = [_readable(block) for block in content]
+        parts = _DIALECT.message({"role": role, "content": content}, 1, names=self._names)
+        own = [_own(part) for part in parts if part.text != "" or part.kind != "user_message"]
+        if message.get("isSummary") is True:
+            for part in own:
+                if part.kind in ("user_message", "assistant_message"):
+                    part.kind = "thread_summary"
+        elif role == "assistant":
+            own = [piece for part in own for piece in _calls(part)]
+        else:
+            classify(own)
+        for index, part in enumerate(own):
+            if not part.item and part.source is None:
+                part.place = f"{place}/{index}"
+        return own
+
+
+def prompts(parts: list[Part]) -> bool:
+    """Whether a message is one that a person wrote."""
+    return any(part.kind == "user_message" for part in parts)
+
+
+def classify(parts: list[Part]) -> None:
+    """Tell a tool's results and the harness's notes from a person's words, in the parts of a message."""
+    title: str | None = None
+    for part in parts:
+        if part.kind != "user_message" or part.text is None:
+            continue
+        text = part.text.lstrip()
+        heading = _HEADING.match(text)
+        if heading is not None:
+            title = f"{heading.group(1)}{heading.group(2)}"[:120]
+            part.kind, part.title = "tool_result", title
+        elif text.startswith(_PROMPTS):
+            title = None
+        elif text.startswith(_NOTES):
+            title = None
+            if "<user_message>" not in text:
+                part.kind = "policy_note"
+        elif title is not None:
+            part.kind, part.title = "tool_result", title
+
+
+def shown(text: str, place: str) -> list[Part]:
+    """The items of a request's text as the chat shows it: one string, editor state included."""
+    parts = []
+    for piece in split(text):
+        kind = piece.kind or "user_message"
+        source = ENVIRONMENT if piece.tag == ENVIRONMENT else piece.source
+        parts.append(Part(kind, piece.text, "user", source=source, title=source))
+    classify(parts)
+    for index, part in enumerate(parts):
+        if part.source is None:
+            part.place = f"{place}/{index}"
+    return parts
+
+
+def _own(part: Part) -> Part:
+    # The history is what the provider's dialect is made from, not the body itself.
+    part.wire = ""
+    if part.native is not None and part.native.get("type") == ENVIRONMENT:
+        part.source = part.title = ENVIRONMENT
+    return part
+
+
+def _readable(block: Any) -> Any:
+    """Reasoning as the runtime stores it, in the shape of the provider's."""
+    if isinstance(block, dict) and block.get("type") == "reasoning" and isinstance(block.get("text"), str):
+        return {"type": "thinking", "thinking": block["text"]}
+    return block
+
+
+def sealed(message: Json) -> Part:
+    """Reasoning that only the provider can read."""
+    data = message.get("encrypted_content") or message.get("id")
+    version = build.digest_of(str(data))[: build.VERSION_DIGITS]
+    return Part("reasoning", None, "assistant", key=string(message.get("id")), version=version)
+
+
+def _calls(part: Part) -> list[Part]:
+    """An answer's text with the tool calls that it spells out in XML as items of their own."""
+    if part.kind != "assistant_message" or part.text is None or "</" not in part.text:
+        return [part]
+    made: list[Part] = []
+    at = 0
+    for match in _CALL.finditer(part.text):
+        if match.start() > at:
+            made.append(Part("assistant_message", part.text[at : match.start()], "assistant"))
+        found = _ARGUMENT.search(match.group())
+        arguments = {"path": found.group(2)} if found is not None else {}
+        title = call_title(match.group(1), arguments)
+        made.append(Part("tool_call", match.group(), "assistant", title=title))
+        at = match.end()
+    if not made:
+        return [part]
+    if at < len(part.text):
+        made.append(Part("assistant_message", part.text[at:], "assistant"))
+    return made

@@ -1,0 +1,229 @@
+"""`ctxctl.session.ended`: a session's open steps and turns are finished there and then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from ctxctl.engine.track import Tracker
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.places import places, step_index
+from ctxctl.model.results import Step, Turn
+from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
+
+Name = tuple[str | None, str, int, int]
+
+
+def ended(session: str | None = None, thread: str | None = None, **more: str) -> Json:
+    """The event; what it does not name is left out."""
+    ids = {"session": session, "thread": thread, **more}
+    made = event("x", **{name: value for name, value in ids.items() if value is not None})
+    return {**made, "event_type": "ctxctl.session.ended"}
+
+
+def request(session: str, turn: str, *, thread: str | None = None, step: str | None = None) -> list[Json]:
+    ids = {"session": session, "turn": turn, "thread": thread, "step": step}
+    ids = {name: value for name, value in ids.items() if value is not None}
+    return [add(f"{turn}{step or ''}", f"text of {turn}", **ids), inject(**ids)]
+
+
+def finished(inspector: Inspector) -> list[str]:
+    """Steps as SESSION/THREAD:TURN.STEP and turns without the step, as a replay finishes them."""
+    return [
+        f"{r.session}/{r.thread}:{r.turn}" + (f".{r.step}" if isinstance(r, Step) else "")
+        for r in inspector.replay()
+    ]
+
+
+def everywhere(events: list[Json]) -> list[str]:
+    """What a replay finishes, held against the index, the outline and each step by itself."""
+    inspector = inspect(events)
+    results = list(inspector.replay())
+    said = [r for r in results if isinstance(r, Step)]
+    turns = {(r.session, r.thread, r.turn): r for r in results if isinstance(r, Turn)}
+    names = [(s.session, s.thread, s.turn, s.step) for s in said]
+    assert [(s.session, s.thread, s.turn, s.step) for s in inspector.places().spans] == names
+    fresh = inspect(events)
+    for ordinal in reversed(range(len(said))):
+        assert fresh.step(ordinal) == inspector.step(ordinal) == said[ordinal]
+        at = fresh.at(ordinal)
+        assert sum(p.tokens for p in at.placements) == said[ordinal].window.used
+        span = names[ordinal]
+        assert fresh.turn(ordinal) == turns[span[:3]]
+    rows = inspector.outline().rows
+    assert [(r.session, r.thread, r.turn, r.step) for r in rows] == names
+    return finished(inspector)
+
+
+def test_without_it_the_last_steps_come_at_the_end() -> None:
+    events = request("A", "1") + request("B", "1") + request("B", "2")
+    assert everywhere(events) == [
+        "B/main:1.1",
+        "B/main:1",
+        "A/main:1.1",
+        "A/main:1",
+        "B/main:2.1",
+        "B/main:2",
+    ]
+
+
+def test_a_session_is_finished_where_it_ends() -> None:
+    events = [*request("A", "1"), ended("A"), *request("B", "1"), *request("B", "2"), ended("B")]
+    assert everywhere(events) == [
+        "A/main:1.1",
+        "A/main:1",
+        "B/main:1.1",
+        "B/main:1",
+        "B/main:2.1",
+        "B/main:2",
+    ]
+
+
+def test_its_threads_are_finished_in_the_order_in_which_they_began() -> None:
+    events = [
+        *request("A", "1"),
+        *request("B", "1"),
+        *request("A", "1", thread="z"),
+        *request("A", "1", thread="b"),
+        *request("A", "2"),
+        ended("A"),
+    ]
+    a = ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2", "A/z:1.1", "A/z:1", "A/b:1.1", "A/b:1"]
+    assert everywhere(events) == [*a, "B/main:1.1", "B/main:1"]
+
+
+def test_two_ends_in_a_row_go_by_the_ends_and_not_by_the_beginnings() -> None:
+    events = [*request("A", "1"), *request("B", "1"), ended("B"), ended("A"), *request("C", "1")]
+    assert everywhere(events) == [f"{s}/main:1{end}" for s in "BAC" for end in (".1", "")]
+
+
+def test_one_thread_may_end_by_itself() -> None:
+    events = [
+        *request("A", "1"),
+        *request("A", "1", thread="sub"),
+        ended("A", "sub"),
+        *request("A", "1", step="later"),
+    ]
+    assert everywhere(events)[:2] == ["A/sub:1.1", "A/sub:1"]
+
+
+def test_without_a_session_it_speaks_of_the_current_one() -> None:
+    events = [*request("A", "1"), *request("B", "1"), *request("A", "2"), ended(), *request("B", "2")]
+    assert everywhere(events)[:4] == ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2"]
+    named = [*request("A", "1", thread="sub"), *request("B", "1"), ended(thread="sub"), *request("B", "2")]
+    assert everywhere(named)[:2] == ["A/sub:1.1", "A/sub:1"]
+
+
+@pytest.mark.parametrize("end", [ended("nobody"), ended("A", "nobody"), ended(thread="nobody")])
+def test_an_end_of_what_never_was_does_nothing(end: Json) -> None:
+    events = request("A", "1") + request("A", "2")
+    assert everywhere([end, *events[:2], end, *events[2:], end]) == everywhere(events)
+
+
+def test_an_end_is_of_no_step_and_makes_no_session_current() -> None:
+    events = [*request("A", "1"), *request("B", "1"), ended("A"), add("more", "x"), ended("A"), ended("A")]
+    assert everywhere(events) == ["A/main:1.1", "A/main:1", "B/main:1.1", "B/main:1"]
+    assert [s.first_line for s in inspect([ended("A"), *events]).replay() if isinstance(s, Step)] == [2, 4]
+
+
+def test_a_session_that_goes_on_begins_another_turn_with_the_window_that_it_had() -> None:
+    events = [*request("A", "1", step="a"), ended("A"), add("new", "text", session="A"), inject(session="A")]
+    assert everywhere(events) == ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2"]
+    first, second = (r for r in inspect(events).replay() if isinstance(r, Step))
+    assert second.ledger.window_before == first.ledger.window_after > 0
+    assert (second.turn_id, second.step_id) == (None, None)
+
+
+def test_the_same_turn_goes_on_as_another_turn_of_that_name() -> None:
+    events = [*request("A", "1", step="a"), ended("A"), *request("A", "1", step="b"), ended("A")]
+    assert everywhere(events) == ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2"]
+    assert [s.turn_id for s in inspect(events).replay() if isinstance(s, Step)] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    ("late", "slug"),
+    [
+        (add("late", "x", session="A", turn="1", step="a"), "late-event"),
+        (add("late", "x", session="A", turn="1"), "late-event"),
+        (add("late", "x", session="A", step="a"), "late-event"),
+        (inject(session="A", turn="1", step="a"), "late-event"),
+        (usage(9, session="A", turn="1", step="a"), "late-usage"),
+        (usage(9, session="A"), "late-usage"),
+    ],
+)
+def test_what_names_its_steps_comes_too_late(late: Json, slug: str) -> None:
+    before = request("A", "1", step="a")
+    inspector = inspect([*before, ended("A"), late])
+    assert finished(inspector) == ["A/main:1.1", "A/main:1"]
+    assert [p.slug for p in inspector.problems] == [slug]
+    everywhere([*before, ended("A"), late, *request("A", "2")])
+
+
+def test_what_came_too_late_is_in_the_next_frame() -> None:
+    late = add("late", "x", session="A", turn="1", step="a")
+    events = [*request("A", "1", step="a"), ended("A"), late, *request("A", "2")]
+    last = [s for s in inspect(events).replay() if isinstance(s, Step)][-1]
+    assert {c.item for c in last.changes if c.status == "added"} == {"late", "2"}
+
+
+def test_a_step_without_a_request_is_finished_as_at_the_end_of_the_trace() -> None:
+    events = [add("a", "x", session="A"), event("compaction.completed", {"compaction_id": "c"}, session="A")]
+    (by_end,) = (r for r in inspect([*events, ended("A")]).replay() if isinstance(r, Step))
+    (at_end,) = (r for r in inspect(events).replay() if isinstance(r, Step))
+    assert by_end == at_end
+
+
+def test_assemblies_of_a_session_that_goes_on_without_ids() -> None:
+    one = [add("a", "x", session="A"), assembly("1", "a", session="A"), inject("1", session="A")]
+    two = [assembly("2", "a", session="A"), inject("2", session="A")]
+    assert everywhere([*one, ended("A"), *two])[2:] == ["A/main:2.1", "A/main:2"]
+
+
+def test_a_turn_id_finds_the_turn_that_came_after_an_end() -> None:
+    events = [*request("A", "1"), ended("A"), *request("A", "2")]
+    inspector = inspect(events)
+    assert inspector.step(inspector.resolve("2")).turn == 2
+    again = inspect([*request("A", "1", step="a"), ended("A"), *request("A", "1", step="b")])
+    assert again.step(again.resolve("b")).turn == 2
+
+
+def test_a_repeated_end_is_ignored() -> None:
+    one = ended("A", event_id="same")
+    events = [*request("A", "1"), one, *request("A", "2"), one, *request("B", "1"), *request("B", "2")]
+    assert everywhere(events) == everywhere([e for n, e in enumerate(events) if n != 5])
+
+
+def test_a_tracker_keeps_what_has_ended() -> None:
+    inspector = inspect([*request("A", "1", step="a"), ended("A"), *request("A", "1", step="a")])
+    events = list(inspector.trace.events())
+    tracker = Tracker()
+    for one in events[:2]:
+        tracker.place(one)
+    assert [c.key.session for c in tracker.ended(events[2])] == ["A"]
+    for twin in (tracker.copy(), Tracker.restored(orjson.loads(orjson.dumps(tracker.state())))):
+        assert twin.ended(events[2]) == []
+        assert [twin.place(one).late for one in events[3:]] == [True, True]
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_an_index_is_extended_across_an_end(tmp_path: Path, at: int) -> None:
+    events = [
+        *request("A", "1"),
+        *request("B", "1"),
+        *request("A", "1", thread="sub"),
+        ended("A"),
+        *request("B", "2"),
+        ended("B"),
+        *request("A", "2"),
+    ]
+    lines = [orjson.dumps({"event_id": f"e{n}", **e}) + b"\n" for n, e in enumerate(events)]
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(lines[: at + 1]))
+    with Inspector.open(path) as inspector:
+        inspector.places()
+    path.write_bytes(b"".join(lines))
+    whole = places(step_index(inspect(events).trace))
+    with Inspector.open(path) as inspector:
+        assert inspector.places() == whole
