@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+import msgspec
+
 from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
 from ctxctl.model.results import Change, Counts, Placement
 

@@ -85,16 +85,17 @@ class Engine:
         """A snapshot that can go on by itself."""
         twin = Engine(self.rules, report)
         twin.tracker = self.tracker.copy()
-        twin.threads = {key: thread.copy() for key, thread in self.threads.items()}
+        twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
         twin.turns = {key: turn.copy() for key, turn in self.turns.items()}
         twin.totals = self.totals.copy()
         return twin
 
     def weight(self) -> int:
         """About how many entries a copy holds; what snapshots are rationed by."""
-        return sum(
-            4 * len(t.book.latest) + len(t.frame.placements) + 3 * len(t.frame.held) + 100
+        return 100 * len(self.threads) + sum(
+            4 * len(t.book.latest) + len(t.frame.placements) + 3 * len(t.frame.held)
             for t in self.threads.values()
+            if not t.over
         )
 
     def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
@@ -129,6 +130,8 @@ class Engine:
             if rules.policy is not None:
                 thread.simulation = Simulation(rules.policy)
                 thread.mode = Declared(rules.policy.mode, True)
+        elif thread.shared:
+            self._last = thread = self.threads[cursor.key] = thread.copy()
         done = None
         if place.opened:
             done = self._close(thread, new_turn=place.new_turn)

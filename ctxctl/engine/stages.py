@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.engine.facts import UNCHANGED
 from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
-from ctxctl.model.records import Budget, Ref, Truncation, Usage
+from ctxctl.model.records import Assembly, Budget, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, Verdict
 
@@ -172,9 +172,18 @@ def _assembly(sealed: Sealed, windows: Windows) -> StageView:
             "spliced_onto": assembly.base,
             "separator": assembly.separator,
             "hash": assembly.digest,
+            "provenance": _provenance(assembly),
             "redaction_state": assembly.redaction_state,
         },
     )
+
+
+def _provenance(assembly: Assembly) -> str | None:
+    """`derived` or `simulated` where an importer says that it put the blocks together; else None."""
+    marks = assembly.metadata.get("ctxctl")
+    if not isinstance(marks, dict):
+        return None
+    return next((name for name in ("simulated", "derived") if marks.get(name) is True), None)
 
 
 def _injection(sealed: Sealed) -> StageView:

@@ -117,6 +117,8 @@ class ThreadState:
         """No frame yet."""
         self.over = False
         """The trace, or the thread itself, has ended."""
+        self.shared = False
+        """A snapshot holds it too: to be copied before anything changes it."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
@@ -133,10 +135,18 @@ class ThreadState:
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
 
+    def kept(self) -> ThreadState:
+        """What a snapshot holds: a copy, or the thread itself once it has ended, for it seldom goes on."""
+        if not self.over:
+            return self.copy()
+        self.shared = True
+        return self
+
     def copy(self) -> ThreadState:
-        """An independent copy, for a snapshot; sealed frames are shared, they never change."""
+        """An independent copy; sealed frames are shared, they never change."""
         twin = ThreadState.__new__(ThreadState)
         twin.__dict__.update(self.__dict__)
+        twin.shared = False
         twin.book = self.book.copy()
         twin.placer = self.placer.copy(twin.book)
         twin.frame = self.frame.copy()

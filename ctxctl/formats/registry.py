@@ -34,6 +34,8 @@ from ctxctl.formats.http_requests import HttpRequests
 from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lhar import Lhar
+from ctxctl.formats.langfuse import Langfuse
+from ctxctl.formats.langsmith import LangSmith
 from ctxctl.formats.lines import Report
 from ctxctl.formats.live_mcp_bench import LiveMcpBench
 from ctxctl.formats.luminarys import Luminarys
@@ -41,10 +43,13 @@ from ctxctl.formats.mcp import McpLog, McpTools
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.opencode import OpenCode
 from ctxctl.formats.openhands import OpenHands
+from ctxctl.formats.openinference import OpenInference
+from ctxctl.formats.otel import Otel
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
+from ctxctl.formats.roo import ClineSdk, Roo
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
 from ctxctl.formats.swe_agent import SweAgent
@@ -141,7 +146,10 @@ FORMATS: Final[tuple[Format, ...]] = (
     Goose(),
     SweAgentCalls(),
     Vcr(),
+    Roo(),
+    ClineSdk(),
     Api(),
+    Langfuse(), LangSmith(), OpenInference(), Otel(),
 )
 
 

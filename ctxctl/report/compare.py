@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 Text = Callable[[Placement], str | None]
 """The text of a placement; None where the trace has none."""
+
+
+_NOTED: Final = frozenset({"moved", "rescored"})
+"""What can happen to an item that enters unchanged."""
 
 
 class Side(msgspec.Struct, frozen=True, eq=False):
@@ -139,10 +143,15 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
 def stat_lines(comparison: Comparison, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
     """Head and table of changes."""
     yield from head_lines(comparison, width)
-    changed = rows(comparison.changes, skipped=skipped)
+    changed = rows(_listed(comparison.changes, skipped), skipped=True)
     if changed:
         yield ""
         yield from changes_table(changed, width, paint, indent=0)
+
+
+def _listed(changes: Sequence[Change], skipped: bool) -> list[Change]:
+    """The changes; of the skipped items, if not all are asked for, those that moved or have another score."""
+    return [c for c in changes if skipped or c.status != "skipped" or _NOTED.intersection(c.flags)]
 
 
 def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Iterator[str]:
@@ -188,7 +197,7 @@ def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: b
         "freed": comparison.freed,
         "after": comparison.after,
         "counts": comparison.counts(),
-        "changes": jsonout.changes(comparison.changes, skipped=skipped),
+        "changes": jsonout.changes(_listed(comparison.changes, skipped), skipped=True),
         "patches": None if found is None else patches_json(found),
     }
 

@@ -19,6 +19,11 @@ BASES = {
     "policy": "simulated by the policy",
     "none": "empty (nothing recorded)",
 }
+DERIVED = {
+    "derived": "from an assembly derived from the capture",
+    "simulated": "from an assembly simulated by the importer",
+}
+"""In the place of the recorded assembly, where the capture holds none."""
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
 _BAR_LIMIT = 100
 
@@ -48,7 +53,7 @@ def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -
 def facts(step: Step) -> Iterator[tuple[str, str]]:
     """The labelled facts of a step, in the order in which they are read."""
     declared = "declared" if step.mode_declared else "inferred"
-    yield "frame", f"{step.mode} mode ({declared}), {BASES[step.basis]}, {LAYERS[step.layer]}"
+    yield "frame", f"{step.mode} mode ({declared}), {derived_basis(step) or BASES[step.basis]}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts)
     yield "window", window_text(step)
     if step.window.cap is not None:
@@ -64,6 +69,12 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     yield from told(step)
+
+
+def derived_basis(step: Step) -> str | None:
+    """What to say of a frame whose assembly the importer put together; None where it was recorded."""
+    view = step.stages.get("assembly") if step.basis == "assembly" else None
+    return DERIVED.get(view.facts.get("provenance", "")) if view is not None else None
 
 
 def window_text(step: Step) -> str:

@@ -10,6 +10,7 @@ from ctxctl.model.content import Content
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Frame, Placement, Step, Summary
 from ctxctl.report.frame import stages_text
+from ctxctl.report.step import derived_basis
 from ctxctl.report.told import told
 from ctxctl.tui.changes import ChangeTable, Note, grouped
 from ctxctl.tui.document import Document
@@ -95,7 +96,8 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
 
 def notes(step: Step) -> list[Note]:
     """What a reader of the frame should know before its changes."""
-    found = [Note(_BASIS[step.basis])] if step.basis in _BASIS else []
+    basis = _BASIS.get(step.basis) or derived_basis(step)
+    found = [Note(basis)] if basis is not None else []
     flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
     # Ids are the same in step after step: they stand with the stages.

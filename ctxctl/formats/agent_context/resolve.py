@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats import build
@@ -25,6 +27,8 @@ _BESIDE: Final = frozenset(
      "missing_context"}
 )  # fmt: skip
 """Records that say more of a step that an envelope binds, and make none of their own."""
+_NEAR: Final = 256
+"""Groups, from the last one back, that a record without refs may belong to."""
 _NAMES: Final = (*(kind.id for kind in kinds.KINDS), "item_ref", "ref", "id")
 IDS: Final = (
     "session_id", "thread_id", "turn_id", "step_id", "task_id", "run_id", "attempt_id", "runtime_id",
@@ -86,6 +90,8 @@ class Capture:
         """Some document is a JSON Schema of the standard."""
         self._contents: dict[str, Loose] = {}
         self._marks: set[tuple[str, str]] = set()
+        self._held: set[str | None] = set()
+        self._counted = 0
 
     def add(self, record: Loose) -> None:
         """Take a record in; an equal one that was there before is the same record told again.
@@ -147,7 +153,9 @@ class Capture:
 
     def unresolved(self, envelope: Loose) -> list[str]:
         """Refs of an envelope to records that the capture does not hold."""
-        held = {record.id for record in self.loose}
+        if self._counted != len(self.loose):
+            self._held, self._counted = {record.id for record in self.loose}, len(self.loose)
+        held = self._held
         named = [ref for field in _BINDING for ref in _names(envelope.data.get(field))]
         return [ref for ref in named if ref not in held and ref.rpartition("@")[0] not in held]
 
@@ -183,9 +191,10 @@ def _cluster(record: Loose, known: dict[str, list[Loose]], groups: list[Group]) 
             other.group.add(record)
             break
     else:
-        like = [g for g in groups if not g.envelopes and _agree(ids, g.ids) and (ids or not g.ids)]
-        if like:
-            like[-1].add(record)
+        near = islice(reversed(groups), _NEAR)
+        like = next((g for g in near if not g.envelopes and _agree(ids, g.ids) and (ids or not g.ids)), None)
+        if like is not None:
+            like.add(record)
         else:
             groups.append(Group())
             groups[-1].add(record)
@@ -202,9 +211,9 @@ def _agree(ids: dict[str, str], others: dict[str, str]) -> bool:
 def _reached(start: Loose, known: dict[str, list[Loose]]) -> Iterator[Loose]:
     """What a record refers to, and so on; envelopes are not passed through."""
     seen = {id(start)}
-    waiting = [start]
+    waiting = deque([start])
     while waiting:
-        record = waiting.pop(0)
+        record = waiting.popleft()
         for ref in _refs(record):
             for found in known.get(ref, ()) or known.get(ref.rpartition("@")[0], ()):
                 if id(found) not in seen and found.kind is not kinds.ENVELOPE:

@@ -26,7 +26,7 @@ class Answer:
         """Of its request; None for a line of an older message, whose request was told before."""
         self.line = line
         self.blocks = 0
-        """Blocks so far."""
+        """Blocks of the message so far."""
         self.known: set[tuple[str, str]] = set()
         """Kind and id, or version, of each."""
 
@@ -38,7 +38,6 @@ class Answer:
             if mark not in self.known:
                 self.known.add(mark)
                 found.append(entry)
-        self.blocks += len(entries)
         return found
 
 
@@ -71,28 +70,31 @@ class Lane:
         """Items by the uuid of their line, in order."""
         self._results: set[tuple[str, str | None]] = set()
 
-    def message(self, message: Json, base: str | None, line: int, request: str | None = None) -> list[Part]:
-        """A line of an answer; a new message id is a new request.  Returns what it adds."""
+    def message(self, message: Json, base: str | None, line: int, request: str | None = None) -> None:
+        """A line of an answer; a new message id is a new request."""
         identity = string(message.get("id")) or base or f"line-{line}"
         answer = self.answer
         if answer is None or answer.identity != identity:
             answer = self._open(identity, string(message.get("model")), line, request)
         answer.bill.merge(message)
-        made = blocks.assistant(message.get("content"), base or f"{identity}/{answer.blocks}", line)
-        return self._add(answer.fresh(made), base)
+        content = message.get("content")
+        made = blocks.assistant(content, base or f"{identity}/{answer.blocks}", line)
+        answer.blocks += len(blocks.blocks_of(content))
+        self._add(answer.fresh(made), base)
 
-    def local(self, message: Json, base: str, line: int) -> None:
+    def local(self, message: Json, base: str | None, line: int) -> None:
         """An answer that Claude Code made up: no request, but it stays in the conversation."""
         self.close()
-        parts = of_entries(blocks.assistant(message.get("content"), base, line))
+        made = blocks.assistant(message.get("content"), base or "", line)
+        parts = of_entries(made, keyed=base is not None)
         self._note(base, parts)
         self.conversation.append(*parts)
 
-    def results(self, entries: list[Entry], base: str) -> None:
-        """Results of calls, and what came along with them; repeats are left out."""
+    def told(self, entries: list[Entry], base: str | None) -> None:
+        """Results of calls, prompts, and what came along with them; results told before are left out."""
         fresh = [e for e in entries if e.tool is None or (e.item, e.version) not in self._results]
         self._results.update((e.item, e.version) for e in fresh if e.tool is not None)
-        parts = of_entries(fresh)
+        parts = of_entries(fresh, keyed=base is not None)
         self._note(base, parts)
         self.conversation.append(*parts)
 
@@ -100,7 +102,7 @@ class Lane:
         """A piece of a partial message."""
         kind = event.get("type")
         if kind == "message_start":
-            self._flush()
+            self.flush()
             message = event.get("message")
             self.pieces = Pieces(message, line) if isinstance(message, dict) else None
         elif self.pieces is not None:
@@ -111,7 +113,7 @@ class Lane:
 
     def close(self, totals: Json | None = None) -> None:
         """The answer has ended: its bill, and what only the stream of it held; `totals`: the run's usage."""
-        self._flush()
+        self.flush()
         answer, self.answer = self.answer, None
         if answer is not None and answer.place is not None:
             if totals is not None:
@@ -166,7 +168,7 @@ class Lane:
         self.answer = Answer(identity, model, place, line)
         return self.answer
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """The partial message is over."""
         pieces = self.pieces
         if pieces is None:
@@ -189,28 +191,29 @@ class Lane:
                 return None
             answer = self._open(identity, string(pieces.message.get("model")), pieces.line, None)
         for index in sorted(pieces.blocks):
-            made = blocks.assistant([pieces.blocks.pop(index)], f"{identity}/{index}", pieces.line)
-            self._add(answer.fresh(made), None, derived=True)
+            block = pieces.blocks.pop(index)
+            if index >= answer.blocks:
+                made = blocks.assistant([block], f"{identity}/{index}", pieces.line)
+                answer.blocks = index + 1
+                self._add(answer.fresh(made), None, derived=True)
         return answer
 
-    def _add(self, entries: list[Entry], base: str | None, *, derived: bool = False) -> list[Part]:
+    def _add(self, entries: list[Entry], base: str | None, *, derived: bool = False) -> None:
         """Put blocks behind those of the answer that came before, in front of results of its calls."""
         parts = of_entries(entries, derived=derived)
         for part in parts:
             if part.kind == "tool_call":
                 self.titles[part.item] = part.title
-        if base is not None:
-            self._note(base, parts)
+        self._note(base, parts)
         conversation = self.conversation
         if self._head == len(conversation):
             conversation.append(*parts)
         else:
             conversation.splice(self._head, 0, parts)
         self._head += len(parts)
-        return parts
 
-    def _note(self, base: str, parts: list[Part]) -> None:
-        if parts:
+    def _note(self, base: str | None, parts: list[Part]) -> None:
+        if parts and base is not None:
             self._items.setdefault(base, []).extend(part.item for part in parts)
 
     def _preserved(self, meta: Json) -> set[str]:

@@ -13,12 +13,18 @@ from ctxctl.formats.kit.parts import Part
 _FIELDS = ("mime_type", "byte_size")
 
 
-def of_entries(entries: Iterable[Entry], *, derived: bool = False) -> list[Part]:
-    """Items of a transcript as parts of a conversation; `derived`: put together from pieces of a stream."""
-    return [_part(entry, derived) for entry in entries]
+def of_entries(entries: Iterable[Entry], *, derived: bool = False, keyed: bool = True) -> list[Part]:
+    """Items of a transcript as parts of a conversation.
+
+    Args:
+        entries: The items.
+        derived: They were put together from pieces of a stream.
+        keyed: False where their line has no id, so that only results of calls have one.
+    """
+    return [_part(entry, derived, keyed or entry.tool is not None) for entry in entries]
 
 
-def _part(entry: Entry, derived: bool) -> Part:
+def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
     record: Json = entry.record if entry.record is not None else {}
     text = record.get("content")
     meta = record.get("metadata")
@@ -26,7 +32,7 @@ def _part(entry: Entry, derived: bool) -> Part:
         entry.kind,
         text,
         entry.role,
-        key=entry.item,
+        key=entry.item if keyed else None,
         title=entry.title,
         native=meta.get("native") if meta is not None else None,
         line=entry.line,

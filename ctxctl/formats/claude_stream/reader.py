@@ -59,17 +59,23 @@ def _records(source: Source, run: Run, head: bytes) -> Iterator[Json]:
 
 
 class Stream:
-    """The messages of one or several runs."""
+    """The messages of one or several runs.
 
-    def __init__(self, run: Run) -> None:
+    Args:
+        run: The import.
+        repeats: Prompts are told only where the stream repeats them; False where they are known as sent.
+    """
+
+    def __init__(self, run: Run, *, repeats: bool = True) -> None:
         self._run = run
+        self._repeats = repeats
         self.windows: dict[str, int] = {}
         """Size of the context window, by model."""
         self._lanes: dict[tuple[str | None, str | None], Lane] = {}
         self._kinds: dict[str, str | None] = {}
         """Type of the sub-agent that a call began."""
-        self._seen: set[str] = set()
-        """Uuids of lines."""
+        self._seen: dict[str, list[str | None]] = {}
+        """Uuids of lines, and the versions of what a user line held beside results."""
         self._turns = 0
         self._fresh = False
         """The present turn has had no request yet."""
@@ -85,15 +91,10 @@ class Stream:
         run.session = string(value.get("session_id")) or run.session
         kind = value.get("type")
         if kind in ("assistant", "user") and isinstance(value.get("message"), dict):
-            uuid = string(value.get("uuid"))
-            if uuid is not None and uuid in self._seen:
-                message = f"uuid {uuid} was used before; the line repeats it and is ignored"
-                run.problem("duplicate-uuid", message)
-                return
-            if uuid is not None:
-                self._seen.add(uuid)
-            take = self._assistant if kind == "assistant" else self.user
-            take(value, value["message"])
+            if kind == "assistant":
+                self._assistant(value, value["message"])
+            elif self._repeats or value.get("isReplay") is not True:
+                self.user(value, value["message"])
         elif kind == "stream_event" and isinstance(value.get("event"), dict):
             self._answering(value).streamed(value["event"], run.line.number)
         elif kind == "system":
@@ -123,31 +124,49 @@ class Stream:
         """A user message: results of calls, a prompt, or what Claude Code puts in."""
         run, lane = self._run, self._lane(value)
         line = run.line.number
-        base = string(value.get("uuid")) or f"line-{line}"
-        lane.close()
+        native = string(value.get("uuid"))
+        before = self._seen.get(native) if native is not None else None
+        uuid = self._once(native)
+        base = uuid or ""
+        lane.flush()
         content = message.get("content")
         reading = prompts.META if value.get("isSynthetic") is True or value.get("isMeta") is True else None
         if lane.boundary is not None and not _has_results(content):
             _, others = user_entries(content, base, line, {}, _SUMMARY)
-            lane.compact(of_entries(others))
+            lane.compact(of_entries(others, keyed=uuid is not None))
             return
         results, others = user_entries(content, base, line, lane.titles, reading)
+        versions = [entry.version for entry in others]
+        if others and versions == before:
+            others = []
+        if native is not None and others:
+            self._seen[native] = versions
         prompt = reading is None and not results and any(e.kind == "user_message" for e in others)
         if prompt and value.get("parent_tool_use_id") is None:
-            self.turn(string(value.get("uuid")))
-        lane.results(results + others, base)
+            self.turn(uuid)
+        lane.told(results + others, uuid)
+
+    def _once(self, uuid: str | None) -> str | None:
+        """The id to use for a line; one that was used before is reported, and becomes another."""
+        if uuid is None or uuid not in self._seen:
+            if uuid is not None:
+                self._seen[uuid] = []
+            return uuid
+        message = f"uuid {uuid} was used before; what the line repeats is left out"
+        self._run.problem("duplicate-uuid", message)
+        return f"{uuid}~{self._run.line.number}"
 
     def _assistant(self, value: Json, message: Json) -> None:
         if value.get("is_api_error_message") is True or value.get("isApiErrorMessage") is True:
             # Shown to the person; the next request leaves it out.
             self._error = _said(message) or string(value.get("error"))
             return
-        base, line = string(value.get("uuid")), self._run.line.number
+        base, line = self._once(string(value.get("uuid"))), self._run.line.number
         uuids = value.get("supersedes_uuids")
         if isinstance(uuids, list):
             self._lane(value).retract(uuids)
         if message.get("model") == "<synthetic>":
-            self._lane(value).local(message, base or f"line-{line}", line)
+            self._lane(value).local(message, base, line)
             return
         self._answering(value).message(message, base, line, string(value.get("request_id")))
         content = message.get("content")

@@ -21,7 +21,7 @@ _SURE: Final = 95
 _LIKELY: Final = 75
 _ENVELOPES: Final = frozenset(
     {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
-     "inter_agent_communication_metadata"}
+     "inter_agent_communication", "inter_agent_communication_metadata"}
 )  # fmt: skip
 _ITEMS: Final = frozenset({"message", "reasoning", "function_call", "function_call_output"})
 _EXEC: Final = frozenset(
@@ -58,7 +58,7 @@ _ROLLOUT: Final = About(
         "input_tokens": native(),
         "cached_tokens": native(),
         "output_tokens": native(),
-        "truncation": absent("cut tool output is recorded as it was sent"),
+        "truncation": derived("by Codex' own rule, where a turn records the limit and an output is over it"),
     },
     limits=(
         "The schemas of built-in tools are not in a rollout: they are most of what the provider billed "
@@ -66,6 +66,7 @@ _ROLLOUT: Final = About(
         "Encrypted reasoning and encrypted summaries have no text and are not counted.",
         "Reasoning of earlier turns, which the provider leaves out, stays in the window shown.",
         "A compaction with nothing but its summary keeps every prompt; Codex may keep the newest only.",
+        "What tools cut themselves is recorded as it was sent, and not marked.",
         "What a fork copied from its parent is history without requests of its own.",
     ),
     origin="openai/codex, codex-rs/core: rollout, compact and context manager",

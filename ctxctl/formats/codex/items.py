@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.codex import texts
+from ctxctl.formats.codex.cutting import cut
 from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 _CALLS: Final = frozenset({"function_call", "custom_tool_call", "tool_search_call", "mcp_call", "tool_call"})
@@ -48,6 +49,8 @@ class Items:
         self._used: dict[str, int] = {}
         self._open: dict[str, tuple[str, str]] = {}
         """By call id: the part's key and title."""
+        self.policy: Any = None
+        """By which Codex cuts tool outputs, where a turn tells it."""
 
     def read(self, item: Json, line: int, *, again: bool = False) -> Read:
         """The parts of one item, with the runtime's ids as keys.
@@ -84,6 +87,9 @@ class Items:
 
     def _message(self, item: Json, line: int, again: bool) -> Read:
         role = string(item.get("role")) or "user"
+        mail = _mail(item) if role == "assistant" else None
+        if mail is not None:
+            return self.mail(mail, line, again=again)
         base = self._key(item, again)
         made: list[Part] = []
         prompt = False
@@ -102,6 +108,13 @@ class Items:
             made.append(part)
             prompt = prompt or part.kind == "user_message"
         return Read(made, role == "assistant", prompt)
+
+    def mail(self, mail: Json, line: int, *, again: bool = False) -> Read:
+        """What another agent said to this one: input, though older versions put it in the model's mouth."""
+        sealed = string(mail.get("encrypted_content"))
+        content = {"text": mail.get("content")} if sealed is None else {"encrypted_content": sealed}
+        made = self._from_agent({**mail, "content": [content]}, line, again)
+        return Read(made, False, mail.get("trigger_turn") is not False)
 
     def _from_agent(self, item: Json, line: int, again: bool) -> list[Part]:
         base = self._key(item, again)
@@ -189,7 +202,11 @@ class Items:
             base = self._key(item, again)
         output = item.get("output", item.get("result"))
         if isinstance(output, str):
-            return [Part("tool_result", output, "tool", key=base, title=title, line=line)]
+            sent = None if again else cut(output, self.policy)
+            text = output if sent is None else sent
+            part = Part("tool_result", text, "tool", key=base, title=title, line=line)
+            part.truncated = part.derived = sent is not None
+            return [part]
         made: list[Part] = []
         for index, block in enumerate(_outputs(output)):
             key = _nth(base, index)
@@ -255,6 +272,17 @@ def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "sy
 
 
 # -- pieces -------------------------------------------------------------------------------------------------
+
+
+def _mail(item: Json) -> Json | None:
+    """The message of another agent that a message of the model's is, as its JSON."""
+    blocks = _blocks(item.get("content"))
+    text = _text_of(blocks[0]) if len(blocks) == 1 else None
+    if text is None or not text.startswith('{"author":'):
+        return None
+    value = parsed(text)
+    whole = isinstance(value, dict) and isinstance(value.get("content"), str)
+    return value if whole and "recipient" in value and "trigger_turn" in value else None
 
 
 def _said(role: str, text: str, key: str | None, line: int) -> Part:

@@ -75,6 +75,7 @@ class Rollout(Run):
             "response_item": self._response_item,
             "event_msg": self._event,
             "compacted": self._compacted,
+            "inter_agent_communication": self._mail,
         }
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -174,6 +175,7 @@ class Rollout(Run):
             )
 
     def _turn_context(self, context: Json) -> None:
+        self._items.policy = context.get("truncation_policy")
         self._model = string(context.get("model")) or self._model
         self._set_instructions(string(context.get("base_instructions")))
         for name in ("user_instructions", "developer_instructions"):
@@ -198,6 +200,11 @@ class Rollout(Run):
         read = self._items.read(item, self.line.number)
         if read.parts:
             self._take(read)
+
+    def _mail(self, mail: Json) -> None:
+        """What another agent said, by versions that do not log it as an item."""
+        self._logged = True
+        self._take(self._items.mail(mail, self.line.number))
 
     def _take(self, read: Read) -> None:
         if self._copying:

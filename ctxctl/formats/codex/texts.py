@@ -23,6 +23,9 @@ _USER: Final = {
     "user_shell_command": "runtime_state",
     "user_instructions": "durable_memory",
     "additional_context": "external_resource",
+    "external_context": "external_resource",
+    "extension_context": "policy_note",
+    "codex_internal_context": "policy_note",
     "skill": "external_resource",
     "turn_aborted": "policy_note",
     "user_action": "policy_note",
@@ -31,6 +34,16 @@ _USER: Final = {
     "subagent_notification": "peer_agent_message",
 }
 """Kind by the tag that wraps the whole text of a user message."""
+_EXTERNAL: Final = "external_"
+"""What a client adds is wrapped in an element of its own name behind this."""
+_WARNINGS: Final = (
+    "Warning: The maximum number of unified exec processes you can keep open is",
+    "Warning: apply_patch was requested via ",
+    "Warning: Your account was flagged for potentially high-risk cyber activity",
+)
+"""What older versions told the model in the person's place."""
+_IMAGE: Final = re.compile(r"</?image(?: name=[^>]*)?>\Z")
+"""What Codex puts around an image."""
 AGENTS_MD: Final = "AGENTS.md"
 _AGENTS_START: Final = "# AGENTS.md instructions"
 _OPENING: Final = re.compile(r"<([A-Za-z][A-Za-z0-9_-]*)(?: instructions)?[ >]")
@@ -40,15 +53,19 @@ _PROMPT: Final = Reading("user_message", None)
 def of_user(text: str) -> Reading:
     """A text in a message of the user role."""
     body = text.lstrip()
+    if body.startswith(_WARNINGS):
+        return Reading("policy_note", "warning")
     if not body.startswith(("<", "#")):
         return _PROMPT
+    if _IMAGE.match(body.rstrip()):
+        return Reading("policy_note", "image")
     if body.startswith(_AGENTS_START):
         return Reading("durable_memory", AGENTS_MD)
     match = _OPENING.match(body)
     if match is None:
         return _PROMPT
     tag = match.group(1).lower()
-    kind = _USER.get(tag)
+    kind = _USER.get(tag) or ("external_resource" if tag.startswith(_EXTERNAL) else None)
     closed = body.rstrip().lower().endswith(f"</{tag}>")
     return Reading(kind, tag) if kind is not None and closed else _PROMPT
 

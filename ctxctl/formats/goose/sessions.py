@@ -195,14 +195,8 @@ def exported(name: str, source: Source, report: Report) -> Iterator[Json]:
     session.head(head)
     found = head.get("conversation", head.get("messages"))
     messages: list[Any] = found if isinstance(found, list) else []
-    session.summed_up = max(
-        (
-            at
-            for at, one in enumerate(messages, 1)
-            if isinstance(one, dict) and for_agent(one.get("metadata"))
-        ),
-        default=0,
-    )
+    marks = [one.get("metadata") if isinstance(one, dict) else None for one in messages]
+    session.summed_up = max((at for at, one in enumerate(marks, 1) if for_agent(one)), default=0)
     for position, message in enumerate(messages, 1):
         if isinstance(message, dict):
             session.message(message, position)

@@ -30,12 +30,15 @@ class Sample:
         """Thread by its spans' name and its first message."""
         self._homes: dict[str | None, int] = {}
         """How many conversations began in a home."""
+        self._wire = True
+        """The log holds each request as it went over the wire."""
         self._compacted: dict[str | None, Json] = {}
         """A compaction that the next request of a home shows."""
 
     def events(self) -> Iterator[Json]:
         """The sample's events."""
         asked = 0
+        self._wire = all(map(_has_body, Spans().walk(self._sample.get("events"))))
         for event, path in Spans().walk(self._sample.get("events")):
             kind = event.get("event")
             self._run.make.at(event.get("timestamp"))
@@ -54,7 +57,7 @@ class Sample:
         messages = [m for m in self._pools.input(event) if isinstance(m, dict)]
         compaction = self._compacted.pop(where.name, None)
         thread = self._thread(where, messages, path, compacted=compaction is not None)
-        body = self._pools.request(event)
+        body = self._pools.request(event) if self._wire else None
         parts, dialect = _cut(body, event, messages, self._pools)
         before = [(block.item, block.ref) for block, _ in thread.rows]
         thread.replace(parts)
@@ -117,6 +120,13 @@ class Sample:
                     thread.usage(bill(output.get("usage"), string(output.get("model")) or self._model))
                 yield from self._run.drain()
             thread.append(*_message(chat, message, at))
+
+
+def _has_body(placed: tuple[Json, tuple[Span, ...]]) -> bool:
+    """Whether an event is no request, or holds its body; by default Inspect keeps those that failed only."""
+    event = placed[0]
+    call = event.get("call")
+    return event.get("event") != "model" or (isinstance(call, dict) and isinstance(call.get("request"), dict))
 
 
 def _generated(message: Json) -> bool:

@@ -64,7 +64,8 @@ class Conversation:
         """Version last announced, by item."""
         self._derived: set[str] = set()
         """Items whose identity was made here."""
-        self._steps: set[str] = set()
+        self._steps: dict[str, int] = {}
+        """Names of steps, each with the number that its last repetition got."""
         self._made = 0
         self._place = Place(session, thread, None, None)
         self._cause: str | None = None
@@ -238,11 +239,12 @@ class Conversation:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
     def _unique(self, name: str) -> str:
-        found, again = name, 1
+        found, again = name, self._steps.get(name, 1)
         while found in self._steps:
             again += 1
             found = f"{name}~{again}"
-        self._steps.add(found)
+        self._steps[name] = again
+        self._steps[found] = 1
         return found
 
     def _touch(self, at: int) -> None:

@@ -69,6 +69,9 @@ class McpSession(Run):
                 for value in self._values(line):
                     self._take(value)
                 yield from self.drain()
+        for request, self._asked in self._open.values():
+            if request.get("method") == "tools/call":  # never answered
+                self._called(request, {})
         yield from self.finish()
 
     def _values(self, line: Line) -> list[Any]:

@@ -7,11 +7,17 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.build import canonical
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, call_title, count, parsed, string
+from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
-from ctxctl.formats.roo.window import milliseconds
+from ctxctl.formats.roo.messages import shown
+from ctxctl.formats.roo.window import milliseconds, moment
 
 _CONDENSED: Final = ("contextCondense", "contextTruncation")
+_CALLS: Final = {"tool": "tool", "command": "execute_command", "use_mcp_server": "use_mcp_tool"}
+"""What the chat asks leave for, and the tool that it stands for where it does not say."""
 
 
 class Asked(NamedTuple):
@@ -96,3 +102,86 @@ def model_of(chat: list[Any]) -> str | None:
         if isinstance(info, dict):
             return string(info.get("modelId"))
     return None
+
+
+class Chat:
+    """Rebuilds requests from what the chat showed: their own text, prose of the answers, the calls.
+
+    What it did not show (the wording of calls, reasoning that was sent back, what a condensation kept) is not
+    there; everything is marked as derived.
+    """
+
+    def __init__(self, run: Run, window: Conversation, model: str | None) -> None:
+        self._run = run
+        self._window = window
+        self._model = model
+        self._typed: list[Part] = []
+        """What the person typed since the last request."""
+        self._asked = False
+
+    def walk(self, chat: list[Any], until: float) -> None:
+        """The messages that came before a time."""
+        for index, message in enumerate(chat):
+            if not isinstance(message, dict):
+                self._run.problem("not-a-record", "not a JSON object; skipped")
+            elif milliseconds(message.get("ts")) < until:
+                self._run.make.at(moment(message.get("ts")))
+                self._message(message, f"chat-{index}")
+
+    def _message(self, message: Json, place: str) -> None:
+        said = message.get("say") if message.get("type") != "ask" else message.get("ask")
+        if said == "api_req_started":
+            self._request(message, place)
+        elif isinstance(message.get("contextCondense"), dict):
+            self._condense(message["contextCondense"], place)
+        else:
+            text = string(message.get("text"))
+            if text is not None and isinstance(said, str):
+                self._said(said, message.get("type") == "ask", text, place)
+
+    def _request(self, message: Json, place: str) -> None:
+        one = asked(message)
+        parts = shown(one.text, place) if one.text is not None else self._typed
+        for part in parts:
+            part.derived = True
+        if any(part.kind == "user_message" for part in parts):
+            self._window.turn = str(one.native)
+        self._window.append(*parts)
+        self._typed = []
+        self._asked = True
+        self._window.request(str(one.native), model=self._model, derived=True)
+        self._window.usage(one.bill)
+
+    def _said(self, said: str, is_ask: bool, text: str, place: str) -> None:
+        if said == "user_feedback" or (said == "text" and not self._asked):
+            self._typed.append(_derived("user_message", text, "user", place))
+        elif said in ("text", "completion_result") and not is_ask:
+            self._window.append(_derived("assistant_message", text, "assistant", place))
+        elif is_ask and said in _CALLS:
+            self._window.append(_called(said, text, place))
+
+    def _condense(self, told: Json, place: str) -> None:
+        text = string(told.get("summary"))
+        if text is None:
+            self._window.compacted([], None, method="abstractive_summary")
+            return
+        summary = _derived("thread_summary", text, "assistant", place)
+        notes = ["The chat does not tell which messages stayed beside the summary."]
+        self._window.compact([summary], summary=summary, loss_notes=notes)
+
+
+def _derived(kind: str, text: str, role: str, place: str) -> Part:
+    part = Part(kind, text, role, derived=True)
+    part.place = place
+    return part
+
+
+def _called(said: str, text: str, place: str) -> Part:
+    """A call as the chat shows it: not in the words in which the model made it."""
+    value = parsed(text)
+    name, arguments = _CALLS[said], {"command": text} if said == "command" else value
+    if isinstance(value, dict):
+        name = string(value.get("tool")) or string(value.get("toolName")) or name
+    part = _derived("tool_call", f"{name} {canonical(arguments)}", "assistant", place)
+    part.title = call_title(name, arguments)
+    return part

@@ -24,7 +24,7 @@ _TOOLS: Final = (
     "new_task|plan_mode_respond|read_file|replace_in_file|run_slash_command|search_and_replace|search_files|"
     "switch_mode|update_todo_list|use_mcp_tool|write_to_file|condense|summarize_task|web_fetch|edit_file"
 )
-_CALL: Final = re.compile(rf"^<({_TOOLS})>.*?^?</\1>[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_OPENED: Final = re.compile(rf"^<({_TOOLS})>", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r"<(path|command|regex|query|tool_name|url|mode_slug)>([^<]{1,400})</\1>")
 
 
@@ -131,16 +131,34 @@ def _calls(part: Part) -> list[Part]:
         return [part]
     made: list[Part] = []
     at = 0
-    for match in _CALL.finditer(part.text):
-        if match.start() > at:
-            made.append(Part("assistant_message", part.text[at : match.start()], "assistant"))
-        found = _ARGUMENT.search(match.group())
-        arguments = {"path": found.group(2)} if found is not None else {}
-        title = call_title(match.group(1), arguments)
-        made.append(Part("tool_call", match.group(), "assistant", title=title))
-        at = match.end()
+    for start, end, name in _spelled(part.text):
+        if start > at:
+            made.append(Part("assistant_message", part.text[at:start], "assistant"))
+        text = part.text[start:end]
+        found = _ARGUMENT.search(text)
+        title = call_title(name, {"path": found.group(2)} if found is not None else {})
+        made.append(Part("tool_call", text, "assistant", title=title))
+        at = end
     if not made:
         return [part]
     if at < len(part.text):
         made.append(Part("assistant_message", part.text[at:], "assistant"))
     return made
+
+
+def _spelled(text: str) -> list[tuple[int, int, str]]:
+    """Where the calls of a text begin and end, and their tools; in time linear in the text."""
+    found: list[tuple[int, int, str]] = []
+    unclosed: set[str] = set()
+    at = 0
+    while (opened := _OPENED.search(text, at)) is not None:
+        name = opened.group(1)
+        closing = f"</{name}>"
+        end = -1 if name in unclosed else text.find(closing, opened.end())
+        if end < 0:
+            unclosed.add(name)
+            at = opened.end()
+            continue
+        at = end + len(closing)
+        found.append((opened.start(), at, name))
+    return found

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import orjson
-
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
-from ctxctl.formats.roo.chat import Asked, asked, bill, condensations, model_of, requests
-from ctxctl.formats.roo.messages import prompts, shown
+from ctxctl.formats.roo.chat import Chat, condensations, model_of, requests
 from ctxctl.formats.roo.window import History, milliseconds, moment, opened
-from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
 HISTORY: Final = "api_conversation_history.json"
@@ -96,88 +92,118 @@ def _files(run: Run, metadata: Json) -> None:
 
 
 def _task(run: Run, messages: list[Any], chat: list[Any] | None) -> None:
-    history = History(run, run.thread())
-    opened(run, cwd=None)
-    asks = requests(chat) if chat is not None else []
-    told = condensations(chat) if chat is not None else []
-    model = model_of(chat) if chat is not None else None
-    _Walk(run, history, asks, told, model).walk(messages)
+    opened(run)
+    _Walk(run, History(run, run.thread()), chat or []).walk(messages)
 
 
 class _Walk:
-    """Goes through the history and says which of its answers were given to which request.
+    """Goes through the history and says which of its messages went out with which request.
 
-    A request is known by its time: the answer is the first one after it, before the next request.
+    Without the chat, each answer stands for a request.  With it, requests are told by their time: one carries
+    what is stored before its answer, the message that was stored right after it was announced included.
     """
 
-    def __init__(
-        self, run: Run, history: History, asks: list[Asked], told: list[Json], model: str | None
-    ) -> None:
+    def __init__(self, run: Run, history: History, chat: list[Any]) -> None:
         self._run = run
         self._history = history
-        self._asks = asks
-        self._told = told
-        self._model = model
+        self._chat = chat
+        self._asks = requests(chat)
+        self._told = condensations(chat)
+        self._model = model_of(chat)
         self._next = 0
-        self._timed = bool(asks)
 
     def walk(self, messages: list[Any]) -> None:
         """The whole history."""
         known = [(i, m) for i, m in enumerate(messages) if isinstance(m, dict)]
-        for index, message in sorted(known, key=lambda one: self._when(one[1], one[0])):
-            role = message.get("role")
+        known = self._without_lost(known)
+        for index, message in sorted(known, key=lambda one: self._when(*one)):
+            role, time = message.get("role"), milliseconds(message.get("ts"))
             if message.get("isSummary") is True:
-                self._before(milliseconds(message.get("ts")))
-                self._history.condense(message, index, self._of_chat(message))
+                told = self._of_chat(message)
+                self._seal_before(milliseconds(told.get("ts")) if told is not None else time, open_last=True)
+                self._history.condense(message, index, _told(told))
             elif role == "user":
-                self._before(milliseconds(message.get("ts")))
+                self._seal_before(time, open_last=True)
                 self._history.question(message, index)
             elif role == "assistant" and message.get("type") == "reasoning":
                 self._history.reasoning(message)
             elif role == "assistant":
-                self._answered(message, index)
+                self._answered(message, index, time)
             else:
                 self._run.problem("unknown-record", "a message of neither user nor assistant; skipped")
-        self._before(float("inf"))
+        self._seal_before(float("inf"))
 
-    def _when(self, message: Json, index: int) -> float:
-        """The order in which things happened: a summary was put in front of messages that were there."""
-        if message.get("isSummary") is True and (told := self._of_chat(message)) is not None:
-            following = milliseconds(told.get("ts"))
-            return max(0.0, following) or float(index)
-        return milliseconds(message.get("ts")) or float(index)
+    def _when(self, index: int, message: Json) -> tuple[float, int]:
+        """When it happened: a summary is stored in front of messages that were there before it."""
+        if not self._asks:
+            return 0.0, index
+        told = self._of_chat(message) if message.get("isSummary") is True else None
+        return milliseconds((told or message).get("ts")), index
 
     def _of_chat(self, summary: Json) -> Json | None:
         """What the chat says of the condensation that made a summary: told by its id, or by its text."""
-        text = summary.get("content")
+        text, native = summary.get("content"), summary.get("condenseId")
         for told in self._told:
-            native = told.get("condenseId")
-            if native is not None and native == summary.get("condenseId"):
-                return told
-            if isinstance(text, str) and told.get("text") == text:
+            if (native is not None and told.get("condenseId") == native) or (text and told["text"] == text):
                 return told
         return None
 
-    def _answered(self, message: Json, index: int) -> None:
-        time = milliseconds(message.get("ts"))
-        if not self._timed:
+    def _without_lost(self, known: list[tuple[int, Json]]) -> list[tuple[int, Json]]:
+        """Versions without `condenseId` deleted what they condensed: the chat tells of the requests before.
+
+        Returns the messages that came after the last such condensation, the window being what it left.
+        """
+        cuts = [
+            (told, message)
+            for _, message in known
+            if message.get("isSummary") is True and string(message.get("condenseId")) is None
+            if (told := self._of_chat(message)) is not None
+        ]
+        if not cuts:
+            return known
+        told, summary = cuts[-1]
+        done = milliseconds(told["ts"])
+        before = [ask for ask in self._asks if ask.time < done]
+        if not before:
+            return known
+        # The request during which it was done carries what it left.
+        self._next = len(before) - 1
+        Chat(self._run, self._history.window, self._model).walk(self._chat, before[-1].time)
+        left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
+        self._history.restart(left, summary, _told(told))
+        return [one for one in known if not any(one[1] is m for _, m in left)]
+
+    def _answered(self, message: Json, index: int, time: float) -> None:
+        if self._asks:
+            self._seal_before(time)
+        else:
             self._run.make.at(moment(message.get("ts")))
             self._history.window.request(model=self._model, derived=True)
-        else:
-            self._before(time)
         self._history.answer(message, index)
 
-    def _before(self, time: float) -> None:
-        """Seal the requests that were sent before a time: they carried what there is by now."""
-        # A message of the user is stored right after its request was announced.
-        while self._next < len(self._asks) and self._asks[self._next].time < time:
-            ask = self._asks[self._next]
-            following = self._asks[self._next + 1].time if self._next + 1 < len(self._asks) else None
-            if following is not None and following <= time or True:
-                self._seal(ask)
+    def _seal_before(self, time: float, *, open_last: bool = False) -> None:
+        """Seal the requests sent before a time; `open_last`: but for the last one, which is still open."""
+        end = self._next
+        while end < len(self._asks) and self._asks[end].time < time:
+            end += 1
+        end -= open_last
+        for ask in self._asks[self._next : max(end, self._next)]:
+            self._run.make.at(moment(ask.native))
+            self._history.window.request(str(ask.native), model=self._model, derived=True)
+            self._history.window.usage(ask.bill)
             self._next += 1
 
-    def _seal(self, ask: Asked) -> None:
-        self._run.make.at(moment(ask.native))
-        place = self._history.window.request(str(ask.native), model=self._model, derived=True)
-        self._history.window.usage(ask.bill, place=place)
+
+def _told(told: Json | None) -> Json | None:
+    """Counts that the chat gives of a condensation."""
+    if told is None:
+        return None
+    return {"native": {name: told[name] for name in _TOLD if told.get(name) is not None}}
+
+
+# -- the chat alone ---------------------------------------------------------------------------------------
+
+
+def _chat(run: Run, messages: list[Any]) -> None:
+    opened(run, shown_only=True)
+    Chat(run, run.thread(), model_of(messages)).walk(messages, float("inf"))

@@ -77,6 +77,23 @@ class History:
         into = summary.block().ref if summary is not None else None
         self.window.compacted(left, into, **record)
 
+    def restart(self, messages: list[tuple[int, Json]], summary: Json, told: Json | None) -> None:
+        """The window is what a condensation left; what went is what the window held before."""
+        self._run.make.at(moment(summary.get("ts")))
+        every: list[Part] = []
+        into: Part | None = None
+        self._owners = []
+        for index, message in messages:
+            parts = self._cutter.cut(message, f"message-{index}")
+            if message is summary:
+                into = next((part for part in parts if part.kind == "thread_summary"), None)
+            every += parts
+            self._owners += [_owner(message, index)] * len(parts)
+        for part in every:
+            # Several versions of one item stay side by side in a history.
+            part.item = part.item or part.source or ""
+        self.window.compact(every, summary=into, metadata=told)
+
     def _truncate(self, message: Json, parts: list[Part], index: int) -> None:
         native = string(message.get("truncationId"))
         left = self._drop(lambda row: native is not None and row[2] == native)

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.spans.inferences import moment
+from ctxctl.formats.spans.talks import Talk
 
 _DEPTH: Final = 40
 _MARKS: Final = ("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.")
 _WRAPPERS: Final = ("spans", "data", "traces", "resource_spans", "items", "result", "results", "log_records")
 
 
+class Given(NamedTuple):
+    """What an importer has read of a span itself, where its attributes do not say it."""
+
+    kind: str
+    """`llm`, `agent`, or what else it is."""
+    asked: Talk
+    answer: list[Json]
+    usage: Json | None
+    model: str | None = None
+    session: str | None = None
+    native_id: str | None = None
+
+
 class Span:
     """One span, or a log record that belongs to one."""
 
     __slots__ = (
-        "attributes", "conversation", "end", "error", "events", "id", "is_log", "line", "name", "parent",
-        "start", "trace",
+        "attributes", "error", "events", "given", "id", "is_log", "line", "name", "parent", "start", "trace",
     )  # fmt: skip
 
     def __init__(self, name: str, attributes: Json) -> None:
@@ -34,6 +47,7 @@ class Span:
         """Name and attributes, in order."""
         self.error: str | None = None
         self.is_log = False
+        self.given: Given | None = None
         self.line = 0
 
 

@@ -50,7 +50,7 @@ def opened(value: Any) -> Any:
 
 def limited(value: Any) -> tuple[Any, bool]:
     """As `opened`; a JSON string that was cut off is read as far as it goes, and said to be cut."""
-    if value in REDACTED:
+    if isinstance(value, str) and value in REDACTED:
         return None, False
     found = opened(value)
     if isinstance(found, str) and found.lstrip().startswith(("{", '[{', '["', "[[")):
@@ -137,8 +137,11 @@ def _listed(value: list[Any]) -> Talk:
         held = one.get("content") if isinstance(one, dict) and one.get("role") == "tool" else None
         if isinstance(held, dict) and held.get("type") == "function" and isinstance(held.get("function"), dict):
             tools.append(held)
-        else:
-            rest.append(one)
+            continue
+        if isinstance(one, dict) and "role" in one and isinstance(one.get("tools"), list):
+            # Langfuse's own rendering repeats them on each message.
+            tools += [tool for tool in definitions(one["tools"]) if tool not in tools]
+        rest.append(one)
     return Talk(tools, [], shapes.messages(rest))
 
 

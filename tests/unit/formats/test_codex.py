@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats.codex import Codex, CodexExec
+from ctxctl.formats.codex.cutting import cut
 from ctxctl.formats.codex.forks import born
 from tests.unit.formats.agent_help import (
     DAMAGES,
@@ -299,6 +300,66 @@ def test_a_sub_agent_that_brings_its_parents_record_is_a_fork() -> None:
     lines = fixture("fork").read_bytes().replace(b'"forked_from_id":', b'"was_forked_from":')
     found, _ = imported("codex", lines)
     assert [b["input_tokens"] for b in of_type(found, "ctxctl.usage.reported")] == [6300]
+
+
+MAIL = {"author": "/root", "recipient": "/root/a", "content": "Look.", "trigger_turn": True}
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        envelope("inter_agent_communication", **MAIL),
+        said("assistant", json.dumps(MAIL, separators=(",", ":"))),
+    ],
+)
+def test_what_another_agent_says_is_no_answer(tmp_path: Path, mail: Json) -> None:
+    found = windows(written(tmp_path, META, mail, said("assistant", "Seen.")), "codex")
+    assert [w.items[1:] for w in found] == [[("peer_agent_message", "Look.")]]
+
+
+def test_a_sealed_message_of_another_agent_has_no_text(tmp_path: Path) -> None:
+    mail = envelope("inter_agent_communication", **{**MAIL, "content": "", "encrypted_content": "c2VhbGVk"})
+    found = windows(written(tmp_path, META, mail, said("assistant", "Seen.")), "codex")
+    assert [w.items[1:] for w in found] == [[("peer_agent_message", None)]]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("<external_board>\nx\n</external_board>", "external_resource"),
+        ("<external_context source='b'>x</external_context>", "external_resource"),
+        ('<codex_internal_context source="goal">\nx\n</codex_internal_context>', "policy_note"),
+        ("<extension_context>\nx\n</extension_context>", "policy_note"),
+        ("Warning: apply_patch was requested via exec_command. Use apply_patch.", "policy_note"),
+        ("<image name=[Image #1]>", "policy_note"),
+        ("</image>", "policy_note"),
+        ("<external_board> is a tag", "user_message"),
+        ("Warning: this is mine", "user_message"),
+    ],
+)
+def test_what_codex_says_in_the_persons_place(tmp_path: Path, text: str, kind: str) -> None:
+    found = windows(written(tmp_path, META, said("user", text), said("assistant", "Yes.")), "codex")
+    assert [w.kinds()[1:] for w in found] == [[kind]]
+
+
+def test_outputs_over_the_limit_are_cut_in_the_middle(tmp_path: Path) -> None:
+    turn = envelope("turn_context", turn_id="t1", truncation_policy={"mode": "tokens", "limit": 4})
+    call = envelope("response_item", type="function_call", name="look", arguments="{}", call_id="c1")
+    lines = [META, turn, said("user", "Go."), call]
+    for number, output in enumerate(["0123456789" * 3, "0123456789…3 tokens truncated…0123456789"], 1):
+        result = envelope("response_item", type="function_call_output", call_id="c1", output=output)
+        found = windows(written(tmp_path, *lines, result, said("assistant", f"{number}.")), "codex")
+        assert found[1].items[-1] == ("tool_result", "0123456789…3 tokens truncated…0123456789")
+    assert cut("é" * 20, {"mode": "bytes", "limit": 10}) == "ééé…14 chars truncated…ééé"
+    for policy in (
+        None,
+        5,
+        {},
+        {"mode": "tokens"},
+        {"mode": "x", "limit": 1},
+        {"mode": "bytes", "limit": 99},
+    ):
+        assert cut("é" * 20, policy) is None
 
 
 def test_the_time_of_an_id() -> None:

@@ -1,0 +1,211 @@
+"""Observations as spans: what each generation was given, said and billed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Line, Report, values
+from ctxctl.formats.spans import billing, shapes, talks
+from ctxctl.formats.spans.content import content, definitions
+from ctxctl.formats.spans.inferences import Inferences, moment
+from ctxctl.formats.spans.reader import is_document
+from ctxctl.formats.spans.span import Given, Span
+from ctxctl.formats.spans.talks import NOTHING, Talk
+from ctxctl.formats.spans.traces import Traces
+from ctxctl.trace.source import Source
+
+NAME: Final = "langfuse"
+_HEAD: Final = 1 << 16
+_KINDS: Final = {"GENERATION": "llm", "AGENT": "agent"}
+_TIMES: Final = ("startTime", "start_time", "timestamp", "createdAt")
+
+
+class Log:
+    """Takes traces and observations; what was said of one at different times is put together."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.calls = Inferences(run)
+        self.traces = Traces(self.calls)
+        self._sessions: dict[str, str] = {}
+        """Session, by trace."""
+        self._held: dict[str, tuple[Json, int]] = {}
+        """Observations and the lines they came from, by id."""
+        self.seen = 0
+        self._size = 0
+
+    def take(self, value: Any, depth: int = 0) -> None:
+        """A document, a list, a line."""
+        if isinstance(value, list):
+            for one in value:
+                self.take(one, depth)
+            return
+        if not isinstance(value, dict) or depth > 4:
+            return
+        trace = value.get("trace")
+        for holder in (trace, value):
+            if isinstance(holder, dict):
+                self._session(holder)
+        held = [v for v in (value.get("observations"), value.get("data"), value.get("batch")) if isinstance(v, list)]
+        if isinstance(trace, dict) and isinstance(trace.get("observations"), list):
+            held.append([one for one in trace["observations"] if isinstance(one, dict) and "type" in one])
+        if held:
+            for one in held[:1] if held[0] else held:
+                self.take(one, depth + 1)
+        elif isinstance(value.get("body"), dict):
+            self._event(value)
+        elif "type" in value or "traceId" in value or "trace_id" in value:
+            self._observation(value)
+        else:
+            for name, one in value.items():
+                if isinstance(one, dict) and ("input" in one or "output" in one):
+                    self._rendered(name, one)
+
+    def _session(self, trace: Json) -> None:
+        session, name = string(trace.get("sessionId")), string(trace.get("id"))
+        if session is not None and name is not None:
+            self._sessions[name] = session
+        traced = string(trace.get("traceId"))
+        if session is not None and traced is not None:
+            self._sessions[traced] = session
+
+    def _event(self, value: Json) -> None:
+        """An event of the ingestion API."""
+        body, kind = value["body"], str(value.get("type"))
+        if kind.startswith("trace-"):
+            self._session(body)
+        else:
+            named = {"generation": "GENERATION", "span": "SPAN"}.get(kind.partition("-")[0])
+            self._observation({**body, "type": body.get("type") or named})
+
+    def _observation(self, value: Json) -> None:
+        self.seen += 1
+        name = string(value.get("id")) or f"#{self.seen}"
+        before, line = self._held.get(name, ({}, self.run.line.number))
+        told = {key: inner for key, inner in value.items() if inner is not None}
+        self._held[name] = {**before, **told}, line
+        self._size += len(self.run.line.data)
+
+    def drain(self, *, at_end: bool = False) -> Iterator[Json]:
+        """Make calls of what was taken, if it is much."""
+        if not at_end and self._size < 16 << 20:
+            return
+        inner: dict[str, list[str]] = {}
+        for name, (value, _) in self._held.items():
+            parent = string(value.get("parentObservationId"))
+            if parent is not None and _kind(value) == "llm":
+                inner.setdefault(parent, []).append(name)
+        for name, (value, line) in self._held.items():
+            outer, _ = self._held.get(str(value.get("parentObservationId")), ({}, 0))
+            alone = len(inner.get(str(value.get("parentObservationId")), ())) == 1
+            around = outer if alone and _kind(outer) == "llm" else {}
+            span = self._span(name, value, around)
+            span.line = line
+            yield from self.traces.add(span, 0)
+        self._held.clear()
+        self._size = 0
+        yield from self.traces.flush()
+
+    def _span(self, name: str, value: Json, around: Json) -> Span:
+        kind = _kind(value)
+        span = Span(string(value.get("name")) or "", {})
+        span.id = name
+        span.trace = string(value.get("traceId")) or string(value.get("trace_id"))
+        span.parent = string(value.get("parentObservationId")) or string(value.get("parent_observation_id"))
+        span.start = next((t for n in _TIMES if (t := moment(value.get(n))) is not None), None)
+        if value.get("level") == "ERROR":
+            span.error = (string(value.get("statusMessage")) or "error").partition("\n")[0][:160]
+        if kind == "agent":
+            span.attributes = {"agent_name": span.name}
+        asked, answer, usage, model = NOTHING, [], None, None
+        if kind == "llm":
+            model = string(value.get("model")) or string(value.get("internalModelId"))
+            usage = bill(value, model)
+            asked, answer = said(value, around)
+        session = string(value.get("sessionId")) or self._sessions.get(span.trace or "")
+        span.given = Given(kind, asked, answer, usage, model, session or _session_of(value))
+        return span
+
+    def _rendered(self, name: str, value: Json) -> None:
+        """Messages as Langfuse renders them; it tells neither kinds nor times nor bills."""
+        sides: Json = {"id": name, "type": "GENERATION"}
+        for side in ("input", "output"):
+            held = value.get(side)
+            if isinstance(held, dict) and isinstance(held.get("data"), list):
+                sides[side] = held["data"]
+        if "input" in sides:
+            self._observation(sides)
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events."""
+    run = Run(NAME, report)
+    log = Log(run)
+    if is_document(source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()):
+        run.line = Line(1, 0, b"")
+        log.take(document(source, run.report))
+    else:
+        for line, value in values(source, run.report):
+            run.line = line
+            log.take(value)
+            yield from log.drain()
+    yield from log.drain(at_end=True)
+    yield from log.calls.finish(f"{log.seen} observations, none of them a generation that shows its input")
+
+
+def _kind(value: Json) -> str:
+    return _KINDS.get(str(value.get("type")).upper(), "other")
+
+
+def bill(value: Json, model: str | None) -> Json | None:
+    """What a generation bills: by its details, else by what is left of them in older exports."""
+    for name in ("usageDetails", "usage_details", "usage"):
+        found = billing.of_details(value.get(name), model)
+        if found is not None:
+            return found
+    sums = {"input": value.get("inputUsage"), "output": value.get("outputUsage")}
+    return billing.of_details(sums, model) or billing.of_response(talks.opened(value.get("output")), model)
+
+
+def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
+    """The request and the answer of a generation.
+
+    `around`: the generation around it, if that is the same call: it may have what this one wrote down as text.
+    """
+    metadata = talks.opened(value.get("metadata"))
+    metadata = metadata if isinstance(metadata, dict) else {}
+    attributes = talks.opened(metadata.get("attributes"))
+    attributes = attributes if isinstance(attributes, dict) else {}
+    given, made = value.get("input"), value.get("output")
+    asked, answer = talks.asked(given), talks.answered(made)
+    if not isinstance(talks.opened(given), dict | list) and isinstance(talks.opened(around.get("input")), dict | list):
+        asked, answer = talks.asked(around["input"]), talks.answered(around.get("output")) or answer
+    kept = content(_spanned(attributes))
+    if not asked.messages or any(shapes.JSON in one for one in asked.messages):
+        asked = kept.asked if kept.asked.messages else asked
+    tools = asked.tools or kept.asked.tools or definitions(attributes) or talks.definitions(metadata.get("tools"))
+    tools = tools or talks.definitions(value.get("toolDefinitions"))
+    if isinstance(metadata.get("invocation_params"), dict):
+        tools = tools or talks.definitions(metadata["invocation_params"].get("tools"))
+    echo = talks.echoed(made)
+    system = asked.system or kept.asked.system
+    if not system and not any(one.get("role") in ("system", "developer") for one in asked.messages):
+        system = echo.system
+    return Talk(tools or echo.tools, system, asked.messages), answer or kept.answer
+
+
+def _spanned(attributes: Json) -> Span:
+    return Span("", attributes)
+
+
+def _session_of(value: Json) -> str | None:
+    metadata = talks.opened(value.get("metadata"))
+    attributes = talks.opened(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    if not isinstance(attributes, dict):
+        return None
+    return string(attributes.get("session.id")) or string(attributes.get("langfuse.session.id"))

@@ -1,0 +1,129 @@
+"""Sessions of Cline's SDK: the whole history of messages in one document, and compactions beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.formats import build
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.document import document
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.lines import Report
+from ctxctl.formats.roo.messages import ENVIRONMENT
+from ctxctl.formats.roo.window import moment, opened
+from ctxctl.formats.wire.anthropic import Anthropic
+from ctxctl.formats.wire.dialect import Names
+from ctxctl.trace.source import Source
+
+_DIALECT = Anthropic()
+
+
+def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """A session's messages, or those that a compaction left."""
+    run = Run(name, report)
+    value = document(source, run.report)
+    if isinstance(value, dict):
+        _Session(run, value).read()
+    yield from run.finish()
+
+
+class _Session:
+    def __init__(self, run: Run, head: Json) -> None:
+        self._run = run
+        self._head = head
+        self._names = Names()
+        run.session = string(head.get("sessionId")) or string(head.get("session_id"))
+        agent = string(head.get("agent"))
+        self._window: Conversation = run.thread(None if agent in (None, "lead", "main") else agent)
+
+    def read(self) -> None:
+        """Every message."""
+        opened(self._run, updated_at=string(self._head.get("updated_at")))
+        prompt = string(self._head.get("system_prompt"))
+        if prompt is not None:
+            self._window.append(Part("system_prompt", prompt, "system", key="system"))
+        messages = self._head.get("messages")
+        for index, message in enumerate(messages if isinstance(messages, list) else []):
+            if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
+                self._message(message, index)
+            else:
+                self._run.problem("unknown-record", "a message of neither user nor assistant; skipped")
+
+    def _message(self, message: Json, index: int) -> None:
+        self._run.make.at(moment(message.get("ts")))
+        parts = self._cut(message, string(message.get("id")) or f"message-{index}")
+        metadata = message.get("metadata")
+        if isinstance(metadata, dict) and "compaction" in str(metadata.get("kind")):
+            self._compaction(metadata, parts)
+        elif message["role"] == "user":
+            if any(part.kind == "user_message" for part in parts):
+                self._window.turn = string(message.get("id")) or f"message-{index}"
+            self._window.append(*parts)
+        else:
+            self._answer(message, parts)
+
+    def _compaction(self, metadata: Json, parts: list[Part]) -> None:
+        for part in parts:
+            if part.kind in ("user_message", "assistant_message"):
+                part.kind = "thread_summary"
+        summary = next((part for part in parts if part.kind == "thread_summary"), None)
+        told = {"native": {"tokensBefore": before}} if (before := count(metadata.get("tokensBefore"))) else None
+        kept = {row[0].item for row in self._window.rows if row[1] == "system_prompt"}
+        head = self._window.rows[: len(kept)]
+        self._window.splice(len(head), len(self._window.rows) - len(head), parts)
+        self._window.compacted([], summary.block().ref if summary is not None else None, metadata=told)
+
+    def _answer(self, message: Json, parts: list[Part]) -> None:
+        info = message.get("modelInfo")
+        info = info if isinstance(info, dict) else {}
+        model = string(info.get("id")) or string(info.get("modelId"))
+        self._window.request(string(message.get("id")), model=model, derived=True)
+        metrics = message.get("metrics")
+        if isinstance(metrics, dict):
+            self._window.usage(_bill(metrics, string(info.get("provider")), model))
+        self._window.append(*parts)
+
+    def _cut(self, message: Json, place: str) -> list[Part]:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [content]
+        made: list[Part] = []
+        for block in blocks:
+            if isinstance(block, dict) and block.get("type") == "file":
+                made.append(_file(block))
+            elif block is not None and block != "":
+                one = {"role": message["role"], "content": block if isinstance(block, str) else [block]}
+                made += _DIALECT.message(one, 1, names=self._names)
+        for at, part in enumerate(made):
+            part.wire = ""
+            if part.native is not None and part.native.get("type") == ENVIRONMENT:
+                part.source = part.title = ENVIRONMENT
+            if not part.item and part.source is None:
+                part.item = f"{place}/{at}"
+        return made
+
+
+def _file(block: Json) -> Part:
+    """A file that came with a message; its path is its identity."""
+    path = string(block.get("path"))
+    text = block.get("content")
+    if isinstance(text, str):
+        return Part("external_resource", text, "user", source=path, title=path)
+    version = build.digest_of(build.canonical(block))[: build.VERSION_DIGITS]
+    return Part("external_resource", None, "user", source=path, title=path, version=version)
+
+
+def _bill(metrics: Json, provider: str | None, model: str | None) -> Json | None:
+    """What an answer cost: `inputTokens` is the whole context, what the cache held included."""
+    cached, written = count(metrics.get("cacheReadTokens")), count(metrics.get("cacheWriteTokens"))
+    given: Any = metrics.get("inputTokens")
+    held = (cached or 0) + (written or 0)
+    return usage_record(
+        input_tokens=given, output_tokens=metrics.get("outputTokens"), cached=cached, cache_write=written,
+        # More from the cache than there is in all: then it cannot be a part of it.
+        excludes_cache=held > (count(given) or 0),
+        provider=provider, model=model, native={"cost": metrics["cost"]} if "cost" in metrics else None,
+    )  # fmt: skip

@@ -1,0 +1,217 @@
+"""From spans, in whatever order they were exported, to model calls in the order in which they were begun.
+
+A call is an inference span without another one inside it: a framework's span around it, an agent's, a
+workflow's repeat its tokens and texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import string
+from ctxctl.formats.spans import billing, talks
+from ctxctl.formats.spans.content import content
+from ctxctl.formats.spans.inferences import Inference, Inferences
+from ctxctl.formats.spans.span import Given, Span
+from ctxctl.model import vocab
+
+_ASKS: Final = ("chat", "generate_content", "text_completion", "completion", "message", "messages", "responses")
+_NOT: Final = ("embeddings", "embedding", "execute_tool", "create_agent", "invoke_workflow", "retrieval", "rerank")
+_AGENT: Final = ("invoke_agent", "invoke agent", "agent_run", "agent run")
+_SESSIONS: Final = ("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "langfuse.session.id",
+                    "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId",
+                    "ai.telemetry.metadata.threadId", "gcp.vertex.agent.session_id")  # fmt: skip
+_DETAILS: Final = "gen_ai.client.inference.operation.details"
+MAX_HELD: Final = 16 << 20
+"""Bytes of spans that wait for those that were begun before them."""
+_MAX_DEPTH: Final = 200
+_Key = tuple[str | None, str | None]
+"""Trace and id of a span."""
+
+
+class Traces:
+    """Takes spans; gives calls to `Inferences` in their order."""
+
+    def __init__(self, calls: Inferences) -> None:
+        self._calls = calls
+        self._spans: list[Span] = []
+        self._logs: list[Span] = []
+        self._held = 0
+        self._seen: set[int] = set()
+        self._agents: dict[str | None, str] = {}
+        """By session: the agent that its main thread is of."""
+        self._threads: dict[tuple[str | None, str], str] = {}
+        self.others = 0
+        """Spans that are no calls of a model."""
+
+    def add(self, span: Span, size: int) -> Iterator[Json]:
+        """The next span of the file; `size`: about how many bytes it is."""
+        if not span.is_log and span.id is not None:
+            key = hash((span.trace, span.id))
+            if key in self._seen:
+                return
+            self._seen.add(key)
+        (self._logs if span.is_log else self._spans).append(span)
+        self._held += size
+        if self._held > MAX_HELD:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[Json]:
+        """Make calls of what was taken."""
+        found, logs = self._spans, self._logs
+        self._spans, self._logs, self._held = [], [], 0
+        known = {(span.trace, span.id): span for span in found if span.id is not None}
+        found += _of_logs(logs, known)
+        around = {id(p) for span in found if is_call(span) for p in _above(span, known)}
+        calls = [span for span in found if (is_call(span) or is_outer(span)) and id(span) not in around]
+        self.others += len(found) - len(calls)
+        owners = {id(one) for span in calls for one in _agents(span, known)[:1]}
+        order = {id(span): at for at, span in enumerate(found)}
+        for span in sorted(calls, key=lambda one: (one.start or "", order[id(one)])):
+            self._calls.add(self._call(span, known, owners))
+            yield from self._calls.run.drain()
+
+    def _call(self, span: Span, known: dict[_Key, Span], owners: set[int]) -> Inference:
+        given = span.given or _given(span)
+        session = given.session or _session(span)
+        for one in _above(span, known) if session is None else ():
+            session = session or (one.given.session if one.given is not None else None) or _session(one)
+        agents = _agents(span, known)
+        agent, origin = self._agent(session, [one for one in agents if id(one) in owners])
+        return Inference(
+            asked=given.asked, answer=given.answer, usage=given.usage, model=given.model, line=span.line,
+            time=span.start, native_id=given.native_id or span.id, session=session, turn=span.trace,
+            agent=agent, origin=origin, error=span.error,
+        )  # fmt: skip
+
+    def _agent(self, session: str | None, agents: list[Span]) -> tuple[str | None, Json | None]:
+        """The thread of the innermost agent, and where it comes from.
+
+        The first agent's calls are the main thread; each run of an agent inside another one is its own.
+        """
+        if not agents:
+            return None, None
+        inner = agents[0]
+        name = _text(inner, "gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id") or inner.name
+        if len(agents) == 1:
+            first = self._agents.setdefault(session, name)
+            return (vocab.MAIN_THREAD, None) if first == name else (name, {"agent_type": name})
+        key = session, f"{inner.trace}/{inner.id}"
+        if key not in self._threads:
+            again = sum(1 for at, named in self._threads.items() if at[0] == session and _of(named, name))
+            self._threads[key] = name if not again else f"{name}-{again + 1}"
+        parent, _ = self._agent(session, agents[1:])
+        return f"{self._threads[key]}", {"parent_thread": parent or vocab.MAIN_THREAD, "agent_type": name}
+
+
+def _given(span: Span) -> Given:
+    """What the attributes and events of a span say of its call."""
+    attributes = span.attributes
+    model = _text(span, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
+                  "llm.response.model", "llm.request.model", "ai.model.id")  # fmt: skip
+    held = content(span)
+    # The AI SDK's outer span has the sum of its calls.
+    usage = None if is_outer(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
+    native_id = _text(span, "gen_ai.response.id", "ai.response.id", "llm.response.id")
+    return Given("llm", held.asked, held.answer, usage, model, None, native_id)
+
+
+def _agents(span: Span, known: dict[_Key, Span]) -> list[Span]:
+    """The agents' runs around a span, from the inside out."""
+    return [one for one in _above(span, known) if is_agent(one)]
+
+
+def _of(named: str, name: str) -> bool:
+    return named == name or (named.startswith(f"{name}-") and named[len(name) + 1 :].isdigit())
+
+
+def _of_logs(logs: list[Span], known: dict[_Key, Span]) -> list[Span]:
+    """Log records given to their spans; those that tell of a call themselves become spans."""
+    made: dict[_Key, Span] = {}
+    for log in logs:
+        attributes = log.attributes
+        name = log.name or string(attributes.get("event.name")) or ""
+        if not name.startswith("gen_ai."):
+            continue
+        key = log.trace, log.id
+        owner = known.get(key) or made.get(key)
+        if owner is None:
+            owner = log if name == _DETAILS else Span("", dict(attributes))
+            if owner is not log:
+                owner.trace, owner.id, owner.start, owner.line = log.trace, log.id, log.start, log.line
+                owner.attributes["gen_ai.operation.name"] = "chat"
+            made[key if log.id is not None else (name, str(len(made)))] = owner
+        if name == _DETAILS:
+            owner.attributes = {**attributes, **owner.attributes}
+        else:
+            owner.events.append((name, attributes))
+    return list(made.values())
+
+
+def is_call(span: Span) -> bool:
+    """Whether a span is a call of a model."""
+    if span.given is not None:
+        return span.given.kind == "llm"
+    attributes = span.attributes
+    operation = attributes.get("gen_ai.operation.name")
+    if isinstance(operation, str):
+        return operation.lower() in _ASKS
+    kind = attributes.get("openinference.span.kind")
+    if isinstance(kind, str):
+        return kind.upper() == "LLM"
+    vercel = attributes.get("ai.operationId")
+    if isinstance(vercel, str):
+        return vercel.endswith((".doGenerate", ".doStream"))
+    if attributes.get("llm.request.type") in ("embedding", "rerank"):
+        return False
+    traced = attributes.get("traceloop.span.kind")
+    if is_agent(span) or traced in ("workflow", "task", "tool", "agent"):
+        return False
+    named = any(name in attributes for name in ("gen_ai.request.model", "llm.request.model", "llm.model_name"))
+    return named and not any(word in span.name for word in _NOT)
+
+
+def is_outer(span: Span) -> bool:
+    """Whether a span is the AI SDK's around calls that may not have been recorded."""
+    if span.given is not None:
+        return False
+    kind = span.attributes.get("ai.operationId")
+    return kind in ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+
+
+def is_agent(span: Span) -> bool:
+    """Whether a span is an agent's run."""
+    if span.given is not None:
+        return span.given.kind == "agent"
+    attributes = span.attributes
+    operation = attributes.get("gen_ai.operation.name")
+    if isinstance(operation, str):
+        return operation == "invoke_agent"
+    if attributes.get("openinference.span.kind") == "AGENT" or attributes.get("traceloop.span.kind") == "agent":
+        return True
+    return span.name.startswith(_AGENT) or "agent_name" in attributes
+
+
+def _above(span: Span, known: dict[_Key, Span]) -> Iterator[Span]:
+    """The spans around one, from the inside out."""
+    at = span
+    for _ in range(_MAX_DEPTH):
+        found = known.get((at.trace, at.parent)) if at.parent is not None else None
+        if found is None or found is span:
+            return
+        yield found
+        at = found
+
+
+def _session(span: Span) -> str | None:
+    return _text(span, *_SESSIONS)
+
+
+def _text(span: Span, *names: str) -> str | None:
+    for name in names:
+        value = string(span.attributes.get(name))
+        if value is not None and value not in talks.REDACTED:
+            return value
+    return None
