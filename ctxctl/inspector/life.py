@@ -56,14 +56,14 @@ def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:
 def rekeyed(a: Sequence[Placement], b: Sequence[Placement]) -> tuple[list[Placement], list[Placement]]:
     """Two frames whose keys were given out separately, under keys of their own."""
     keys: dict[tuple[str, str | None, str | None, int], int] = {}
-    made: dict[tuple[int, bool], Placement] = {}
+    made: dict[tuple[int, bool, str], Placement] = {}
 
     def again(p: Placement) -> Placement:
         textless = p.tokens if p.content is None else 0
         key = keys.setdefault((p.item, p.version, p.digest, textless), len(keys))
-        found = made.get((key, p.stale))
+        found = made.get((key, p.stale, p.segment))
         if found is None:
-            found = made[key, p.stale] = msgspec.structs.replace(p, key=key)
+            found = made[key, p.stale, p.segment] = msgspec.structs.replace(p, key=key)
         return found
 
     return [again(p) for p in a], [again(p) for p in b]

@@ -48,6 +48,8 @@ class Reading:
         self._file = file
         self._part += 1
         self._copied = []
+        # What it copied holds the same calls again.
+        self._chat = Chat()
 
     def steps(self, trajectory: Json) -> Iterator[Json]:
         """The events of a document."""

@@ -204,8 +204,8 @@ class Stream:
     def _result(self, value: Json) -> None:
         """The end of a run.  Its totals are of calls that were billed above: they are not added to them."""
         totals = value.get("usage")
-        for lane in self._lanes.values():
-            lane.close(totals if isinstance(totals, dict) else None)
+        for (_, call), lane in self._lanes.items():
+            lane.close(totals if isinstance(totals, dict) and call is None else None)
         models = value.get("modelUsage")
         for name, usage in models.items() if isinstance(models, dict) else ():
             size = count(usage.get("contextWindow")) if isinstance(usage, dict) else None

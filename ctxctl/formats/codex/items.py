@@ -213,10 +213,9 @@ class Items:
             if _is_media(block):
                 made.append(_media(block, key, "tool", line, title))
             else:
-                text = _text_of(block)
-                if text is None:
-                    text = canonical(block)
-                made.append(Part("tool_result", text, "tool", key=key, title=title, line=line))
+                said = _text_of(block)
+                said = canonical(block) if said is None else said
+                made.append(Part("tool_result", said, "tool", key=key, title=title, line=line))
         return made or [Part("tool_result", "", "tool", key=base, title=title, line=line)]
 
     def _found_tools(self, item: Json, line: int, again: bool) -> list[Part]:

@@ -138,7 +138,10 @@ class Log:
             held = value.get(side)
             if isinstance(held, dict) and isinstance(held.get("data"), list):
                 sides[side] = held["data"]
-        if "input" in sides:
+        output = sides.get("output", [])
+        said = output[0].get("role") if len(output) == 1 and isinstance(output[0], dict) else None
+        # An agent's output is more than one message of a model.
+        if "input" in sides and (not output or said in ("assistant", "model", None)):
             self._observation(sides)
 
 

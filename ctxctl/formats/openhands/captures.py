@@ -32,12 +32,11 @@ class Capture(Run):
     def events(self, source: Source) -> Iterator[Json]:
         """The sessions of a file."""
         stream: Stream | None = None
-        seen = 0
+        names: set[str] = set()
         for record in self._values(source):
             inner = next((record[name] for name in _STREAMS if isinstance(record.get(name), list)), None)
             if inner is not None:
-                seen += 1
-                yield from self._session(record, inner, seen)
+                yield from self._session(record, inner, names)
                 continue
             if stream is None:
                 self.session = None
@@ -110,13 +109,15 @@ class Capture(Run):
             else:
                 self.problem("not-a-record", "not a JSON object; skipped")
 
-    def _session(self, record: Json, history: Sequence[Any], number: int) -> Iterator[Json]:
+    def _session(self, record: Json, history: Sequence[Any], names: set[str]) -> Iterator[Json]:
         """One line of an evaluation's output, or the one object of a downloaded trajectory."""
+        number = len(names) + 1
         ident = record.get("instance_id", record.get("id"))
         named = isinstance(ident, str | int) and not isinstance(ident, bool)
         name = str(ident) if named and "/" not in str(ident) else f"session-{number}"
-        if any(session == name for session, _ in self.threads):
+        if name in names:
             name = f"{name}~{number}"
+        names.add(name)
         self.session = name
         stream = Stream(self, model=_model(record.get("metadata")))
         for event in history:

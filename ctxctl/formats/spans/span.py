@@ -102,7 +102,7 @@ def _span(value: Json) -> Span | None:
         attributes = {**named, **attributes} if isinstance(attributes, dict) else named
     bare = not isinstance(attributes, dict)
     if bare:
-        if not any(name.startswith(_MARKS) and "." in name for name in value):
+        if not any(name.startswith(_MARKS) and not isinstance(v, list | dict) for name, v in value.items()):
             return None
         attributes = value
     kind = value.get("span_kind")

@@ -65,7 +65,12 @@ class Traces:
         known = {(span.trace, span.id): span for span in found if span.id is not None}
         found += _of_logs(logs, known)
         around = {id(p) for span in found if is_call(span) for p in _above(span, known)}
-        calls = [span for span in found if (is_call(span) or is_outer(span)) and id(span) not in around]
+        # Without the spans inside, the AI SDK's outer ones are all there is of their calls.
+        inside = any(is_call(span) and "ai.operationId" in span.attributes for span in found)
+        calls = [
+            span for span in found
+            if id(span) not in around and (is_call(span) or (is_outer(span) and not inside))
+        ]  # fmt: skip
         self.others += len(found) - len(calls)
         owners = {id(one) for span in calls for one in _agents(span, known)[:1]}
         order = {id(span): at for at, span in enumerate(found)}

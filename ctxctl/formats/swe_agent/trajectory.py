@@ -73,11 +73,19 @@ def _whole(sent: list[Json], history: list[Json]) -> list[Part]:
     made: list[Part] = []
     for at, message in enumerate(sent):
         parts = reader.read(message, at)
-        if at < len(history) and history[at].get("content") != message.get("content"):
+        if at < len(history) and _plain(history[at].get("content")) != _plain(message.get("content")):
             for part in parts:
                 part.truncated = True
         made += parts
     return made
+
+
+def _plain(content: Any) -> Any:
+    """A message's text; what marks blocks for the provider's cache is left out."""
+    if not isinstance(content, list):
+        return content
+    texts = [block.get("text") if isinstance(block, dict) else block for block in content]
+    return "\n".join(texts) if all(isinstance(text, str) for text in texts) else content
 
 
 class _Reader:

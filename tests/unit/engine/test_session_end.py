@@ -54,6 +54,9 @@ def everywhere(events: list[Json]) -> list[str]:
         assert fresh.turn(ordinal) == turns[span[:3]]
     rows = inspector.outline().rows
     assert [(r.session, r.thread, r.turn, r.step) for r in rows] == names
+    # By way of the snapshots that the outline left.
+    for ordinal in reversed(range(len(said))):
+        assert inspector.step(ordinal) == said[ordinal]
     return finished(inspector)
 
 
@@ -193,6 +196,19 @@ def test_a_repeated_end_is_ignored() -> None:
     one = ended("A", event_id="same")
     events = [*request("A", "1"), one, *request("A", "2"), one, *request("B", "1"), *request("B", "2")]
     assert everywhere(events) == everywhere([e for n, e in enumerate(events) if n != 5])
+
+
+def test_snapshots_share_what_has_ended_and_sessions_go_on_by_themselves() -> None:
+    events = []
+    for turn in "abc":
+        for number in range(30):
+            session = f"s{number}"
+            events += [*request(session, turn), add("same", turn, session=session), ended(session)]
+            if turn == "b":
+                events.append(add(f"late{number}", "x", session=session, turn=turn))
+    found = everywhere(events)
+    assert found[:4] == ["s0/main:1.1", "s0/main:1", "s1/main:1.1", "s1/main:1"]
+    assert len(found) == 180
 
 
 def test_a_tracker_keeps_what_has_ended() -> None:

@@ -165,3 +165,14 @@ def test_wrong_types_everywhere_do_no_harm() -> None:
     ]
     found = read(events)
     assert found.requests()
+
+
+def test_runs_of_one_instance_are_sessions_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "output.jsonl"
+    said = [{"id": 0, "source": "user", "action": "message", "args": {"content": "hi"}},
+            {"id": 1, "source": "agent", "action": "message", "args": {"content": "hello"}}]  # fmt: skip
+    line = json.dumps({"instance_id": "one", "history": said})
+    path.write_text(f"{line}\n{line}\n")
+    with Inspector.open(path, format="openhands") as inspector:
+        assert [r.session for r in inspector.replay() if isinstance(r, Step)] == ["one", "one~2"]
+        assert inspector.problems == []
