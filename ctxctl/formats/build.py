@@ -270,9 +270,10 @@ def opaque_item(item_id: str, kind: str, version: str | None, **fields: Any) -> 
 
 
 def injection(
-    make: Maker, injection_id: str, assembly_id: str, point: str, *, native_id: str | None, model: str | None
-) -> Json:
-    """The record of an injection into the model's request."""
+    make: Maker, injection_id: str, assembly_id: str, point: str, *, native_id: str | None,
+    model: str | None, marks: Json | None = None,
+) -> Json:  # fmt: skip
+    """The record of an injection into the model's request; `marks`: its `metadata.ctxctl`."""
     made: Json = {
         "schema_version": vocab.SCHEMA_VERSION,
         "injection_id": injection_id,
@@ -283,7 +284,11 @@ def injection(
     if native_id is not None:
         made["native_id"] = native_id
     made["visibility"] = [vocab.MODEL]
-    if model is not None:
-        made["metadata"] = {"model": model}
+    if model is not None or marks:
+        made["metadata"] = {}
+        if model is not None:
+            made["metadata"]["model"] = model
+        if marks:
+            made["metadata"]["ctxctl"] = dict(marks)
     made["created_at"] = make.time
     return made

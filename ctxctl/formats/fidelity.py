@@ -152,6 +152,8 @@ class Meter:
         )
         self._counts: dict[str, dict[str, int]] = {}
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
+        self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
+        """By event type, what was put together or offered: whether it names its turn, and its time."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             vocab.ITEM_ADDED: self._item,
             vocab.ITEM_UPDATED: self._item,
@@ -182,6 +184,9 @@ class Meter:
             for known in self._standing.values():
                 for fact, level in known.items():
                     self._add(fact, level)
+            places = self._unsent.get(vocab.ASSEMBLY_CREATED) or self._unsent.get(vocab.SURFACE_CREATED, {})
+            for (turned, timed), times in places.items():
+                self._place(turned, timed, times)
         for fact in _IN_USAGE:
             told = sum(self._counts.get(fact, {}).values())
             if self.requests > told:
@@ -213,8 +218,9 @@ class Meter:
         if marks.get("truncated") is True:
             self._add("truncation", level)
 
-    def _surface(self, _event: Json, data: Json) -> None:
+    def _surface(self, event: Json, data: Json) -> None:
         self._add("candidates", _level(_marks(data)))
+        self._note_place(event)
 
     def _selection(self, _event: Json, data: Json) -> None:
         level = _level(_marks(data))
@@ -236,20 +242,34 @@ class Meter:
             self._add("order", _level(_marks(data)))
             if "model" in _marks(data):
                 self._add("model", Level.NATIVE)
+            self._note_place(event)
 
     def _injection(self, event: Json, data: Json) -> None:
         if data.get("target", vocab.MODEL) != vocab.MODEL:
             return
         self.requests += 1
-        self._add("requests", _level(_marks(data)))
-        self._add("turns", Level.NATIVE if event.get("turn_id") is not None else Level.NOT_RECORDED)
-        timed = event.get("time") not in (None, vocab.NO_TIME)
-        self._add("times", Level.NATIVE if timed else Level.NOT_RECORDED)
+        marks = _marks(data)
+        self._add("requests", _level(marks))
+        self._place(*_told_place(event), 1, derived=marks.get("turn") == "derived")
+        lacks = marks.get("lacks")
         for fact in self._of_the_format:
-            self._add(fact, Level.NATIVE)
+            lacking = isinstance(lacks, list) and fact in lacks
+            self._add(fact, Level.NOT_RECORDED if lacking else Level.NATIVE)
         known = self._standing.get((event.get("session_id"), event.get("thread_id")), {})
         for fact in _STANDING:
             self._add(fact, known.get(fact, Level.NOT_RECORDED))
+
+    def _note_place(self, event: Json) -> None:
+        """Remember a place for the case that nothing tells of requests."""
+        if not self.requests:
+            found = self._unsent.setdefault(event["event_type"], {})
+            place = _told_place(event)
+            found[place] = found.get(place, 0) + 1
+
+    def _place(self, turned: bool, timed: bool, count: int, *, derived: bool = False) -> None:
+        known = Level.DERIVED if derived else Level.NATIVE
+        self._add("turns", known if turned else Level.NOT_RECORDED, count)
+        self._add("times", Level.NATIVE if timed else Level.NOT_RECORDED, count)
 
     def _compaction(self, _event: Json, data: Json) -> None:
         self._add("compaction", _level(_marks(data)))
@@ -259,6 +279,10 @@ class Meter:
         for fact in _IN_USAGE:
             if data.get(fact) is not None:
                 self._add(fact, _level(_marks(data)))
+
+
+def _told_place(event: Json) -> tuple[bool, bool]:
+    return event.get("turn_id") is not None, event.get("time") not in (None, vocab.NO_TIME)
 
 
 def _marks(data: Json) -> Json:

@@ -81,7 +81,10 @@ def values(
             for value in document if isinstance(document, list) else [document]:
                 yield first, value
             return
-    for value in load(first, report):
+    found = load(first, report)
+    if len(found) > 1:
+        first = first._replace(data=b"")
+    for value in found:
         yield first, value
     loads = orjson.loads
     for line in stream:
@@ -90,7 +93,11 @@ def values(
         try:
             value = loads(line.data)
         except orjson.JSONDecodeError:
-            for value in salvage(line, report):
+            found = salvage(line, report)
+            if len(found) > 1:
+                # Each value would be looked for in the whole line again.
+                line = line._replace(data=b"")
+            for value in found:
                 yield line, value
         else:
             yield line, value

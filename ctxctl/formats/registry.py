@@ -49,6 +49,7 @@ from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
+from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.roo import ClineSdk, Roo
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
@@ -148,6 +149,10 @@ FORMATS: Final[tuple[Format, ...]] = (
     Vcr(),
     Roo(),
     ClineSdk(),
+    KimiCode(),
+    HailSession(),
+    QwenCode(),
+    FactoryDroid(),
     Api(),
     Langfuse(), LangSmith(), OpenInference(), Otel(),
 )

@@ -150,6 +150,7 @@ class Requests:
         if messages is not None and wire is None:
             marks["message_count"] = messages
         self.told.turn = self.conversation.turn
+        self.told.injected = {} if wire is not None else _lacking(found)
         self.told.request(
             string(found.field("request_id")), line=line, model=self.model,
             native_id=string(found.field("request_id")), **marks,
@@ -207,6 +208,10 @@ class Requests:
         told.append(*self.waiting)
         for one in self._compactions:
             self._opaque(one)
+        if not told.rows:
+            messages = count(found.field("message_count"))
+            title = f"{messages} messages; not recorded" if messages else "messages; not recorded"
+            told.append(Part("session_history", None, "user", key=VIEW, title=title, line=line))
         self._forget()
 
     def read_script(self) -> None:
@@ -233,8 +238,11 @@ class Requests:
 
     def _opaque(self, one: Compaction) -> None:
         """Which messages are left is not recorded: one item of the runtime's own size stands for them."""
+        rows = self.conversation.rows
+        kept = next((at for at, (block, _) in enumerate(rows) if block.segment != "system"), len(rows))
         after, before = one.number("after_messages"), one.number("before_messages")
-        title = f"{after} of {before} messages after compaction; which ones is not recorded"
+        among = ", the system prompt among them" if kept else ""
+        title = f"{after} of {before} messages after compaction{among}; which ones is not recorded"
         mark = "-".join(str(one.number(n)) for n in ("after_messages", "after_tokens", "before_messages"))
         fields = one.fields()
         fields["loss_notes"] = [*fields["loss_notes"], "which messages remain is not recorded"]
@@ -242,7 +250,9 @@ class Requests:
             "session_history", None, "user", key=VIEW, title=title, line=one.line, version=mark,
             estimate=one.tokens, truncated=True,
         )  # fmt: skip
-        self.conversation.compact([view], line=one.line, **fields)
+        gone = [block.ref for block, _ in rows[kept:] if block.item != VIEW]
+        self.conversation.splice(kept, len(rows) - kept, [view])
+        self.conversation.compacted(gone, None, line=one.line, **fields)
         self._system = True
 
     def settle(self) -> None:
@@ -271,6 +281,14 @@ class Requests:
             self.conversation.tell(vocab.BUDGET_APPLIED, record, line=acted.line if acted is not None else 0)
         self._compactions = []
         self._told_budget = False
+
+
+def _lacking(found: Record) -> Json:
+    """Marks of a request without a body; one that only its answer tells of is derived."""
+    marks: Json = {"lacks": ["wrapper"]}
+    if not found.event.startswith("llm:request"):
+        marks["derived"] = True
+    return marks
 
 
 def _dialect(sent: Json | None) -> Dialect | None:

@@ -30,6 +30,7 @@ class Transcript(Run):
     def events(self, source: Source) -> Iterator[Json]:
         """The window before each answer, as far as the messages tell it."""
         told = self.thread()
+        told.injected = {"derived": True, "turn": "derived", "lacks": ["wrapper"]}
         origins = Origins()
         turns = 0
         titles: dict[str, str | None] = {}

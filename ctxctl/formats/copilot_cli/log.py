@@ -193,10 +193,12 @@ class Session(Run):
         at = self._ordinal.get(string(data.get("upToEventId")) or "")
         if at is None:
             return
+        # Versions differ on whether the event itself goes; the number of events that went tells.
+        stays = count(data.get("eventsRemoved")) == len(self._ordinal) - at - 1
         lane = self._lane(data, record)
         rows = lane.conversation.rows
         cut = len(rows)
-        while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + 1:
+        while cut > lane.start and self._made_at.get(rows[cut - 1][0].item, 0) > at + stays:
             cut -= 1
         lane.conversation.splice(cut, len(rows) - cut, cause="branched")
 

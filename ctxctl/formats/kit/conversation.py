@@ -71,6 +71,9 @@ class Conversation:
         self._cause: str | None = None
         self.steps = 0
         """Requests so far."""
+        self.injected: Json = {}
+        """Marks of the injections to come: `derived` where no record tells of the request, `turn` likewise,
+        `lacks` the facts of the format that such a capture does not hold."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -217,8 +220,9 @@ class Conversation:
         self._cause = None
         self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
         record = build.injection(
-            self._make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model
-        )
+            self._make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model,
+            marks=self.injected,
+        )  # fmt: skip
         self._emit(vocab.INJECTION_APPLIED, record, place, line)
         return place
 

@@ -87,8 +87,13 @@ class Reader(Run):
             return
         # Messages stand for lines: a stream of msgpack has none.
         self.line = _START
+        strays = 0
         for number, (offset, value) in enumerate(wire.unpacked(source, self._damaged), 1):
             self.line = Line(number, offset, b"")
+            strays += not isinstance(value, dict | list)
+            if strays > _MAX_STRAYS:
+                self._damaged(offset, f"more than {_MAX_STRAYS} values that are no messages")
+                break
             self._value(value)
             yield from self.drain()
         yield from self.drain()

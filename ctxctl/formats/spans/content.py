@@ -222,6 +222,11 @@ def _rows(attributes: Json, prefix: str) -> list[Json]:
         held = talks.opened(held)
     if isinstance(held, list):
         return [one for one in held if isinstance(one, dict)]
+    return _indexed(attributes, prefix)
+
+
+def _indexed(attributes: Json, prefix: str) -> list[Json]:
+    """The rows of a flattened list, by their index."""
     rows: dict[int, Json] = {}
     start = f"{prefix}."
     for name, value in attributes.items():
@@ -233,8 +238,8 @@ def _rows(attributes: Json, prefix: str) -> list[Json]:
 
 
 def _openllmetry(attributes: Json, _span: Span) -> Content:
-    asked = [_openllm(held) for held in _rows(attributes, "gen_ai.prompt") or _rows(attributes, "llm.prompts")]
-    said = _rows(attributes, "gen_ai.completion") or _rows(attributes, "llm.completions")
+    asked = [_openllm(held) for held in _indexed(attributes, "gen_ai.prompt") or _indexed(attributes, "llm.prompts")]
+    said = _indexed(attributes, "gen_ai.completion") or _indexed(attributes, "llm.completions")
     answer = [{"role": "assistant", **_openllm(held)} for held in said[:1]]
     return Content(Talk([], [], shapes.messages(asked)), shapes.messages(answer))
 

@@ -131,6 +131,8 @@ def _chat(value: Json) -> list[Json]:
         made["function_call"] = value["function_call"]
     if isinstance(content, list) and any(_is_vercel(block) for block in content):
         return _blocks(content, made)
+    if role == "tool" and isinstance(content, list) and not all(_is_block(block) for block in content):
+        content = canonical(content)
     if isinstance(content, dict):
         content = [content] if isinstance(content.get("type"), str) else canonical(content)
     elif content is not None and not isinstance(content, str | list):
@@ -140,6 +142,10 @@ def _chat(value: Json) -> list[Json]:
     if set(made) == {"role"} and content is None:
         return [] if set(value) <= {"role", "content", "id"} else [{JSON: value}]
     return [made]
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, str) or (isinstance(block, dict) and isinstance(block.get("type"), str))
 
 
 def _is_vercel(block: Any) -> bool:

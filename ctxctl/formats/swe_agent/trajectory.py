@@ -84,8 +84,9 @@ def _plain(content: Any) -> Any:
     """A message's text; what marks blocks for the provider's cache is left out."""
     if not isinstance(content, list):
         return content
-    texts = [block.get("text") if isinstance(block, dict) else block for block in content]
-    return "\n".join(texts) if all(isinstance(text, str) for text in texts) else content
+    found = [block.get("text") if isinstance(block, dict) else block for block in content]
+    said = [text for text in found if isinstance(text, str)]
+    return "\n".join(said) if len(said) == len(found) else content
 
 
 class _Reader:

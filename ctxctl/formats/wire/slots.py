@@ -52,7 +52,14 @@ def compact(value: Any) -> str:
     try:
         return orjson.dumps(value, option=_OPTIONS, default=str).decode()
     except (TypeError, ValueError, RecursionError):
-        return orjson.dumps(build.digest_of(repr(value))).decode()
+        return orjson.dumps(build.digest_of(_repr(value))).decode()
+
+
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except RecursionError:
+        return repr(shallow(value))
 
 
 def blob(value: str) -> Json:

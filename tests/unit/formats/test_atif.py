@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,19 @@ def test_continuation_alone_begins_with_what_it_copied() -> None:
     found = read(Path("atif/summarised/trajectory.cont-1.json"))
     (request,) = found.requests()
     assert request.items == ["step-1", "step-2", "step-3", "step-4"]
+
+
+def test_calls_that_a_continuation_copied_are_the_same_items(tmp_path: Path) -> None:
+    call = {"tool_call_id": "c1", "function_name": "look", "arguments": {}}
+    seen = {"results": [{"source_call_id": "c1", "content": "seen"}]}
+    asked = step(1, "user", "task")
+    looked = step(2, "agent", "look", tool_calls=[call], observation=seen)
+    first = trajectory(asked, looked, step(3, "agent"), continued_trajectory_ref="trajectory.cont-1.json")
+    copied = [{**asked, "is_copied_context": True}, {**looked, "is_copied_context": True}]
+    (tmp_path / "trajectory.json").write_text(json.dumps(first))
+    (tmp_path / "trajectory.cont-1.json").write_text(json.dumps(trajectory(*copied, step(3, "agent", "y"))))
+    requests = read(tmp_path).requests()
+    assert requests[-1].items == ["step-1", "step-2", "c1", "c1/result"]
 
 
 def test_summarisation_without_continuation_keeps_the_first_message_and_says_what_is_lost() -> None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 Json = dict[str, Any]
@@ -102,7 +103,7 @@ def test_a_compaction_leaves_its_summary_and_what_was_preserved() -> None:
 def test_outputs_are_told_where_the_answer_ended_and_totals_are_not_added() -> None:
     assert bills(RUN) == {
         "msg_1": (30010, None), "msg_s1": (3004, None), "msg_s2": (3093, 4), "msg_2": (30208, 31),
-        "msg_3": (30356, None), "msg_4": (21109, 19),
+        "msg_3": (30356, 1), "msg_4": (21109, 19),
     }  # fmt: skip
     assert bills(PARTIAL) == {"msg_p1": (31010, 88), "msg_p2": (31308, 12)}
 

@@ -144,13 +144,14 @@ def test_what_comes_while_the_model_answers_is_of_the_next_request(tmp_path: Pat
     assert [w.texts() for w in found] == [["One"], ["One", "Yes", "Stop, two."]]
 
 
-def test_a_rewind_takes_back_what_came_after_the_event(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["e2", "e3"])
+def test_a_rewind_takes_back_what_came_after_the_event_or_with_it(tmp_path: Path, place: str) -> None:
     records = [
         event("user.message", 1, content="One"),
         event("assistant.message", 2, messageId="m1", content="Yes"),
         event("user.message", 3, content="Two"),
         event("assistant.message", 4, messageId="m2", content="No"),
-        {**event("session.snapshot_rewind", 5, upToEventId="e2", eventsRemoved=2), "ephemeral": True},
+        {**event("session.snapshot_rewind", 5, upToEventId=place, eventsRemoved=2), "ephemeral": True},
         event("user.message", 6, content="Three"),
         event("assistant.message", 7, messageId="m3", content="Fine"),
     ]

@@ -49,6 +49,14 @@ def user(text: str, ident: str = "u1") -> Json:
     return {"id": ident, "role": "user", "content": text}
 
 
+def test_bodies_that_only_some_requests_have_are_not_mixed_with_inspects_messages() -> None:
+    """By default Inspect keeps the calls that failed."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    failed = model(1, [user("Hi")], call={"request": body, "response": {}}, error="overloaded")
+    found = log({"id": 1, "epoch": 1, "events": [failed, model(2, [user("Hi")])]})
+    assert [r.items for r in found.requests()] == [["u1"], ["u1"]]
+
+
 @pytest.mark.parametrize("name", ["log.eval", "log.json"])
 def test_archive_and_document_say_the_same(name: str) -> None:
     found = read(Path("inspect_ai") / name)

@@ -46,6 +46,28 @@ def test_query_is_what_the_step_itself_sent() -> None:
     assert [(r.session, r.derived) for r in found.requests()] == [("attempt-1", False), ("attempt-2", True)]
 
 
+def test_marks_for_the_cache_are_no_cut() -> None:
+    history: list[Json] = [
+        {"role": "user", "content": "task"},
+        {"role": "assistant", "content": "look"},
+        {"role": "user", "content": "long output"},
+        {"role": "assistant", "content": "done"},
+    ]
+    marked = {"type": "text", "text": "task", "cache_control": {"type": "ephemeral"}}
+    query = [{"role": "user", "content": [marked]}, history[1], {"role": "user", "content": "Old output."}]
+    steps = [
+        {"query": history[:1], "response": "look", "observation": "long output"},
+        {"query": query, "response": "done", "observation": ""},
+    ]
+    found = read({"history": history, "trajectory": steps})
+    cut = {
+        name: item["metadata"]["ctxctl"].get("truncated", False)
+        for name, item in found.items().items()
+        if item["context_kind"] in ("user_message", "tool_result")
+    }
+    assert cut == {"message-0": False, "message-2": True}
+
+
 def test_agents_of_one_history_are_threads() -> None:
     history: list[Json] = [
         {"role": "system", "content": "main system", "agent": "primary"},

@@ -1,0 +1,249 @@
+"""Smaller agents: Kimi Code, Qwen Code, Factory Droid, and the HAIL interchange lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+_LINES: Final = 20
+_KIMI: Final = ("llm.request", "context.append_message", "context.append_loop_event", "context.apply_compaction")
+_KIMI_TOO: Final = ("llm.tools_snapshot", "tools.set_active_tools", "full_compaction.begin", "usage.record")
+
+ABOUT_KIMI: Final = About(
+    reads="The wire log of an agent or a sub-agent, protocol 1.x.",
+    places=("~/.kimi/sessions/<project>/<session>/agents/<agent>/wire.jsonl",),
+    turns="A turn is the first number of a request's `turnStep`; each `llm.request` is a step.",
+    claims={
+        "item_ids": native("content parts and tool calls"),
+        "system_prompt": native(),
+        "tool_definitions": native("as the snapshot that a request names by its hash"),
+        "messages": native(),
+        "reasoning": native(),
+        "reminders": native("messages of injected origin"),
+        "compaction": native(),
+        "summary": native(),
+        "order": derived("the context as its ledger adds up"),
+        "requests": native("a compaction's own request is one of them; its instruction is not recorded"),
+        "turns": native(),
+        "threads": native("a sub-agent's log is a file of its own"),
+        "model": native(),
+        "times": native(),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native(),
+        "limit": absent("`maxTokens` is what was left for the answer"),
+    },
+    limits=("Messages in a row of one role are sent as one; they are shown as they were added.",),
+    origin="MoonshotAI kimi-code, wire protocol 1.4",
+)
+ABOUT_HAIL: Final = About(
+    reads="Session files of HAIL 1.0: a header, events, totals.",
+    places=("opensession: *.hail.jsonl",),
+    turns="A turn is a user's message; a request is told by the answer that follows messages or results.",
+    claims={
+        "item_ids": native("event ids"),
+        "messages": native(),
+        "reasoning": native(),
+        "reminders": native("system messages"),
+        "order": derived("the events as they come"),
+        "requests": derived("answers in a row are one request's"),
+        "turns": native(),
+        "threads": native(),
+        "model": native("one for the session"),
+        "times": native(),
+        "input_tokens": native("where a count was added to the session's total"),
+        "output_tokens": native("so too"),
+        "system_prompt": absent(),
+        "tool_definitions": absent(),
+        "cached_tokens": absent(),
+        "compaction": absent(),
+        "limit": absent(),
+    },
+    limits=("What an agent's own session held beside these events is not there.",),
+    origin="hwisu/opensession: hail-1.0.0",
+)
+ABOUT_QWEN: Final = About(
+    reads="Recorded chats, JSON lines.",
+    places=("~/.qwen/projects/<project>/chats/<session>.jsonl",),
+    turns="A turn is a `user` record without a subtype; each `assistant` record is one request.",
+    claims={
+        "item_ids": native("uuid of the record, id of the tool call"),
+        "messages": native(),
+        "reminders": native("in messages, between tags"),
+        "compaction": native(),
+        "summary": native("where the compressed history is stored"),
+        "order": derived("the records up to the last parent"),
+        "requests": derived("one for each answer"),
+        "turns": native(),
+        "threads": native(),
+        "model": native(),
+        "times": native(),
+        "limit": native("`contextWindowSize`, in later versions"),
+        "input_tokens": native(),
+        "cached_tokens": native(),
+        "output_tokens": native(),
+        "reasoning": absent("thoughts are stored, and not sent back"),
+        "system_prompt": absent(),
+        "tool_definitions": absent(),
+    },
+    origin="QwenLM/qwen-code: chatRecordingService.ts",
+)
+ABOUT_DROID: Final = About(
+    reads="Sessions, JSON lines.",
+    places=("~/.factory/sessions/<project>/<session>.jsonl",),
+    turns="A turn is a user's message with words of its own; each assistant's message is one request.",
+    claims={
+        "item_ids": native("ids of messages and tool calls"),
+        "sources": native("where a reminder names one"),
+        "messages": native(),
+        "reasoning": native("sealed where the provider seals it"),
+        "reminders": native("system reminders, and messages for the model only"),
+        "compaction": native(),
+        "summary": native(),
+        "order": derived("the messages as stored"),
+        "requests": derived("one for each answer"),
+        "turns": derived(),
+        "threads": native(),
+        "model": native("where a message names it"),
+        "times": native(),
+        "system_prompt": absent(),
+        "tool_definitions": absent(),
+        "limit": absent(),
+        "input_tokens": absent("the settings beside the session hold totals only"),
+        "cached_tokens": absent(),
+        "output_tokens": absent(),
+    },
+    origin="sessions of Factory's droid CLI, version 2",
+)
+
+
+class KimiCode:
+    """The importer for Kimi Code's wire logs."""
+
+    name: str = "kimi"
+    title: str = "Kimi Code wire log"
+    default_policy: str = "recorded"
+    about: About = ABOUT_KIMI
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like a wire log's."""
+        return _best(head, _kimi)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The log's steps, as its lines come."""
+        from ctxctl.formats.others.kimi import Kimi
+
+        return Kimi(self.name, report).events(source)
+
+
+class HailSession:
+    """The importer for HAIL sessions."""
+
+    name: str = "hail"
+    title: str = "HAIL session"
+    default_policy: str = "recorded"
+    about: About = ABOUT_HAIL
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like HAIL's."""
+        return _best(head, _hail)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The session's steps, as its lines come."""
+        from ctxctl.formats.others.hail import Hail
+
+        return Hail(self.name, report).events(source)
+
+
+class QwenCode:
+    """The importer for Qwen Code's chats."""
+
+    name: str = "qwen-code"
+    title: str = "Qwen Code chat"
+    default_policy: str = "recorded"
+    about: About = ABOUT_QWEN
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like a chat of Qwen Code's."""
+        return _best(head, _qwen)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The chat's steps, as its lines come."""
+        from ctxctl.formats.others.qwen import Qwen
+
+        return Qwen(self.name, report).events(source)
+
+
+class FactoryDroid:
+    """The importer for Factory Droid's sessions."""
+
+    name: str = "droid"
+    title: str = "Factory Droid session"
+    default_policy: str = "recorded"
+    about: About = ABOUT_DROID
+
+    def detect(self, head: bytes) -> int:
+        """How sure the first lines look like a session of droid's."""
+        return _best(head, _droid)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The session's steps, as its lines come."""
+        from ctxctl.formats.others.droid import Droid
+
+        return Droid(self.name, report).events(source)
+
+
+def _best(head: bytes, score: Callable[[dict[str, Any]], int]) -> int:
+    best = 0
+    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            best = max(best, score(value))
+    return best
+
+
+def _kimi(value: dict[str, Any]) -> int:
+    kind = value.get("type")
+    if kind in _KIMI:
+        return 95
+    if kind in _KIMI_TOO and "time" in value:
+        return 85
+    return 80 if kind == "metadata" and "protocol_version" in value and "created_at" in value else 0
+
+
+def _hail(value: dict[str, Any]) -> int:
+    if value.get("type") == "header":
+        return 95 if str(value.get("version")).startswith("hail-") else 0
+    told = value.get("event_type")
+    return 90 if value.get("type") == "event" and "event_id" in value and isinstance(told, dict) else 0
+
+
+def _qwen(value: dict[str, Any]) -> int:
+    if "uuid" not in value or "sessionId" not in value:
+        return 0
+    message = value.get("message")
+    if isinstance(message, dict) and isinstance(message.get("parts"), list):
+        return 98
+    if value.get("type") == "system" and "systemPayload" in value:
+        return 96
+    return 90 if value.get("type") == "tool_result" and "toolCallResult" in value else 0
+
+
+def _droid(value: dict[str, Any]) -> int:
+    kind = value.get("type")
+    if kind == "session_start":
+        named = isinstance(value.get("id"), str) and any(n in value for n in ("cwd", "title", "sessionTitle"))
+        return 95 if named and "session_id" not in value and "model" not in value else 0
+    if kind == "compaction_state" and "summaryText" in value:
+        return 90
+    message = value.get("message")
+    return 60 if kind == "message" and isinstance(message, dict) and "visibility" in value else 0

@@ -1,0 +1,103 @@
+"""Factory Droid's sessions: Anthropic messages in an envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Report
+from ctxctl.formats.wire.anthropic import Anthropic
+from ctxctl.formats.wire.dialect import Names
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_DIALECT = Anthropic()
+
+
+class Droid:
+    """One session, message by message."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+        self._window: Conversation | None = None
+        self._names = Names()
+        self._ends: dict[str, int] = {}
+        """By message id: the size of the window after it."""
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The session's steps, as its lines come."""
+        for record in self._run.records(source):
+            self._run.make.at(record.get("timestamp"))
+            kind = record.get("type")
+            if kind == "session_start":
+                self._start(record)
+            elif kind == "message" and isinstance(record.get("message"), dict):
+                self._message(self._thread(), record, record["message"])
+            elif kind == "compaction_state":
+                self._compaction(self._thread(), record)
+            yield from self._run.drain()
+        yield from self._run.finish()
+
+    def _thread(self) -> Conversation:
+        if self._window is None:
+            self._window = self._run.thread()
+        return self._window
+
+    def _start(self, record: Json) -> None:
+        if self._window is not None:
+            return
+        self._run.session = string(record.get("id")) or string(record.get("sessionId"))
+        told = {"format": self._run.name, "session": self._run.session, "cwd": string(record.get("cwd"))}
+        self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
+
+    def _message(self, window: Conversation, record: Json, message: Json) -> None:
+        native = string(record.get("id"))
+        if native is not None and native in self._ends:
+            return
+        line = self._run.line.number
+        one = {"role": message.get("role"), "content": message.get("content")}
+        parts = _DIALECT.message(one, 1, line, self._names)
+        for index, part in enumerate(parts):
+            part.wire = ""
+            if not part.item and part.source is None and native is not None:
+                part.item = native if index == 0 else f"{native}/{index}"
+        if record.get("visibility") == "llm_only":
+            for part in parts:
+                part.kind = "policy_note" if part.kind == "user_message" else part.kind
+        if record.get("visibility") == "user_only":
+            return
+        if message.get("role") == "assistant":
+            window.request(native, line=line, model=string(message.get("model")), derived=True)
+        elif any(part.kind == "user_message" for part in parts):
+            window.turn = native or window.turn
+        window.append(*parts)
+        if native is not None:
+            self._ends[native] = len(window.rows)
+
+    def _compaction(self, window: Conversation, record: Json) -> None:
+        """A summary of what came up to the anchor; what came after it stays."""
+        text = _summary(record)
+        anchor = record.get("anchorMessage")
+        end = self._ends.get(str(anchor.get("id"))) if isinstance(anchor, dict) else None
+        gone = window.rows[: len(window.rows) if end is None else end]
+        summary = Part("thread_summary", text, "user", line=self._run.line.number) if text else None
+        told = {n: v for n in ("summaryTokens", "removedCount") if (v := count(record.get(n))) is not None}
+        notes = ["Which messages stayed is not recorded."] if end is None else None
+        refs = [row[0].ref for row in gone]
+        window.splice(0, len(gone), [summary] if summary is not None else [])
+        window.compacted(
+            refs, summary.block().ref if summary is not None else None, line=self._run.line.number,
+            compaction_id=string(record.get("id")), metadata={"native": told}, loss_notes=notes,
+        )  # fmt: skip
+        self._ends = {}
+
+
+def _summary(record: Json) -> str | None:
+    text: Any = record.get("summaryText")
+    if text is None and isinstance(record.get("summary"), dict):
+        text = record["summary"].get("body")
+    return string(text)
