@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ctxctl.formats.fidelity import FACTS, Level
+from ctxctl.formats.fidelity import FACTS, Level, sentence
 from ctxctl.formats.registry import FORMATS, FolderFormat, Format
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "formats"
@@ -46,7 +46,7 @@ def _page(found: Format) -> Iterator[str]:
             yield f"| {stage} | {fact.asks} | {claim.level.value} | {_cell(claim.note)} |"
     if about.limits:
         yield from ("", "## Left out", "")
-        yield from (f"- {limit}" for limit in about.limits)
+        yield from (f"- {sentence(limit)}" for limit in about.limits)
     if found.default_policy != "recorded":
         yield from ("", f"Replayed under the policy `{found.default_policy}` unless another is named.")
     if about.origin:

@@ -74,6 +74,7 @@ def _one(found: Format, out: Output, *, json: bool) -> None:
 
 def _described(found: Format, width: int) -> Iterator[str]:
     """What a format is, in labelled paragraphs."""
+    from ctxctl.formats.fidelity import sentence
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
 
@@ -82,7 +83,7 @@ def _described(found: Format, width: int) -> Iterator[str]:
     facts.append(("reads", about.reads))
     facts += [("found in", place) for place in about.places]
     facts.append(("turns", about.turns))
-    facts += [("left out", limit) for limit in about.limits]
+    facts += [("left out", sentence(limit)) for limit in about.limits]
     if about.origin:
         facts.append(("facts of", about.origin))
     for label, text in facts:

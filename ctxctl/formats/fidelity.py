@@ -97,6 +97,12 @@ class About(NamedTuple):
 _SILENT = Claim(Level.NOT_RECORDED)
 
 
+def sentence(limit: str) -> str:
+    """A limit as a sentence: declarations also hold fragments."""
+    started = limit[:1].upper() + limit[1:]
+    return started if started.endswith((".", "!", "?")) else f"{started}."
+
+
 def native(note: str = "") -> Claim:
     """The capture holds it."""
     return Claim(Level.NATIVE, note)

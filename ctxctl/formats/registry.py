@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
 from ctxctl.formats.agent_context import AgentContext
+from ctxctl.formats.aider import Aider
 from ctxctl.formats.amplifier import Amplifier
 from ctxctl.formats.api import Api
 from ctxctl.formats.atif import Atif
@@ -25,6 +26,7 @@ from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.enough import Enough
 from ctxctl.formats.fidelity import About, Meter
 from ctxctl.formats.gemini_cli import GeminiCli
 from ctxctl.formats.goose import Goose
@@ -49,6 +51,7 @@ from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
+from ctxctl.formats.cursor import Cursor
 from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.roo import ClineSdk, Roo
 from ctxctl.formats.sanqian import Sanqian
@@ -149,6 +152,8 @@ FORMATS: Final[tuple[Format, ...]] = (
     Vcr(),
     Roo(),
     ClineSdk(),
+    Aider(),
+    Cursor(),
     KimiCode(),
     HailSession(),
     QwenCode(),
@@ -209,12 +214,14 @@ def events(importer: Format, source: Source | Folder, report: Report) -> Iterato
     """
     meter = Meter(importer.about)
     first = True
-    for event in _read(importer, source, report):
+    enough = Enough(report)
+    for event in _read(importer, source, enough):
         if first:
             first = False
             _stamp(event, importer)
         meter.see(event)
         yield event
+    enough.finish()
     make = Maker(importer.name, f"{importer.name}-end-")
     if first:
         data = {"format": importer.name, "file": source.name.rpartition("/")[2]}

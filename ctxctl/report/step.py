@@ -53,7 +53,8 @@ def step_lines(step: Step, width: int, paint: Paint, *, skipped: bool = False) -
 def facts(step: Step) -> Iterator[tuple[str, str]]:
     """The labelled facts of a step, in the order in which they are read."""
     declared = "declared" if step.mode_declared else "inferred"
-    yield "frame", f"{step.mode} mode ({declared}), {derived_basis(step) or BASES[step.basis]}, {LAYERS[step.layer]}"
+    basis = derived_basis(step) or BASES[step.basis]
+    yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts)
     yield "window", window_text(step)
     if step.window.cap is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ctxctl.formats import build
 from ctxctl.formats.agent_context import conform, kinds
 from ctxctl.formats.agent_context.kinds import Json
 from ctxctl.formats.agent_context.resolve import IDS, Capture, Group, Loose
@@ -12,6 +13,7 @@ from ctxctl.formats.build import Place
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line
 from ctxctl.model import vocab
+from ctxctl.trace.validate import RECORD_SCHEMAS
 
 _ORDER: Final = (
     "context_source_ref", "context_surface", "context_item", "context_summary", "missing_context",
@@ -20,6 +22,21 @@ _ORDER: Final = (
 )  # fmt: skip
 _PLACED: Final = frozenset({"session_id", "thread_id", "turn_id", "step_id"})
 _SHOWN: Final = 5
+_BY_SCHEMA: Final = {kind.schema: kind for kind in kinds.KINDS if kind.schema is not None}
+
+
+def _kind(event: Json) -> kinds.Kind | None:
+    """The kind of record that an event has to hold by its type."""
+    kind = event.get("event_type")
+    return _BY_SCHEMA.get(RECORD_SCHEMAS.get(kind, "")) if isinstance(kind, str) else None
+
+
+def _holds_record(event: Json) -> bool:
+    """Whether an event's data are the record that its type names, or nothing is asked of them."""
+    kind, data = _kind(event), event.get("data")
+    if kind is None:
+        return data is None or isinstance(data, dict)
+    return isinstance(data, dict) and isinstance(data.get(kind.id), str)
 
 
 class Emitter:
@@ -31,6 +48,8 @@ class Emitter:
         self._items: set[tuple[str | None, str | None, str | None]] = set()
         """Items announced, by session and thread: a thread knows nothing of another's."""
         self._unversioned: set[str] = set()
+        self._steps: dict[str, dict[str, str]] = {}
+        """By turn, the ids of its first step."""
         self._sources: dict[str, Json] = {}
         self._used: set[str] = set()
         """Sources that some item names."""
@@ -38,7 +57,11 @@ class Emitter:
     def events(self) -> Iterator[Json]:
         """Events that the capture holds as such, then its loose records."""
         for event, line, file in self._capture.events:
-            yield self._as_it_is(event, line, file)
+            if _holds_record(event):
+                yield self._as_it_is(event, line, file)
+            else:
+                what = "an event whose data are no record of its kind; skipped"
+                self._run.problem("unknown-record", what, Line(line, 0, b""))
         groups = self._capture.groups()
         self._sources = {
             record.id: record.data
@@ -66,9 +89,10 @@ class Emitter:
         if made["time"] is None:
             made["time"] = vocab.NO_TIME
         data = made.get("data")
-        kind = kinds.kind_of(data) if isinstance(data, dict) else None
-        if isinstance(data, dict) and kind is not None:
-            made["data"] = conform.conformed(kind, data)[0]
+        if isinstance(data, dict):
+            kind = _kind(event) or kinds.kind_of(data)
+            if kind is not None:
+                made["data"] = conform.conformed(kind, data)[0]
         return made
 
     def _group(self, group: Group, number: int, *, several: bool) -> Iterator[Json]:
@@ -79,7 +103,11 @@ class Emitter:
         if "turn_id" not in ids and several:
             ids["turn_id"] = ids.get("task_id", f"records-{number}")
         if "step_id" not in ids and several:
-            ids["step_id"] = context or ids.get("attempt_id") or f"records-{number}"
+            ids.update(self._beside(ids) if _elsewhere(group) else {})
+            ids.setdefault("step_id", context or ids.get("attempt_id") or f"records-{number}")
+        if "turn_id" in ids and "step_id" in ids:
+            self._steps.setdefault(ids["turn_id"], ids)
+        self._run.make.at(group.created or _first_time(group))
         segments = [r for r in group.records if r.kind.name == "context_window"]
         budgets = [r for r in group.records if r.kind.name == "context_budget"]
         for record in self._capture.borrowed(group):
@@ -98,6 +126,12 @@ class Emitter:
         for envelope in group.envelopes:
             yield self._event(envelope, ids, envelope.id, [])
             self._tell_unresolved(envelope)
+
+    def _beside(self, ids: dict[str, str]) -> dict[str, str]:
+        """The place of the same turn's step, which what others than the model saw belongs to."""
+        found = self._steps.get(ids.get("turn_id", ""), {})
+        same = all(ids.get(name) in (None, found.get(name)) for name in ("session_id", "thread_id"))
+        return {name: found[name] for name in _PLACED if name in found} if same else {}
 
     def _named_sources(self) -> set[str]:
         if not self._used and self._sources:
@@ -176,3 +210,16 @@ class Emitter:
         self._run.make.file = record.file
         self._run.problem(slug, message, Line(record.line, 0, b""))
         self._run.make.file = None
+
+
+def _elsewhere(group: Group) -> bool:
+    """Whether a group tells what others than the model saw, and so makes no step of the model's."""
+    placed = [r for r in group.records if r.kind.name in ("context_assembly", "context_injection")]
+    others = all(r.data.get("target", vocab.MODEL) != vocab.MODEL for r in placed)
+    return bool(placed) and others and all(r in placed or r.kind is kinds.ITEM for r in group.records)
+
+
+def _first_time(group: Group) -> str | None:
+    """When the first dated record of a group was made."""
+    times = (build.timestamp(record.data.get("created_at")) for record in group.records)
+    return next((time for time in times if time is not None), None)

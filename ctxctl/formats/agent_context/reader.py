@@ -25,6 +25,7 @@ _JSON_NAMES: Final = frozenset({b"json", b"jsonc", b"json5", b"jsonl", b"ndjson"
 _YAML_NAMES: Final = frozenset({b"yaml", b"yml"})
 _YAML_NODES: Final = 1_000_000
 _YAML_DEPTH: Final = 100
+_ID: Final = 500
 _SCHEMA_ID: Final = re.compile(r"agentcontext.*\.schema\.json")
 
 
@@ -121,7 +122,7 @@ class Reader:
             self._take(plain, at)
 
     def _take(self, value: Any, line: Line) -> None:
-        if isinstance(value, dict) and _SCHEMA_ID.search(str(value.get("$id"))):
+        if isinstance(value, dict) and _SCHEMA_ID.search(str(value.get("$id"))[:_ID]):
             self._capture.schemas = True
             if self._run.make.file is None:
                 title = value.get("title")

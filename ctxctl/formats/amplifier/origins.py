@@ -71,9 +71,30 @@ class Origins:
         pieces = _MASK.split(path)
         if not 1 < len(pieces) <= _MAX_MASKS + 1:
             return None
-        pattern = re.compile("[^/]*".join(re.escape(piece) for piece in pieces) + r"\Z")
-        found = [row for name, row in self._files.items() if pattern.match(name)]
+        found = [row for name, row in self._files.items() if _stands_for(path, name)]
         return found[0] if len(found) == 1 else None
+
+
+def _stands_for(masked: str, name: str) -> bool:
+    """Whether a path with masks in it may be this one; no mask covers a `/`."""
+    wanted, given = masked.split("/"), name.split("/")
+    return len(wanted) == len(given) and all(map(_fits, map(_MASK.split, wanted), given))
+
+
+def _fits(pieces: list[str], name: str) -> bool:
+    first, *middle = pieces
+    if not middle:
+        return name == first
+    last = middle.pop()
+    at, end = len(first), len(name) - len(last)
+    if at > end or not name.startswith(first) or not name.endswith(last):
+        return False
+    for piece in middle:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def _digest(text: str) -> str:

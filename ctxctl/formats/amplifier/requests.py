@@ -10,7 +10,7 @@ from ctxctl.formats.amplifier.compactions import Compaction, Counters, Limits, i
 from ctxctl.formats.amplifier.identity import Names
 from ctxctl.formats.amplifier.origins import Origins
 from ctxctl.formats.amplifier.records import Record
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Block, Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.model import vocab
@@ -227,19 +227,14 @@ class Requests:
     def _clear(self, data: Json) -> None:
         """Empty the window; `preserve_system` keeps what stands in the system prompt."""
         keep = data.get("preserve_system") is True
-        kinds = {block.item: (kind, block.segment) for block, kind in self.conversation.rows}
-
-        def goes(item: str) -> bool:
-            kind, segment = kinds[item]
-            return not keep or (kind != "system_prompt" and segment != "system")
-
-        self.conversation.drop(goes, cause="cleared")
+        stay = {block.item for block, kind in self.conversation.rows if keep and _stands(block, kind)}
+        self.conversation.drop(lambda item: item not in stay, cause="cleared")
         self._system = self._system and keep
 
     def _opaque(self, one: Compaction) -> None:
         """Which messages are left is not recorded: one item of the runtime's own size stands for them."""
         rows = self.conversation.rows
-        kept = next((at for at, (block, _) in enumerate(rows) if block.segment != "system"), len(rows))
+        kept = next((at for at, row in enumerate(rows) if not _stands(*row)), len(rows))
         after, before = one.number("after_messages"), one.number("before_messages")
         among = ", the system prompt among them" if kept else ""
         title = f"{after} of {before} messages after compaction{among}; which ones is not recorded"
@@ -281,6 +276,11 @@ class Requests:
             self.conversation.tell(vocab.BUDGET_APPLIED, record, line=acted.line if acted is not None else 0)
         self._compactions = []
         self._told_budget = False
+
+
+def _stands(block: Block, kind: str) -> bool:
+    """Whether context-simple keeps a placement whatever its budget: the system prompt and its files."""
+    return block.segment == "system" or kind in ("system_prompt", "developer_instruction")
 
 
 def _lacking(found: Record) -> Json:

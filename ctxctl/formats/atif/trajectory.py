@@ -10,7 +10,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.chat import Chat, texts, thoughts, tools
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.kit.usage import usage_record
 
 if TYPE_CHECKING:
@@ -131,7 +131,10 @@ class Reading:
             if content is None:
                 continue
             call = string(result.get("source_call_id"))
-            parts += self._chat.result(call, content, role="user" if call is None else "tool")
+            found = self._chat.result(call, content, role="user" if call is None else "tool")
+            for part in found if call is None else ():
+                part.title = _only_call(step)
+            parts += found
         return parts
 
     def _add(self, parts: list[Part], name: str, copied: bool) -> None:
@@ -190,6 +193,14 @@ class Reading:
         into = summary.block().ref if summary is not None else None
         if refs or into is not None:
             self.thread.compacted(refs, into, **self._ended)
+
+
+def _only_call(step: Json) -> str | None:
+    """The title of a step's call, where it made one: results without a call's id are its."""
+    calls = step.get("tool_calls")
+    call = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
+    name = string(call.get("function_name")) if isinstance(call, dict) else None
+    return call_title(name, call.get("arguments")) if name is not None and isinstance(call, dict) else None
 
 
 def _source(step: Json) -> str:

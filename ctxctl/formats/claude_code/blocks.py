@@ -7,6 +7,7 @@ from typing import Any, Final
 from ctxctl.formats import build
 from ctxctl.formats.claude_code import prompts
 from ctxctl.formats.lines import Json
+from ctxctl.model import vocab
 
 _ARGUMENTS: Final = ("file_path", "command", "pattern", "url", "query", "skill", "description", "path")
 _TITLE = 80
@@ -52,8 +53,8 @@ class Entry:
         """The thread that it was recorded in."""
         text = record.get("content")
         if isinstance(text, str):
-            self.digest = build.digest_of(text)
-            self.version = self.digest[: build.VERSION_DIGITS]
+            self.digest = digest = build.digest_of(text)
+            self.version = digest[: build.VERSION_DIGITS]
         else:
             self.version = record.get("metadata", {}).get("version")
 
@@ -114,19 +115,37 @@ def call_title(name: str, arguments: Any) -> str:
         for key in _ARGUMENTS:
             value = arguments.get(key)
             if isinstance(value, str) and value.strip():
-                line = value.strip().splitlines()[0]
+                # Of a long text, its first characters hold all that is shown.
+                line = value.strip()[: _TITLE + 1].splitlines()[0]
                 return f"{name}: {line[:_TITLE]}"
     return name
+
+
+def _text(item: str, kind: str, text: str, title: str | None = None, metadata: Json | None = None) -> Json:
+    """As `build.text_item`, which takes any field and so takes longer."""
+    made: Json = {
+        "schema_version": vocab.SCHEMA_VERSION,
+        "item_id": item,
+        "context_kind": kind,
+        "content_mode": "inline",
+        "content": text,
+        "visibility": [vocab.MODEL],
+    }
+    if title is not None:
+        made["title"] = title
+    if metadata is not None:
+        made["metadata"] = metadata
+    return made
 
 
 def assistant(content: Any, uuid: str, line: int) -> list[Entry]:
     """The items of an assistant line: text, reasoning and tool calls."""
     made: list[Entry] = []
-    for index, block in enumerate(blocks_of(content)):
+    for index, block in enumerate(content if isinstance(content, list) else blocks_of(content)):
         if isinstance(block, str):
             block = {"type": "text", "text": block}
         if isinstance(block, dict):
-            entry = _assistant(block, part(uuid, index), line)
+            entry = _assistant(block, uuid if index == 0 else part(uuid, index), line)
             if entry is not None:
                 entry.native = uuid
                 made.append(entry)
@@ -139,7 +158,7 @@ def _assistant(block: Json, item: str, line: int) -> Entry | None:
         text = block.get("text")
         if not isinstance(text, str) or not text:
             return None
-        record = build.text_item(item, "assistant_message", text)
+        record = _text(item, "assistant_message", text)
         return Entry(item, "assistant_message", "assistant", record, line)
     if kind in ("thinking", "redacted_thinking"):
         return _reasoning(block, item, line)
@@ -153,7 +172,7 @@ def _assistant(block: Json, item: str, line: int) -> Entry | None:
 def _reasoning(block: Json, item: str, line: int) -> Entry:
     text = block.get("thinking")
     if isinstance(text, str) and text:
-        return Entry(item, "reasoning", "assistant", build.text_item(item, "reasoning", text), line)
+        return Entry(item, "reasoning", "assistant", _text(item, "reasoning", text), line)
     sealed = block.get("signature") or block.get("data") or ""
     version = build.digest_of(str(sealed))[: build.VERSION_DIGITS]
     record = build.opaque_item(item, "reasoning", version, metadata=native("sealed"))
@@ -165,7 +184,7 @@ def _call(block: Json, item: str, line: int) -> Entry:
     arguments = block.get("input")
     item = string(block.get("id")) or item
     text = f"{name} {build.canonical(arguments if arguments is not None else {})}"
-    record = build.text_item(item, "tool_call", text, title=call_title(name, arguments))
+    record = _text(item, "tool_call", text, call_title(name, arguments))
     return Entry(item, "tool_call", "assistant", record, line)
 
 
@@ -208,7 +227,7 @@ def user(block: Any, item: str, line: int, reading: prompts.Reading | None) -> E
         return None
     found = reading or prompts.read(text)
     meta = None if found.native == "prompt" else native(found.native)
-    return Entry(item, found.kind, "user", build.text_item(item, found.kind, text, metadata=meta), line)
+    return Entry(item, found.kind, "user", _text(item, found.kind, text, None, meta), line)
 
 
 def result(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
@@ -232,7 +251,7 @@ def result(block: Json, uuid: str, line: int, title: str | None) -> list[Entry]:
             if kind != "text" or not isinstance(text, str):
                 text = build.canonical(inner)
             meta = native("tool_result", is_error=error) if error else None
-            record = build.text_item(item, "tool_result", text, title=title, metadata=meta)
+            record = _text(item, "tool_result", text, title, meta)
             entry = Entry(item, "tool_result", "user", record, line)
         entry.tool = tool
         entry.native = uuid

@@ -28,7 +28,8 @@ class Unit:
 
     def entries(self) -> list[Entry]:
         """What of it is in the request, in order."""
-        return [entry for entry in self.head + self.tail if not entry.retracted]
+        entries = self.head + self.tail if self.tail else self.head
+        return [entry for entry in entries if not entry.retracted]
 
     def blocks(self, blanked: set[str]) -> list[Block]:
         """Its placements."""
@@ -129,6 +130,12 @@ class Path:
     def advance(self, leaf: Node | None) -> Advance:
         """Move to the path that ends in `leaf`, the parent of a new request."""
         fresh_nodes, keep = self._climb(leaf)
+        if keep == len(self._nodes) and not self._dirty:
+            for node in fresh_nodes:
+                if node.blanks:
+                    break
+            else:
+                return self._append(fresh_nodes)
         units_kept = self._upto[keep - 1] if keep else 0
         self._truncate(keep)
         old = self._placed[units_kept:]
@@ -154,6 +161,23 @@ class Path:
             self._newly_blank(fresh),
             self._new_compaction(),
         )
+
+    def _append(self, nodes: list[Node]) -> Advance:
+        """The path goes on from where the last request left it, as it nearly always does."""
+        units = self._extend(nodes, len(self._placed))
+        start = at = self._size
+        new: list[Block] = []
+        fresh: list[Entry] = []
+        for unit in units:
+            entries = unit.entries()
+            blocks = [entry.block(self._blanked) for entry in entries]
+            self._placed.append(_Placed(unit, blocks, at))
+            at += len(blocks)
+            new += blocks
+            fresh += entries
+        self._size = at
+        edits = [Edit(start, 0, new)] if new else []
+        return Advance(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
 
     def _climb(self, leaf: Node | None) -> tuple[list[Node], int]:
         """The nodes to append (root first), and how many of the present path stay."""

@@ -44,13 +44,14 @@ class Graph:
 
     def add(self, value: Json, thread: Thread, node: Node) -> None:
         """Put a line into the chain."""
+        nodes = self.nodes
         wanted = value.get("parentUuid")
-        if isinstance(wanted, str) and wanted not in self.nodes:
+        if isinstance(wanted, str) and wanted not in nodes:
             node.wanted = wanted
-        self.nodes[node.uuid] = node
+        nodes[node.uuid] = node
         native = value.get("uuid")
-        if isinstance(native, str):
-            self.nodes[native] = node
+        if isinstance(native, str) and native != node.uuid:
+            nodes[native] = node
         self.owner[node] = thread
         thread.last = node
 

@@ -43,6 +43,8 @@ class Routing:
         above = self._graph.nodes.get(parent) if isinstance(parent, str) else None
         owner = self._graph.owner.get(above) if above is not None else None
         session = self._session(value, owner)
+        if owner is not None and self.file is None and value.get("isSidechain") is not True:
+            return self.threads.get((session, MAIN_THREAD)) or self._open(session, MAIN_THREAD, None)
         agent = string(value.get("agentId"))
         if self.file is not None:
             name, origin = self.file
@@ -77,21 +79,23 @@ class Routing:
 
     def _session(self, value: Json, owner: Thread | None) -> str | None:
         """A conversation keeps the session it began in, also where a later session carries it on."""
-        native = string(value.get("sessionId")) or string(value.get("session_id"))
+        native = value.get("sessionId")
+        if not isinstance(native, str) or not native:
+            native = string(value.get("session_id"))
         if owner is not None:
-            if native is not None:
-                self._joined.setdefault(native, owner.session)
+            if native is not None and native not in self._joined:
+                self._joined[native] = owner.session
             return owner.session
         if self.file is not None or native is None:
             return self.session
         self.session = self._joined.setdefault(native, native)
         return self.session
 
-    def note_tasks(self, thread: Thread, content: Any) -> None:
-        """Remember the calls of a message that start a sub-agent."""
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("name") in _TASK_TOOLS:
-                arguments, tool = block.get("input"), block.get("id")
-                if isinstance(arguments, dict) and isinstance(tool, str):
+    def note_task(self, thread: Thread, tool: str, content: list[Any]) -> None:
+        """Remember a call of a message if it starts a sub-agent."""
+        for block in content:
+            if isinstance(block, dict) and block.get("id") == tool and block.get("name") in _TASK_TOOLS:
+                arguments = block.get("input")
+                if isinstance(arguments, dict):
                     prompt = string(arguments.get("prompt")) or ""
                     self.tasks[tool] = Task(thread.name, prompt, string(arguments.get("subagent_type")))

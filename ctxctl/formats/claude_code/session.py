@@ -13,6 +13,7 @@ from ctxctl.formats.claude_code.blocks import Entry, string
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.progress import Progress
 from ctxctl.formats.claude_code.routing import Routing
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
@@ -37,6 +38,7 @@ class Session:
         self._routing = Routing(self._graph)
         self._compactions = Compactions(self._graph, self._make)
         self._agents = Agents(self._report)
+        self._progress = Progress(self._graph, self._make)
         self._line = Line(0, 0, b"")
         self._handlers: dict[str, Callable[[Json, str], None]] = {
             "user": self._user,
@@ -73,7 +75,7 @@ class Session:
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
-        for line, value in values(source, self._report):
+        for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
                 continue
@@ -177,18 +179,20 @@ class Session:
         reading = prompts.META if value.get("isMeta") is True else None
         results: list[Entry] = []
         others: list[Entry] = []
-        for index, block in enumerate(blocks.blocks_of(content)):
-            item = blocks.part(uuid, index)
+        line = self._line.number
+        for index, block in enumerate(content if isinstance(content, list) else blocks.blocks_of(content)):
+            item = uuid if index == 0 else blocks.part(uuid, index)
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = block.get("tool_use_id")
                 title = thread.titles.get(tool) if isinstance(tool, str) else None
-                results += blocks.result(block, item, self._line.number, title)
+                for entry in blocks.result(block, item, line, title):
+                    entry.native = uuid
+                    results.append(entry)
                 continue
-            entry = blocks.user(block, item, self._line.number, reading)
-            if entry is not None:
-                others.append(entry)
-        for entry in results + others:
-            entry.native = uuid
+            other = blocks.user(block, item, line, reading)
+            if other is not None:
+                other.native = uuid
+                others.append(other)
         return results, others
 
     def _results(
@@ -255,24 +259,29 @@ class Session:
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
-        self._graph.retract(value.get("supersedesUuids"))
-        parent = self._graph.parent(value, thread, wants=True)
+        graph = self._graph
+        superseded = value.get("supersedesUuids")
+        if superseded is not None:
+            graph.retract(superseded)
+        parent = graph.parent(value, thread, wants=True)
         unit = self._message(value, message, thread, fresh, parent)
         for entry in thread.add(unit, entries, self._make.time, tail=False):
             if entry.kind == "tool_call":
-                self._graph.holds(thread, entry.item, unit)
+                graph.holds(thread, entry.item, unit)
                 thread.titles[entry.item] = entry.title
-        self._routing.note_tasks(thread, message.get("content"))
-        self._graph.add(value, thread, Node(fresh, parent, unit))
+                self._routing.note_task(thread, entry.item, message["content"])
+        graph.add(value, thread, Node(fresh, parent, unit))
 
     def _message(self, value: Json, message: Json, thread: Thread, uuid: str, parent: Node | None) -> Unit:
         """The unit of an assistant line; a new one is a new API call, unless it was made up locally."""
-        request = string(value.get("requestId"))
-        key = string(message.get("id")) or request or uuid
+        key = message.get("id")
+        if not isinstance(key, str) or not key:
+            key = string(value.get("requestId")) or uuid
         unit = thread.messages.get(key)
         if unit is None:
             unit = thread.messages[key] = Unit(key)
             if message.get("model") != "<synthetic>":
+                request = string(value.get("requestId"))
                 self._steps.open(thread, unit, parent, message, request, self._line.number)
         elif thread.call is not None and thread.call.unit is unit:
             thread.call.merge(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks
@@ -29,7 +31,7 @@ class Steps:
         thread.turn_to(parent.turn if parent is not None else None)
         place = thread.place(unit.key)
         advance = thread.path.advance(parent)
-        retracted = {entry.item for entry in thread.retracted}
+        retracted = {entry.item for entry in thread.retracted} if thread.retracted else frozenset()
         self._announce(thread, place)
         for entry in advance.fresh:
             if entry.home is not thread and entry not in thread.foreign:
@@ -45,9 +47,10 @@ class Steps:
 
     def _announce(self, thread: Thread, place: Place) -> None:
         """The items that were recorded since the step before."""
+        make, out = self._make, self._out
         for entry in thread.pending:
             if entry.record is not None:
-                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line, entry.time)
+                out.append(make.event(vocab.ITEM_ADDED, entry.record, place, entry.line, time=entry.time))
                 entry.record = None
         thread.pending.clear()
         for entry in thread.retracted:
@@ -58,12 +61,14 @@ class Steps:
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
 
-    def _cause(self, advance: Advance, retracted: set[str], place: Place) -> str | None:
+    def _cause(self, advance: Advance, retracted: Container[str], place: Place) -> str | None:
         """Why the window shrank: tells of a new compaction, or gives the assembly's cause."""
         compaction = advance.compaction
         if compaction is not None and compaction not in self._reported:
             self._reported.add(compaction)
             self._compacted(compaction, advance, place)
+            return None
+        if not advance.removed:
             return None
         return "branched" if any(block.item not in retracted for block in advance.removed) else None
 

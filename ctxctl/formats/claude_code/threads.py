@@ -10,11 +10,11 @@ from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Node, Path, Unit
 from ctxctl.formats.lines import Json
 
-_COUNTS = {
-    "input_tokens": "input_tokens",
-    "cached_tokens": "cache_read_input_tokens",
-    "cache_write_tokens": "cache_creation_input_tokens",
-}
+_COUNTS = (
+    ("input_tokens", "input_tokens"),
+    ("cached_tokens", "cache_read_input_tokens"),
+    ("cache_write_tokens", "cache_creation_input_tokens"),
+)
 
 
 class Origin(NamedTuple):
@@ -59,11 +59,13 @@ class Call:
         if not isinstance(usage, dict):
             return
         if not self.prompt:
-            counts = {name: _count(usage.get(key)) for name, key in _COUNTS.items()}
-            self.prompt = {name: count for name, count in counts.items() if count is not None}
+            for name, key in _COUNTS:
+                count = _count(usage.get(key))
+                if count is not None:
+                    self.prompt[name] = count
         output = _count(usage.get("output_tokens"))
-        if output is not None:
-            self.output = output if self.output is None else max(self.output, output)
+        if output is not None and (self.output is None or output > self.output):
+            self.output = output
         tier = usage.get("service_tier")
         if isinstance(tier, str):
             self.tier = tier
@@ -153,21 +155,26 @@ class Thread:
         target = unit.tail if tail else unit.head
         added = []
         for entry in entries:
-            if any(_repeats(entry, known) for known in target):
-                continue
-            entry.home = self
-            entry.time = time
-            target.append(entry)
-            self.pending.append(entry)
-            added.append(entry)
+            for known in target:
+                if entry.version == known.version and _repeats(entry, known):
+                    break
+            else:
+                entry.home = self
+                entry.time = time
+                target.append(entry)
+                self.pending.append(entry)
+                added.append(entry)
         if added:
             self.path.touch(unit)
         return added
 
 
 def _repeats(entry: Entry, known: Entry) -> bool:
-    """A streamed duplicate: the same block on another line of the message, or the same result again."""
-    if entry.kind != known.kind or entry.version != known.version:
+    """Whether of two entries of one version one is a streamed duplicate of the other.
+
+    That is the same block on another line of the message, or the same result again.
+    """
+    if entry.kind != known.kind:
         return False
     if entry.item == known.item:
         return True

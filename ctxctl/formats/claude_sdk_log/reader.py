@@ -20,6 +20,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The log's events."""
     run = Run(NAME, report)
     log = _Log(run)
+    log.stream.look_ahead(source)
     for record in _records(source, run):
         message = record.get("message")
         if isinstance(message, dict):

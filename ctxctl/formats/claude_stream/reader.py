@@ -35,11 +35,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     head = source.read(0, _HEAD)
     named = _SESSION.search(head)
     run.session = named.group(1).decode() if named is not None else None
-    # The size of the window is told when the run is over, and holds for all of it.
-    tail = source.read(max(0, source.size - _TAIL), _TAIL)
-    stream.windows.update(
-        (name.decode("utf-8", "replace"), int(size)) for name, size in _WINDOW.findall(tail)
-    )
+    stream.look_ahead(source)
     for record in _records(source, run, head):
         stream.take(record)
         yield from run.drain()
@@ -82,6 +78,12 @@ class Stream:
         self._turn: str | None = None
         self._error: str | None = None
         self._asked = False
+
+    def look_ahead(self, source: Source) -> None:
+        """Take over the sizes of the models' windows, which are told when a run is over."""
+        tail = source.read(max(0, source.size - _TAIL), _TAIL)
+        for name, size in _WINDOW.findall(tail):
+            self.windows[name.decode("utf-8", "replace")] = int(size)
 
     def take(self, value: Json) -> None:
         """The next line."""

@@ -62,6 +62,8 @@ class Rollout(Run):
         """The last request's bill is known, or there was none."""
         self._unbilled: list[Place] = []
         """Requests since the last bill that got none: they were stopped."""
+        self._held: int | None = None
+        """Where the events of the request after a stopped one begin: they wait for what that was billed."""
         self._native_turns = False
         self._turns = 0
         self._asked = 0
@@ -82,7 +84,7 @@ class Rollout(Run):
         """The rollout's events; bounded by the ids in it, not by its texts."""
         for record in self.records(source, self._is_display):
             self._record(record)
-            if self.out:
+            if self.out and self._held is None:
                 yield from self.drain()
         yield from self.finish()
 
@@ -249,8 +251,10 @@ class Rollout(Run):
                 "max_tokens": self._limit,
             }
             history.conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+        self._held = None
         if not self._counted:
             self._unbilled.append(self._asked_at)
+            self._held = len(self.out) if len(self._unbilled) == 1 else None
         self._asked_at = history.conversation.request(line=self.line.number, model=self._model, **marks)
         self._answering = True
         self._counted = False
@@ -291,6 +295,8 @@ class Rollout(Run):
             # A request that was stopped is in the total, though its own count was never logged.
             rest["metadata"] = {"ctxctl": {"derived": True}}
             conversation.usage(rest, line=self.line.number, place=self._unbilled[0])
+            self.out.insert(len(self.out) - 1 if self._held is None else self._held, self.out.pop())
+        self._held = None
         self._unbilled.clear()
         self._counted = True
         conversation.usage(record, line=self.line.number)

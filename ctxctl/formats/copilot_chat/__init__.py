@@ -14,11 +14,12 @@ _SURE: Final = 95
 _LIKELY: Final = 80
 
 _EXPORT: Final = About(
-    reads="A chat that VS Code exported as JSON, or keeps in its workspace storage: `requests[]` with "
-    "messages, answers and rounds of tool calls.",
+    reads="A chat that VS Code exported as JSON, or keeps in its workspace storage, as one document or as a "
+    "log of changes: `requests[]` with messages, answers and rounds of tool calls.",
     places=(
         "Command palette: Chat: Export Chat…",
-        "~/.config/Code/User/workspaceStorage/*/chatSessions/*.json",
+        "~/.config/Code/User/workspaceStorage/*/chatSessions/*.json, *.jsonl",
+        "~/.config/Code/User/globalStorage/emptyWindowChatSessions/*.json, *.jsonl",
     ),
     turns="A turn is one entry of `requests[]`; a step is each round of tool calls, and the answer.",
     claims={
@@ -46,7 +47,7 @@ _EXPORT: Final = About(
         "Neither the system prompt nor the tool definitions are exported, and no usage.",
         "The extension may cut tool results to fit; the export keeps them whole.",
     ),
-    origin="microsoft/vscode-copilot-chat",
+    origin="microsoft/vscode-copilot-chat; microsoft/vscode: chatSessionStore.ts, objectMutationLog.ts",
 )
 _REPLAY: Final = About(
     reads="A chat replay log (`.chatreplay.json`): prompts, and each request's messages, tools and usage.",
@@ -86,7 +87,11 @@ class CopilotChat:
 
     def detect(self, head: bytes) -> int:
         """How sure the beginning looks like a chat's."""
+        from ctxctl.formats.copilot_chat.mutations import changes_requests
+
         body = _body(head)
+        if changes_requests(body):
+            return _LIKELY
         marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
         if not body.startswith(b"{") or not marks or b'"event_type"' in body[:2000]:
             return 0

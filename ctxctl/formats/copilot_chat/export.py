@@ -1,4 +1,4 @@
-"""Reads VS Code chat exports (`requests[]`): what the chat panel keeps of a conversation."""
+"""Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.copilot_chat import elements
+from ctxctl.formats.copilot_chat import elements, mutations
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import Part, call_title, parsed, string
@@ -16,6 +16,7 @@ from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 NAME: Final = "copilot-chat"
+_HEAD: Final = 1024
 
 
 class Export(Run):
@@ -27,7 +28,10 @@ class Export(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The chat's events; the file is one document and is held whole."""
-        value = document(source, self.report)
+        head = source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        value = mutations.final_state(self, source) if mutations.is_log(head) else None
+        if value is None:
+            value = document(source, self.report)
         if not isinstance(value, dict):
             return
         self.session = string(value.get("sessionId"))

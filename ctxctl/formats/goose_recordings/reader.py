@@ -76,6 +76,10 @@ class _Threads:
     def add(self, call: _Recorded) -> None:
         messages = _messages(call.input)
         history = [part for at, message in enumerate(messages) for part in parts_of(message, at)]
+        titles = {part.item: part.title for part in history if part.kind == "tool_call"}
+        for part in history:
+            if part.kind == "tool_result":
+                part.title = titles.get(part.item.removesuffix("/result"), part.title)
         conversation = self._thread(history)
         window = tool_parts(call.input.get("tools"))
         system = string(call.input.get("system"))

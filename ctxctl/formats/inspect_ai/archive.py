@@ -22,6 +22,9 @@ _ZSTD: Final = 93
 _MAGIC: Final = b"PK\x03\x04"
 _LOOKED: Final = 1 << 20
 _MAX_FOUND: Final = 100_000
+_ENTRY_FLOOR: Final = 64 << 20
+_ENTRY_RATIO: Final = 200
+"""Output bytes per input byte of one entry above the floor: an entry has to be in memory whole."""
 _DAMAGED: Final = (
     zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OverflowError, EOFError, LookupError,
 )  # fmt: skip
@@ -48,7 +51,8 @@ class Archive:
         info = self._entries.get(name)
         if info is None:
             return None
-        limit = min(self._left, MAX_DOCUMENT)
+        packed = min(info.compress_size or self._source.size, self._source.size)
+        limit = min(self._left, MAX_DOCUMENT, max(_ENTRY_FLOOR, _ENTRY_RATIO * packed))
         try:
             # The directory may say less than there is, but hardly more.
             data = self._inflated(info, limit) if info.file_size <= limit else b""

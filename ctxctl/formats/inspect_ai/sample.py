@@ -153,6 +153,8 @@ def _message(chat: Chat, message: Json, at: int) -> list[Part]:
     error = message.get("error")
     if message.get("role") == "tool" and isinstance(error, dict) and not message.get("content"):
         message = {**message, "content": error.get("message")}
+    if message.get("role") == "tool" and string(message.get("name")) is None:
+        message = {**message, "name": message.get("function")}
     parts = chat.cut(message)
     ident = string(message.get("id")) if message.get("role") != "tool" else None
     unnamed = 0

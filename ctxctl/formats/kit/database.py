@@ -17,6 +17,8 @@ MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
 STEPS: Final = 200_000_000
 """Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
+MAX_VALUE: Final = 64 << 20
+"""Bytes of the largest row; a generated column may claim any size."""
 _LEGACY: Final = b"\x01\x01"
 
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
@@ -38,11 +40,20 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
             database.deserialize(data)
             database.row_factory = sqlite3.Row
             database.execute("PRAGMA trusted_schema = OFF")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
             database.set_progress_handler(lambda: 1, steps or STEPS)
+            _without_views(database)
             yield from reader(run, database)
         except (sqlite3.Error, OverflowError, IndexError) as error:
             run.problem("bad-database", f"the database cannot be read: {error}")
     yield from run.finish()
+
+
+def _without_views(database: sqlite3.Connection) -> None:
+    """A view in a table's place may give rows without end; no runtime has one there."""
+    for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+        quoted = str(name).replace('"', '""')
+        database.execute(f'DROP VIEW "{quoted}"')
 
 
 def value(text: Any) -> Any:

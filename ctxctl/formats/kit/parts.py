@@ -145,6 +145,12 @@ def call_title(name: str, arguments: Any) -> str:
     return name
 
 
+def first_line(text: Any) -> str | None:
+    """The first line of a command, short enough for a title; None where there is none."""
+    lines = text.strip().splitlines() if isinstance(text, str) else []
+    return lines[0][:_TITLE] if lines else None
+
+
 def string(value: Any) -> str | None:
     """The value if it is a non-empty string."""
     return value if isinstance(value, str) and value else None

@@ -25,9 +25,9 @@ class Langfuse:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "Traces as the API and the UI export them (`{trace, observations}`, a trace with its observations, lists "
-            "of either), observations as JSON or JSON lines, events of the ingestion API, and ChatML renderings. "
-            "Inputs and outputs of every framework, encoded as JSON once or more."
+            "Traces as the API and the UI export them (`{trace, observations}`, a trace with its "
+            "observations, lists of either), observations as JSON or JSON lines, events of the ingestion "
+            "API, and ChatML renderings. Inputs and outputs of every framework, encoded as JSON once or more."
         ),
         places=("GET /api/public/traces/ID", "Traces > Export", "GET /api/public/observations"),
         turns="one step is one observation of type GENERATION; a turn is a trace",
@@ -36,6 +36,7 @@ class Langfuse:
             *LIMITS,
             "a generation around another one repeats it and is not counted",
             "prompts that a framework wrote down as text are taken apart by their roles",
+            "ChatML renderings tell neither the order of calls nor their kinds, times and tokens",
         ),
         origin="Langfuse 3",
     )
@@ -64,4 +65,6 @@ class Langfuse:
 def _is_chatml(paths: frozenset[str]) -> bool:
     """Whether every entry has an `input` or an `output` that says whether it could be read."""
     told = {path[: -len("success")] for path in paths if path.endswith((".input.success", ".output.success"))}
-    return any(path.startswith(tuple(f"{one}{end}" for one in told for end in ("data", "error"))) for path in paths)
+    return any(
+        path.startswith(tuple(f"{one}{end}" for one in told for end in ("data", "error"))) for path in paths
+    )

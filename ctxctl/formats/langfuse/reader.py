@@ -20,7 +20,7 @@ from ctxctl.formats.spans.traces import Traces
 from ctxctl.trace.source import Source
 
 NAME: Final = "langfuse"
-_HEAD: Final = 1 << 16
+_RENDERED: Final = "_rendered"
 _KINDS: Final = {"GENERATION": "llm", "AGENT": "agent"}
 _TIMES: Final = ("startTime", "start_time", "timestamp", "createdAt")
 
@@ -51,7 +51,11 @@ class Log:
         for holder in (trace, value):
             if isinstance(holder, dict):
                 self._session(holder)
-        held = [v for v in (value.get("observations"), value.get("data"), value.get("batch")) if isinstance(v, list)]
+        held = [
+            v
+            for v in (value.get("observations"), value.get("data"), value.get("batch"))
+            if isinstance(v, list)
+        ]
         if isinstance(trace, dict) and isinstance(trace.get("observations"), list):
             held.append([one for one in trace["observations"] if isinstance(one, dict) and "type" in one])
         if held:
@@ -122,18 +126,21 @@ class Log:
             span.error = (string(value.get("statusMessage")) or "error").partition("\n")[0][:160]
         if kind == "agent":
             span.attributes = {"agent_name": span.name}
-        asked, answer, usage, model = NOTHING, [], None, None
+        asked, usage, model = NOTHING, None, None
+        answer: list[Json] = []
         if kind == "llm":
             model = string(value.get("model")) or string(value.get("internalModelId"))
             usage = bill(value, model)
             asked, answer = said(value, around)
         session = string(value.get("sessionId")) or self._sessions.get(span.trace or "")
         span.given = Given(kind, asked, answer, usage, model, session or _session_of(value))
+        if value.get(_RENDERED) is True:
+            span.given = span.given._replace(thread=name)
         return span
 
     def _rendered(self, name: str, value: Json) -> None:
         """Messages as Langfuse renders them; it tells neither kinds nor times nor bills."""
-        sides: Json = {"id": name, "type": "GENERATION"}
+        sides: Json = {"id": name, "type": "GENERATION", _RENDERED: True}
         for side in ("input", "output"):
             held = value.get(side)
             if isinstance(held, dict) and isinstance(held.get("data"), list):
@@ -149,7 +156,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
     run = Run(NAME, report)
     log = Log(run)
-    if is_document(source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()):
+    if is_document(source):
         run.line = Line(1, 0, b"")
         log.take(document(source, run.report))
     else:
@@ -178,7 +185,7 @@ def bill(value: Json, model: str | None) -> Json | None:
 def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
     """The request and the answer of a generation.
 
-    `around`: the generation around it, if that is the same call: it may have what this one wrote down as text.
+    `around`: the generation around it, if that is the same call; it may have more than prose.
     """
     metadata = talks.opened(value.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
@@ -186,12 +193,16 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
     attributes = attributes if isinstance(attributes, dict) else {}
     given, made = value.get("input"), value.get("output")
     asked, answer = talks.asked(given), talks.answered(made)
-    if not isinstance(talks.opened(given), dict | list) and isinstance(talks.opened(around.get("input")), dict | list):
+    if not isinstance(talks.opened(given), dict | list) and isinstance(
+        talks.opened(around.get("input")), dict | list
+    ):
         asked, answer = talks.asked(around["input"]), talks.answered(around.get("output")) or answer
     kept = content(_spanned(attributes))
     if not asked.messages or any(shapes.JSON in one for one in asked.messages):
         asked = kept.asked if kept.asked.messages else asked
-    tools = asked.tools or kept.asked.tools or definitions(attributes) or talks.definitions(metadata.get("tools"))
+    tools = (
+        asked.tools or kept.asked.tools or definitions(attributes) or talks.definitions(metadata.get("tools"))
+    )
     tools = tools or talks.definitions(value.get("toolDefinitions"))
     if isinstance(metadata.get("invocation_params"), dict):
         tools = tools or talks.definitions(metadata["invocation_params"].get("tools"))

@@ -24,8 +24,8 @@ class LangSmith:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "Runs as clients send them (creations and patches, alone or in batches) and as the API exports them, with "
-            "messages of LangChain, of its serialised constructors, and of wrapped provider clients."
+            "Runs as clients send them (creations and patches, alone or in batches) and as the API exports "
+            "them, with messages of LangChain, of its serialised constructors, and of wrapped clients."
         ),
         places=("run_ops_*.jsonl of a client", "Client().list_runs() or bulk exports as JSON lines"),
         turns="one step is one run of type llm; a turn is a trace",
@@ -47,7 +47,11 @@ class LangSmith:
             if shown.has(f"{prefix}dotted_order", f"{prefix}id"):
                 return _LIKELY
         patched = shown.has("id", "end_time", "outputs", "error") or b'"run_type"' in head
-        if patched and shown.has("id", "outputs") and (shown.any("run_type", "child_runs") or b'"lc"' in head):
+        if (
+            patched
+            and shown.has("id", "outputs")
+            and (shown.any("run_type", "child_runs") or b'"lc"' in head)
+        ):
             return _LIKELY
         return _INPUTS if _is_inputs(shown.paths) else 0
 

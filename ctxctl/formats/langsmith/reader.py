@@ -19,10 +19,9 @@ from ctxctl.formats.spans.traces import Traces
 from ctxctl.trace.source import Source
 
 NAME: Final = "langsmith"
-_HEAD: Final = 1 << 16
 _MAX_HELD: Final = 16 << 20
-_KEPT: Final = ("id", "name", "run_type", "trace_id", "parent_run_id", "dotted_order", "start_time", "error", "extra",
-                "inputs", "outputs", "prompt_tokens", "completion_tokens", "prompt_token_details",
+_KEPT: Final = ("id", "name", "run_type", "trace_id", "parent_run_id", "dotted_order", "start_time", "error",
+                "extra", "inputs", "outputs", "prompt_tokens", "completion_tokens", "prompt_token_details",
                 "completion_token_details", "session_id")  # fmt: skip
 _SESSIONS: Final = ("session_id", "conversation_id", "thread_id")
 
@@ -34,7 +33,8 @@ class Log:
         self.run = run
         self.calls = Inferences(run)
         self.traces = Traces(self.calls)
-        self._held: dict[str, tuple[Json, int]] = {}
+        self._held: dict[str, tuple[Json, int, int]] = {}
+        """By id: the run, the line that it begins on, and the line of its answer."""
         self._size = 0
         self.seen = 0
 
@@ -44,7 +44,11 @@ class Log:
             for one in value:
                 self.take(one, depth + 1)
         elif isinstance(value, dict) and depth < 5:
-            batches = [value[n] for n in ("post", "patch", "runs", "create", "update") if isinstance(value.get(n), list)]
+            batches = [
+                value[n]
+                for n in ("post", "patch", "runs", "create", "update")
+                if isinstance(value.get(n), list)
+            ]
             for batch in batches:
                 self.take(batch, depth + 1)
             if not batches:
@@ -57,7 +61,7 @@ class Log:
         if name is None:
             return
         self.seen += 1
-        before, line = self._held.get(name, ({}, self.run.line.number))
+        before, line, answered = self._held.get(name, ({}, self.run.line.number, 0))
         told = {key: value[key] for key in _KEPT if value.get(key) not in (None, {}, "")}
         if before.get("run_type", told.get("run_type", "llm")) != "llm":
             # Only its place in the tree is needed.
@@ -69,15 +73,19 @@ class Log:
             told["extra"] = _merged(before["extra"], told["extra"])
         if "inputs" in before:
             told.pop("inputs", None)
-        self._held[name] = {**before, **told}, line
+        answered = self.run.line.number if "outputs" in told else answered
+        self._held[name] = {**before, **told}, line, answered
 
     def drain(self, *, at_end: bool = False) -> Iterator[Json]:
         """Make calls of what was taken, if it is much."""
         if not at_end and self._size < _MAX_HELD:
             return
-        for name, (value, line) in self._held.items():
+        for name, (value, line, answered) in self._held.items():
+            if "run_type" not in value and _is_answer(value.get("outputs")):
+                message = "an answer without its run: what it was given is not recorded"
+                self.run.problem("no-request", message, Line(line, 0, b""))
             span = _span(name, value)
-            span.line = line
+            span.line, span.answer_line = line, answered
             yield from self.traces.add(span, 0)
         self._held.clear()
         self._size = 0
@@ -88,7 +96,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
     run = Run(NAME, report)
     log = Log(run)
-    if is_document(source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()):
+    if is_document(source):
         run.line = Line(1, 0, b"")
         log.take(document(source, run.report))
     else:
@@ -97,7 +105,14 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             log.take(value)
             yield from log.drain()
     yield from log.drain(at_end=True)
-    yield from log.calls.finish(f"{log.seen} runs, none of them an llm's" if log.seen else "inputs without their runs")
+    yield from log.calls.finish(
+        f"{log.seen} runs, none of them an llm's" if log.seen else "inputs without their runs"
+    )
+
+
+def _is_answer(outputs: Any) -> bool:
+    """Whether outputs are a model's, of a patch whose creation is not in the capture."""
+    return isinstance(outputs, dict) and ("generations" in outputs or "choices" in outputs)
 
 
 def _own(dotted: Any) -> str | None:
@@ -135,14 +150,20 @@ def _span(name: str, value: Json) -> Span:
         return span
     inputs, outputs = talks.opened(value.get("inputs")), talks.opened(value.get("outputs"))
     asked, answer = talks.asked(inputs), talks.answered(_output(outputs))
-    tools = asked.tools or talks.definitions(parameters.get("tools")) or talks.definitions(parameters.get("functions"))
+    tools = (
+        asked.tools
+        or talks.definitions(parameters.get("tools"))
+        or talks.definitions(parameters.get("functions"))
+    )
     held = outputs if isinstance(outputs, dict) else {}
     model = string(held.get("model")) or next(
         (s for s in (string(parameters.get("model")), string(parameters.get("model_name")),
                      string(metadata.get("ls_model_name"))) if s is not None), None
     )  # fmt: skip
     native_id = string(held.get("id"))
-    span.given = Given("llm", asked._replace(tools=tools), answer, bill(value, held, model), model, session, native_id)
+    span.given = Given(
+        "llm", asked._replace(tools=tools), answer, bill(value, held, model), model, session, native_id
+    )
     return span
 
 
@@ -156,7 +177,9 @@ def _output(outputs: Any) -> Any:
     """An answer inside the key that traced functions put it in."""
     if isinstance(outputs, dict) and "choices" not in outputs and "generations" not in outputs:
         inner = outputs.get("output")
-        if isinstance(inner, dict) and ("role" in inner or "lc" in inner or "choices" in inner or "content" in inner):
+        if isinstance(inner, dict) and (
+            "role" in inner or "lc" in inner or "choices" in inner or "content" in inner
+        ):
             return inner
     return outputs
 
@@ -169,9 +192,12 @@ def bill(value: Json, outputs: Json, model: str | None) -> Json | None:
     generations = outputs.get("generations")
     first = generations[0] if isinstance(generations, list) and generations else None
     first = first[0] if isinstance(first, list) and first else first
-    message = first.get("message") if isinstance(first, dict) else outputs.get("message") or outputs.get("output")
+    message = (
+        first.get("message") if isinstance(first, dict) else outputs.get("message") or outputs.get("output")
+    )
     if isinstance(message, dict):
-        fields = message.get("kwargs") if isinstance(message.get("kwargs"), dict) else message
+        inner = message.get("kwargs")
+        fields = inner if isinstance(inner, dict) else message
         told = fields.get("response_metadata")
         told = told if isinstance(told, dict) else {}
         found = billing.of_metadata(fields.get("usage_metadata"), model)

@@ -142,8 +142,11 @@ class Calls:
             native["schema_version"] = schema
         if known is not None and known.schema is not None and schema not in (None, known.schema):
             native["migrated_from"] = known.schema
+        title = f"state of {skill}" + (f", schema {schema}" if schema is not None else "")
+        if "migrated_from" in native:
+            title += f" (was {native['migrated_from']})"
         fields: Json = {
-            "title": f"state of {skill}" + (f", schema {schema}" if schema is not None else ""),
+            "title": title,
             "byte_size": len(state.data) or None,
             "metadata": {"version": digest[: build.VERSION_DIGITS], "native": native},
         }
@@ -225,12 +228,14 @@ class Calls:
         both = context is not None and len(names) == 2
         marks: Json = {"mode": "append"}
         if both:
-            marks["derived" if placed is not None else "simulated"] = True
-        kind = placed.name if placed is not None else "documented"
+            only = _only(context, result, call.returned) if placed is None else None
+            order = order if only is None else [names[only]]
+            marks["derived" if placed is not None or only is not None else "simulated"] = True
+        kind = placed.name if placed is not None else "documented" if len(order) == len(names) else "alone"
         assembly = self._make.record(
             assembly_id=f"asm-{key}",
             target=vocab.MODEL,
-            separator_policy=separator if both else "none",
+            separator_policy=separator if both and len(order) > 1 else "none",
             ordered_blocks=[{"block_id": name, "item_refs": [name], "role": "tool"} for name in order],
             visibility=[vocab.MODEL],
             metadata={"native": {"llm_context": kind} if both else {}, "ctxctl": marks},
@@ -247,6 +252,13 @@ class Calls:
             metadata={"native": {"error": error}},
         )
         self._emit(vocab.MISSING_DETECTED, record)
+
+
+def _only(context: str | None, result: str | None, returned: tuple[str, ...]) -> int | None:
+    """Which of the two is all that the host returned: 0 for the context, 1 for the result; else None."""
+    told = {text.strip() for text in returned}
+    alone = [at for at, text in enumerate((context, result)) if text is not None and told == {text.strip()}]
+    return alone[0] if len(alone) == 1 else None
 
 
 class Arrangement(NamedTuple):

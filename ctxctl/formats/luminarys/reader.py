@@ -21,6 +21,8 @@ NAME: Final = "luminarys"
 _HEAD: Final = 1 << 16
 _START: Final = Line(1, 0, b"")
 _MAX_OPEN: Final = 1024
+_MAX_STRAYS: Final = 1000
+"""Values in a stream that are neither maps nor lists, after which it is taken for something else."""
 _RETURNED: Final = ("mcp_result", "mcp", "tool_result", "returned", "result")
 _ROLE: Final = re.compile(r"^(?P<stem>.*?)[._-](?P<role>request|response|req|resp|mcp|result)(?:\.[\w.]+)?$")
 _NUMBER: Final = re.compile(r"(\d+)")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.bills import chat_usage, clock
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, first_line, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.trace.source import Source
+
+_BLOCK: Final = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
 
 
 class Trajectory(Run):
@@ -31,6 +34,7 @@ class Trajectory(Run):
         model = _model(value.get("info"))
         chat = Chat()
         turns = answered = 0
+        command: str | None = None
         for at, message in enumerate(messages if isinstance(messages, list) else []):
             if not isinstance(message, dict) or message.get("role") == "exit":
                 continue
@@ -45,7 +49,8 @@ class Trajectory(Run):
             if asked:
                 turns += 1
                 thread.turn = f"turn-{turns}"
-            thread.append(*_placed(_cut(chat, message, asked=asked), at))
+            thread.append(*_placed(_cut(chat, message, asked=asked, command=command), at))
+            command = _command(message, extra) if answer else command
         yield from self.finish()
 
     def _ask(self, thread: Conversation, message: Json, extra: Json, model: str | None) -> None:
@@ -59,15 +64,26 @@ class Trajectory(Run):
         thread.usage(chat_usage(response.get("usage"), provider=provider, model=answered))
 
 
-def _cut(chat: Chat, message: Json, *, asked: bool) -> list[Part]:
+def _command(message: Json, extra: Json) -> str | None:
+    """The command of an answer in text, by whose name its output goes."""
+    actions = extra.get("actions")
+    if isinstance(actions, list) and len(actions) == 1 and isinstance(actions[0], dict):
+        return first_line(actions[0].get("command"))
+    content = message.get("content")
+    found = _BLOCK.findall(content) if isinstance(content, str) else []
+    return first_line(found[0]) if len(found) == 1 else None
+
+
+def _cut(chat: Chat, message: Json, *, asked: bool, command: str | None) -> list[Part]:
     output = message.get("output")
     if message.get("type") == "function_call_output":
         return chat.result(string(message.get("call_id")), output)
     if message.get("object") == "response" and isinstance(output, list):
         return [part for item in output if isinstance(item, dict) for part in chat.item(item)]
     # Without tool calls, what a command printed comes back as a user's message.
-    kind = "tool_result" if message.get("role") == "user" and not asked else None
-    return chat.cut(message, kind=kind)
+    if message.get("role") == "user" and not asked:
+        return chat.cut(message, kind="tool_result", title=command)
+    return chat.cut(message)
 
 
 def _placed(parts: list[Part], at: int) -> list[Part]:

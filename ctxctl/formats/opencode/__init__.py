@@ -35,7 +35,8 @@ ABOUT: Final = About(
         "opencode export <session> > session.json",
         "a plug-in that logs its hooks: one JSON array a line",
     ),
-    turns="A turn is a user's message; each `step-start` of an assistant's message is one request.",
+    turns="A turn is a user's message, but for those by which opencode goes on or compacts by itself; each "
+    "`step-start` of an assistant's message is one request.",
     claims={
         "sources": absent(),
         "item_ids": native("part and tool call ids"),

@@ -121,7 +121,13 @@ class Log(Run):
         elif kind == "session.idle" and session is not None:
             self._settle(session)
         elif kind == "message.removed" and session is not None:
-            self._of(session).open.pop(str(properties.get("messageID")), None)
+            self._removed(session, str(properties.get("messageID")))
+
+    def _removed(self, session: str, native: str) -> None:
+        thread = self._of(session)
+        if thread.open.pop(native, None) is None and thread.session is not None:
+            self._settle(session)
+            thread.session.remove(native)
 
     def _chat(self, output: Json) -> None:
         """A user's message as it is about to be stored, whole."""

@@ -53,6 +53,16 @@ def is_lost(info: Json, parts: list[Native]) -> bool:
     return not (aborted and any(p.get("type") not in ("step-start", "reasoning") for p, _ in parts))
 
 
+def is_prompt(parts: list[Native]) -> bool:
+    """Whether a user's message is the person's: opencode also goes on by itself, in messages of this role."""
+    return not parts or any(
+        part.get("type") in ("file", "agent", "subtask")
+        or (part.get("type") == "text" and part.get("synthetic") is not True)
+        or (part.get("type") == "compaction" and part.get("auto") is not True)
+        for part, _ in parts
+    )
+
+
 def of_user(parts: list[Native]) -> list[Part]:
     """What of a user's message is sent."""
     return [made for part, line in parts for made in _at(line, _of_user(part))]
@@ -142,6 +152,10 @@ def _tool(part: Json) -> tuple[Part, list[Part], list[Cleared]]:
         blank = Part("tool_result", CLEARED, "tool", key=into, title=title, truncated=True, derived=True)
         return call, results, [Cleared(pruned, blank)]
     error = state.get("error")
+    meta = state.get("metadata")
+    if status == "error" and isinstance(meta, dict) and meta.get("interrupted") is True:
+        # What a tool had printed when it was stopped is sent in the place of the error.
+        error = meta["output"] if isinstance(meta.get("output"), str) else error
     if status == "error" and isinstance(error, str):
         return (
             call,

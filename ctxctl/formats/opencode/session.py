@@ -47,10 +47,18 @@ class Session:
         elif info.get("role") == "assistant":
             self._assistant(info, parts)
 
+    def remove(self, native: str) -> None:
+        """A message was taken out: the person went back to before it."""
+        gone = {part.item for one, parts in self._messages if one == native for part in parts}
+        self._messages = [one for one in self._messages if one[0] != native]
+        if gone:
+            self._window.drop(gone.__contains__, cause="branched")
+
     def _user(self, info: Json, parts: list[cut.Native]) -> None:
         native = string(info.get("id"))
         asked = next((part for part, _ in parts if part.get("type") == "compaction"), None)
-        self._window.turn = native or self._window.turn
+        if self._window.turn is None or cut.is_prompt(parts):
+            self._window.turn = native or self._window.turn
         if asked is not None:
             self._tail = string(asked.get("tail_start_id"))
         self._enter(native, cut.of_user(parts))

@@ -126,7 +126,8 @@ def _observation(stream: Stream, event: Json, observation: str, ident: str) -> N
     if call is not None:
         parts = stream.chat.result(call, text, derived=derived)
     else:
-        parts = [Part("tool_result", text, "user", derived=derived)] if text else []
+        title = call_title(observation, extras)
+        parts = [Part("tool_result", text, "user", title=title, derived=derived)] if text else []
         native = {"type": observation}
         for part in parts:
             part.native = native

@@ -92,10 +92,14 @@ def _sealed(event: Json) -> list[Part]:
 
 def _result(stream: Stream, event: Json, ident: str) -> None:
     inner = event.get("observation")
-    content: Any = event.get("error") or event.get("rejection_reason")
+    content: Any = event.get("error")
+    refused = string(event.get("rejection_reason"))
     if isinstance(inner, dict):
-        content = inner.get("content", inner.get("output", inner))
-    stream.add(ident, stream.chat.result(string(event.get("tool_call_id")), content))
+        content, refused = inner.get("content", inner.get("output", inner)), None
+    elif refused is not None:
+        content = f"Action rejected: {refused}"
+    call = string(event.get("tool_call_id"))
+    stream.add(ident, stream.chat.result(call, content, derived=refused is not None))
 
 
 def _plain(message: Json) -> Json:

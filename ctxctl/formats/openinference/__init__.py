@@ -30,8 +30,8 @@ class OpenInference:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "Spans with OpenInference's attributes: in OTLP JSON, as JSON documents and JSON lines of spans, as "
-            "Phoenix exports them (rows with `attributes.…` columns, nested or flat)."
+            "Spans with OpenInference's attributes: in OTLP JSON, as JSON documents and JSON lines of "
+            "spans, as Phoenix exports them (rows with `attributes.…` columns, nested or flat)."
         ),
         places=("px export", "Client().get_spans_dataframe().to_json(orient='records', lines=True)"),
         turns="one step is one span of kind LLM; a turn is a trace",

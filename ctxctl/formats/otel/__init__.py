@@ -23,8 +23,12 @@ _FILE: Final = re.compile(
     rb'|"type"\s*:\s*"log"\s*,[^\n]{0,600}?"(?:hrTime|timestamp|traceId|spanContext)"\s*:'
 )
 _MODEL: Final = re.compile(r"(?:[^\[\]]*\[\]\.)?attributes\.(?:gen_ai|ai|llm|traceloop)\.")
-_BARE: Final = re.compile(r"(?:\[\]\.)?(?:gen_ai\.(?:operation|request|provider|system|usage|prompt)|llm\.usage\.)")
-_SPAN: Final = re.compile(r"(?:[^\[\]]*\[\]\.)?(?:spanContext\.|context\.)?(?:parentSpanId|parent_span_id|spanId|span_id)")
+_BARE: Final = re.compile(
+    r"(?:\[\]\.)?(?:gen_ai\.(?:operation|request|provider|system|usage|prompt)|llm\.usage\.)"
+)
+_SPAN: Final = re.compile(
+    r"(?:[^\[\]]*\[\]\.)?(?:spanContext\.|context\.)?(?:parentSpanId|parent_span_id|spanId|span_id)"
+)
 
 
 class Otel:
@@ -35,9 +39,10 @@ class Otel:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "Traces and log records of model calls: OTLP as JSON (one document, or an export on each line) and as "
-            "protobuf, spans as SDKs write them to a file (GitHub Copilot's exporter among them), and bare "
-            "attributes. GenAI conventions from the first drafts to now, OpenLLMetry's, the AI SDK's, Logfire's."
+            "Traces and log records of model calls: OTLP as JSON (one document, or an export on each line) "
+            "and as protobuf, spans as SDKs write them to a file (GitHub Copilot's exporter among them), "
+            "bare attributes. GenAI conventions from the first drafts to now, OpenLLMetry's, the AI SDK's, "
+            "Logfire's."
         ),
         places=(
             "a collector's file exporter",
@@ -83,7 +88,9 @@ class Otel:
 
 def is_openinference(head: bytes) -> bool:
     """Whether the first bytes follow OpenInference's conventions."""
-    return b'"openinference.span.kind"' in head or b'"llm.input_messages' in head or b'"llm.token_count.' in head
+    return (
+        b'"openinference.span.kind"' in head or b'"llm.input_messages' in head or b'"llm.token_count.' in head
+    )
 
 
 def _is_spans(shown: Skim) -> bool:

@@ -64,7 +64,7 @@ def exports(source: Source, run: Run) -> Iterator[Json]:
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
     except ImportError:
         raise UnavailableError(
-            "no-otlp", "OTLP's protobuf needs opentelemetry-proto", hint="pip install 'ctxctl[otlp]'"
+            "needs-otlp", "OTLP's protobuf needs opentelemetry-proto", hint="pip install 'ctxctl[otlp]'"
         ) from None
     data = source.read(0, MAX_EXPORT + 1)
     if len(data) > MAX_EXPORT:

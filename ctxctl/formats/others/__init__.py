@@ -12,7 +12,12 @@ from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
 _LINES: Final = 20
-_KIMI: Final = ("llm.request", "context.append_message", "context.append_loop_event", "context.apply_compaction")
+_KIMI: Final = (
+    "llm.request",
+    "context.append_message",
+    "context.append_loop_event",
+    "context.apply_compaction",
+)
 _KIMI_TOO: Final = ("llm.tools_snapshot", "tools.set_active_tools", "full_compaction.begin", "usage.record")
 
 ABOUT_KIMI: Final = About(

@@ -17,8 +17,8 @@ from ctxctl.trace.source import Source
 
 _ANSWERS: Final = ("AgentMessage", "Thinking")
 _CALLS: Final = (
-    "ToolCall", "ShellCommand", "FileEdit", "FileRead", "FileCreate", "FileDelete", "CodeSearch", "FileSearch",
-    "WebSearch", "WebFetch", "ImageGenerate", "VideoGenerate", "AudioGenerate",
+    "ToolCall", "ShellCommand", "FileEdit", "FileRead", "FileCreate", "FileDelete", "CodeSearch",
+    "FileSearch", "WebSearch", "WebFetch", "ImageGenerate", "VideoGenerate", "AudioGenerate",
 )  # fmt: skip
 _SKIPPED: Final = ("TaskStart", "TaskEnd", "Custom")
 
@@ -56,7 +56,11 @@ class Hail:
         self._model = model if model != "unknown" else None
         if not self._run.threads or not self._window.steps:
             self._run.session = self._window.session = string(record.get("session_id"))
-        told = {"format": self._run.name, "version": record.get("version"), "agent": string(agent.get("tool"))}
+        told = {
+            "format": self._run.name,
+            "version": record.get("version"),
+            "agent": string(agent.get("tool")),
+        }
         self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if isinstance(v, str)})
 
     def _event(self, record: Json) -> None:

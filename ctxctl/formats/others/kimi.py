@@ -27,7 +27,8 @@ class Kimi:
         self._window: Conversation = self._run.thread()
         self._chat = Chat()
         self._model: str | None = None
-        self._toolsets: dict[str, Any] = {}
+        self._toolsets: dict[str, tuple[Any, int]] = {}
+        """Definitions and their line, by hash."""
         self._toolset: str | None = None
         self._billed = True
         self._message = 0
@@ -83,7 +84,7 @@ class Kimi:
     def _snapshot(self, record: Json) -> None:
         native = string(record.get("hash"))
         if native is not None:
-            self._toolsets[native] = record.get("tools")
+            self._toolsets[native] = record.get("tools"), self._line
 
     def _use_toolset(self, native: str | None) -> None:
         """Requests name their tools by the hash of a snapshot."""
@@ -93,7 +94,8 @@ class Kimi:
         rows = self._window.rows
         old = [i for i, row in enumerate(rows) if row[1] == "tool_definition"]
         at = old[0] if old else sum(1 for row in rows if row[1] == "system_prompt")
-        self._window.splice(at, len(old), tools(self._toolsets[native], line=self._line))
+        definitions, line = self._toolsets[native]
+        self._window.splice(at, len(old), tools(definitions, line=line))
 
     def _append_message(self, record: Json) -> None:
         message = record.get("message")
@@ -165,9 +167,9 @@ class Kimi:
         kind = string(record.get("kind"))
         limit = count(record.get("maxTokens"))
         model = string(record.get("model")) or self._model
-        marks = {"purpose": kind} if kind not in (None, "loop") else {}
+        marks: Json = {"purpose": kind} if kind not in (None, "loop") else {}
         if limit is not None:
-            marks["max_output_tokens"] = limit  # type: ignore[assignment]
+            marks["max_output_tokens"] = limit
         self._window.request(name or kind, line=self._line, model=model, derived=True, **marks)
         self._billed = False
 

@@ -102,7 +102,9 @@ class Qwen:
         payload = payload if isinstance(payload, dict) else {}
         info = payload.get("info")
         info = info if isinstance(info, dict) else {}
-        native = {n: v for n in ("originalTokenCount", "newTokenCount") if (v := count(info.get(n))) is not None}
+        native = {
+            n: v for n in ("originalTokenCount", "newTokenCount") if (v := count(info.get(n))) is not None
+        }
         history = payload.get("compressedHistory")
         line = self._run.line.number
         if not isinstance(history, list):

@@ -10,8 +10,8 @@ from ctxctl.formats.kit.parts import Part, call_title, count, string
 from ctxctl.formats.kit.usage import usage_record
 
 _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
-_INTERNAL = re.compile(f"{_BEGIN}.*?<<<END_OPENCLAW_INTERNAL_CONTEXT>>>", re.DOTALL)
-"""What OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
+_END: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+"""Around what OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
 _BOOKKEEPING: Final = frozenset({"delivery-mirror", "gateway-injected", "acp-runtime", "automation-result"})
 _UNFINISHED: Final = ("error", "aborted")
 
@@ -201,10 +201,10 @@ def _internal(part: Part) -> list[Part]:
         return [part]
     made: list[Part] = []
     at = 0
-    for found in _INTERNAL.finditer(text):
-        made += _piece("user_message", text[at : found.start()], key, made)
-        made += _piece("runtime_state", found.group(), key, made)
-        at = found.end()
+    while (start := text.find(_BEGIN, at)) >= 0 and (end := text.find(_END, start)) >= 0:
+        made += _piece("user_message", text[at:start], key, made)
+        at = end + len(_END)
+        made += _piece("runtime_state", text[start:at], key, made)
     return made + _piece("user_message", text[at:], key, made)
 
 

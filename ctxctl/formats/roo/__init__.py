@@ -15,14 +15,15 @@ NAME: Final = "roo"
 SDK: Final = "cline"
 
 ABOUT: Final = About(
-    reads="A task's directory, or one of its files: the history of messages (`api_conversation_history.json`), "
-    "the chat (`ui_messages.json`), the files in context (`task_metadata.json`). Roo Code 3 and Cline 1 to 3.",
+    reads="A task's directory, or one of its files: the history of messages "
+    "(`api_conversation_history.json`), the chat (`ui_messages.json`), the files in context "
+    "(`task_metadata.json`). Roo Code 3, Cline 1 to 3.",
     places=(
         "~/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks/<id>/",
         "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/<id>/",
     ),
-    turns="A turn is what a message with a person's words sets off. A step is a request that the chat announces "
-    "(`api_req_started`); in a history without its chat, each answer stands for one.",
+    turns="A turn is what a message with a person's words sets off. A step is a request that the chat "
+    "announces (`api_req_started`); in a history without its chat, each answer stands for one.",
     claims={
         "item_ids": native("tool call ids and the editor's state; else by place in the history"),
         "sources": native("the editor's state"),

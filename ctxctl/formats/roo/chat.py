@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Json
-from ctxctl.formats.build import canonical
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, count, parsed, string
 from ctxctl.formats.kit.run import Run

@@ -15,8 +15,14 @@ from ctxctl.formats.wire.reminders import split
 ENVIRONMENT: Final = "environment_details"
 """The block of editor state that stands in every message of the user; one item that is renewed."""
 _DIALECT: Final = Anthropic()
-_HEADING: Final = re.compile(r"\[([a-z]\w*)\b([^\n]{0,2000}?)\] Result:", re.DOTALL)
-_PROMPTS: Final = ("<task>", "<feedback>", "<user_message>", "<answer>", "New instructions for task continuation")
+_HEADING: Final = re.compile(r"\[([a-z]\w*)\b(.{0,4000}?)\] Result:", re.DOTALL)
+_PROMPTS: Final = (
+    "<task>",
+    "<feedback>",
+    "<user_message>",
+    "<answer>",
+    "New instructions for task continuation",
+)
 _NOTES: Final = ("[ERROR]", "[TASK RESUMPTION]", "[NOTE]")
 _TOOLS: Final = (
     "access_mcp_resource|apply_diff|ask_followup_question|attempt_completion|browser_action|codebase_search|"
@@ -77,7 +83,7 @@ def classify(parts: list[Part]) -> None:
         text = part.text.lstrip()
         heading = _HEADING.match(text)
         if heading is not None:
-            title = f"{heading.group(1)}{heading.group(2)}"[:120]
+            title = f"{heading.group(1)}{heading.group(2)}".split("\n", 1)[0][:120]
             part.kind, part.title = "tool_result", title
         elif text.startswith(_PROMPTS):
             title = None

@@ -57,7 +57,9 @@ class _Session:
         self._run.make.at(moment(message.get("ts")))
         parts = self._cut(message, string(message.get("id")) or f"message-{index}")
         metadata = message.get("metadata")
-        if isinstance(metadata, dict) and "compaction" in str(metadata.get("kind")):
+        if isinstance(metadata, dict) and (
+            "compaction" in str(metadata.get("kind")) or "tokensBefore" in metadata
+        ):
             self._compaction(metadata, parts)
         elif message["role"] == "user":
             if any(part.kind == "user_message" for part in parts):
@@ -71,7 +73,9 @@ class _Session:
             if part.kind in ("user_message", "assistant_message"):
                 part.kind = "thread_summary"
         summary = next((part for part in parts if part.kind == "thread_summary"), None)
-        told = {"native": {"tokensBefore": before}} if (before := count(metadata.get("tokensBefore"))) else None
+        told = (
+            {"native": {"tokensBefore": before}} if (before := count(metadata.get("tokensBefore"))) else None
+        )
         kept = {row[0].item for row in self._window.rows if row[1] == "system_prompt"}
         head = self._window.rows[: len(kept)]
         self._window.splice(len(head), len(self._window.rows) - len(head), parts)

@@ -171,7 +171,8 @@ class _Walk:
         Chat(self._run, self._history.window, self._model).walk(self._chat, before[-1].time)
         left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
         self._history.restart(left, summary, _told(told))
-        return [one for one in known if not any(one[1] is m for _, m in left)]
+        gone = {index for index, _ in left}
+        return [one for one in known if one[0] not in gone]
 
     def _answered(self, message: Json, index: int, time: float) -> None:
         if self._asks:

@@ -19,8 +19,9 @@ one call each, `kind` says which; a line without `turn` belongs to the turn befo
 - ``{"kind": "getById", "turn", "provider_id", "id", "data": ContextData | null}``: context only while that
   item is attached; otherwise, like ``getList``, an answer to a picker or a tool.
 - ``{"kind": "pushResource", "app"?, "resource": {"id"?, "title", "content"}}``,
-  ``{"kind": "removeResource", "resourceId"}``: what an app pushes by itself; held until it is removed, the
-  session ends (``{"kind": "sessionEnd"}``) or the app goes (``{"kind": "disconnect", "app"}``).
+  ``{"kind": "removeResource", "resourceId"}`` (or the SDK's events ``resourcePushed`` and
+  ``resourceRemoved``): what an app pushes by itself; held until it is removed, the session ends
+  (``{"kind": "sessionEnd"}``) or the app goes (``{"kind": "disconnect", "app"}``).
 - ``{"kind": "message", "turn", "role": "user" | "assistant", "content"}``: the conversation, where logged.
 
 ContextData is ``{content, id?, title?, version?, summary?, type?, link?, metadata?}``; agent fields are read
@@ -61,7 +62,9 @@ _MARKS: Final[dict[str, tuple[str, ...]]] = {
     "getList": ("provider_id",),
     "getById": ("provider_id",),
     "pushResource": ("resource",),
+    "resourcePushed": ("resource",),
     "removeResource": ("resourceId",),
+    "resourceRemoved": ("resourceId",),
 }
 
 

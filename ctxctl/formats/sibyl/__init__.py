@@ -63,6 +63,7 @@ ABOUT: Final = About(
     limits=(
         "Of a request beside a pack only what it holds of the pack is shown; open it by itself for the rest.",
         "Where a request holds a pack as JSON, items are counted by their contents, without the JSON around.",
+        "An audit row whose pack is not there is a turn of its own, with ids and without texts.",
         "Baselines, golden sets and other results of Sibyl's tools are no packs: nothing to replay.",
         "The layers' limits (8, 24, 50) are those of version 1.2.2.",
     ),
@@ -83,7 +84,7 @@ class Sibyl:
         return sure(head)
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One turn a pack; of lines, the last pack is held until the next, for a request behind it."""
+        """One turn a pack; of lines, some packs are held, for a request or audit rows behind them."""
         from ctxctl.formats.sibyl.reader import Reader
 
         return Reader(report).events(source)

@@ -24,6 +24,7 @@ class Item(NamedTuple):
     content: str | None
     """None where only the markdown was captured."""
     facet: str
+    """Empty where only the id is known."""
     score: float | None
     record: Json
     """As the pack holds it."""
@@ -75,6 +76,12 @@ def read(record: Json) -> Pack:
             again = taken[native] = taken.get(native, 0) + 1
             items.append(_item(row, native, native if again == 1 else f"{native}~{again}", facet))
     return Pack(tuple(items), titles, string(record.get("markdown")), skipped, record)
+
+
+def of_ids(ids: list[str], details: Any) -> Pack:
+    """A pack of which only the ids are known, as an audit row has them."""
+    items = tuple(Item(name, name, None, None, "", None, {}, None) for name in dict.fromkeys(ids))
+    return Pack(items, {}, None, 0, dict(details) if isinstance(details, dict) else {})
 
 
 def _item(row: Json, native: str, name: str, facet: str) -> Item:

@@ -17,15 +17,18 @@ from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.sibyl import pack as packs
 from ctxctl.formats.sibyl import reach, shapes
+from ctxctl.formats.sibyl.exchange import Exchange
 from ctxctl.formats.sibyl.rendering import cut
 from ctxctl.formats.sibyl.shapes import Answer, Audit, Call, Sent
-from ctxctl.formats.sibyl.turns import Exchange, Turns
+from ctxctl.formats.sibyl.turns import Turns
 from ctxctl.trace.source import Source
 
 NAME: Final = "sibyl"
 _HEAD: Final = 1 << 16
 _OPEN_CALLS: Final = 256
 """Calls without an answer that are remembered, and audit rows without a pack."""
+_WAITING: Final = 32
+"""Packs that wait for their audit rows, which are read from the server later."""
 _MAX_MARKDOWN: Final = 16 << 20
 _ONE: Final = Line(1, 0, b"")
 
@@ -40,9 +43,12 @@ class Reader(Run):
         self._call: Call | None = None
         """The last call without an id."""
         self._held: list[Exchange] = []
-        """Packs for which a request may still come."""
-        self._keep = 1
-        self._audits: deque[Json] = deque(maxlen=_OPEN_CALLS)
+        """Packs for which a request or an audit row may still come."""
+        self._keep = _WAITING
+        self._looked = 1
+        """Of the held packs, how many a request is searched for, from the last back."""
+        self._audits: deque[tuple[Json, int, str | None]] = deque(maxlen=_OPEN_CALLS)
+        """Rows without a pack, each with its place."""
         self._found = 0
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -54,7 +60,8 @@ class Reader(Run):
         """The events of a directory: its packs in the order of their names, then the requests beside them."""
         names = [name for name in folder.files if is_pack_file(folder.head(name, _HEAD))]
         others = [name for name in folder.files if name not in set(names)]
-        self._keep = len(folder.files) + _OPEN_CALLS if others else 1
+        if others:
+            self._keep = self._looked = len(folder.files) + _OPEN_CALLS
         for name in (*names, *others):
             self.make.file = name
             if name in others and folder.head(name, _HEAD).lstrip()[:1] not in (b"{", b"["):
@@ -86,6 +93,8 @@ class Reader(Run):
 
     def _end(self) -> Iterator[Json]:
         self._release(0)
+        while self._audits:
+            self._alone(self._audits.popleft())
         file, self.make.file = self.make.file, None
         for call in (*self._calls.values(), *([self._call] if self._call is not None else ())):
             goal = call.arguments.get("goal")
@@ -133,9 +142,10 @@ class Reader(Run):
         if pack.skipped:
             self.problem("unknown-record", f"{pack.skipped} items of the pack have no id; skipped")
         rendering = cut(pack.markdown, pack) if pack.markdown is not None else None
-        rows = tuple(row for row in self._audits if _audits(row, pack))
-        for row in rows:
-            self._audits.remove(row)
+        found = next((one for one in self._audits if _audits(one[0], pack)), None)
+        if found is not None:
+            self._audits.remove(found)
+        rows = (found[0],) if found is not None else ()
         self._found += 1
         exchange = Exchange(call, answer, pack, rendering, self.line.number, self.make.file, audits=rows)
         self._held.append(exchange)
@@ -144,7 +154,8 @@ class Reader(Run):
     def _sent(self, sent: Sent) -> None:
         """Look for the packs that no request has held yet."""
         texts = reach.texts_of(sent)
-        for at, held in enumerate(self._held):
+        for at in range(max(0, len(self._held) - self._looked), len(self._held)):
+            held = self._held[at]
             if held.reached is None and held.answer.error is None:
                 where = self.line.number, self.make.file
                 found = reach.find(held.pack, held.rendering, sent, texts, *where) if texts else None
@@ -155,7 +166,18 @@ class Reader(Run):
             if not held.audits and _audits(audit.row, held.pack):
                 self._held[at] = held._replace(audits=(audit.row,))
                 return
-        self._audits.append(audit.row)
+        self._audits.append((audit.row, self.line.number, self.make.file))
+        if len(self._audits) == _OPEN_CALLS:
+            self._alone(self._audits.popleft())
+
+    def _alone(self, row: tuple[Json, int, str | None]) -> None:
+        """An audit row whose pack the capture does not hold: ids without a text."""
+        exchange = _of_audit(*row)
+        if exchange is not None:
+            self._found += 1
+            file = self.make.file
+            self._turns.add(exchange)
+            self.make.file = file
 
     def _release(self, keep: int) -> None:
         """Give the events of all packs but the last `keep`."""
@@ -166,9 +188,34 @@ class Reader(Run):
 
 
 def _audits(row: Json, pack: packs.Pack) -> bool:
-    """Whether an audit row is of a pack: the same ids in the same order."""
+    """Whether an audit row is of a pack: the same ids, or some of them where the row says that it was cut."""
     ids = row.get("derived_ids")
-    return bool(pack.items) and ids == [item.native_id for item in pack.items]
+    if not ids or not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        return False
+    held = [item.native_id for item in pack.items]
+    if row.get("derived_ids_truncated") is True:
+        return set(ids) <= set(held)
+    return sorted(ids) == sorted(held)
+
+
+def _of_audit(row: Json, line: int, file: str | None) -> Exchange | None:
+    """What an audit row tells of a pack that the capture does not hold; None if it names no item."""
+    details = row.get("details")
+    call = Call(details if isinstance(details, dict) else {})
+    if row.get("policy_allowed") is False:
+        why = row.get("policy_reason")
+        answer = Answer(
+            None, f"denied: {why}" if isinstance(why, str) else "denied", None, row.get("created_at")
+        )
+        return Exchange(call, answer, packs.read({}), None, line, file, audits=(row,))
+    ids = row.get("derived_ids")
+    found = packs.of_ids(
+        [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else [], details
+    )
+    if not found.items:
+        return None
+    answer = Answer(None, None, None, row.get("created_at"))
+    return Exchange(call, answer, found, None, line, file, audits=(row,))
 
 
 def one_document(head: bytes) -> bool:

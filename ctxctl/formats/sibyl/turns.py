@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.sibyl import rendering as md
-from ctxctl.formats.sibyl.pack import LAYER_LIMITS, Item, Pack, requested
-from ctxctl.formats.sibyl.reach import Placed, Reached
-from ctxctl.formats.sibyl.rendering import Piece, Rendering
-from ctxctl.formats.sibyl.shapes import TITLE, Answer, Call
+from ctxctl.formats.sibyl.exchange import Exchange, faults, goal, limits, receipt_id
+from ctxctl.formats.sibyl.pack import LAYER_LIMITS, Item
+from ctxctl.formats.sibyl.reach import Placed
+from ctxctl.formats.sibyl.rendering import Piece
 from ctxctl.model import vocab
 
 Json = dict[str, Any]
@@ -21,21 +21,6 @@ _KEPT: Final = ("intent", "query", "domain", "project", "layer", "total_items", 
 _OF_ITEM: Final = ("type", "reason", "source", "quality", "metadata", "related")
 _OVER: Final = {"content_limit": "too_large"}
 """Reasons of a render receipt that are not the budget's."""
-
-
-class Exchange(NamedTuple):
-    """One call and its answer, with what was found beside it."""
-
-    call: Call | None
-    answer: Answer
-    pack: Pack
-    rendering: Rendering | None
-    line: int
-    file: str | None
-    reached: Reached | None = None
-    searched: int = 0
-    """Requests beside it in which it was looked for."""
-    audits: tuple[Json, ...] = ()
 
 
 class _Thread:
@@ -63,6 +48,7 @@ class Turns:
         self._out = out
         self._threads: dict[str | None, _Thread] = {}
         self._failed = _Thread("failed")
+        self._audit = _Thread("audit")
         self._line = 0
         self._place = Place()
         self._audits: list[str] = []
@@ -78,7 +64,7 @@ class Turns:
         thread = self._thread(found)
         thread.turns += 1
         native = found.answer.native_id or (found.call.native_id if found.call is not None else None)
-        self._place = Place(None, thread.name, f"pack-{thread.turns}", native or _receipt_id(found.pack))
+        self._place = Place(None, thread.name, f"pack-{thread.turns}", native or receipt_id(found.pack))
         self._audits = [name for row in found.audits if (name := string(row.get("id"))) is not None]
         scope = f"{thread.name or vocab.MAIN_THREAD}-{thread.turns}"
         self._started(found, scope)
@@ -97,13 +83,16 @@ class Turns:
         """
         if found.answer.error is not None:
             return self._failed
-        goal = _goal(found)
-        if goal is None and self._threads:
+        if found.answer.pack is None:
+            # Only the audit tells of it, and not for which goal.
+            return self._audit
+        named = goal(found)
+        if named is None and self._threads:
             return next(reversed(self._threads.values()))
-        thread = self._threads.get(goal)
+        thread = self._threads.get(named)
         if thread is None:
             thread = _Thread(f"goal-{len(self._threads) + 1}" if self._threads else None)
-            self._threads[goal] = thread
+            self._threads[named] = thread
         return thread
 
     def _emit(self, event_type: str, data: Json) -> None:
@@ -134,8 +123,9 @@ class Turns:
         native: Json = {
             key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])
         }
-        native["facet"] = item.facet
-        native["score"] = item.score
+        if item.facet:
+            native["facet"] = item.facet
+            native["score"] = item.score
         meta: Json = {"native": native}
         fields: Json = {"title": item.title, "source_refs": [_source(item)], "metadata": meta}
         if item.content is None:
@@ -168,17 +158,16 @@ class Turns:
         native = _told(pack.record, _KEPT)
         if found.audits:
             native["audit"] = list(found.audits)
+        names: list[Json | str]
         if pack.items or found.rendering is None:
-            names = [ref(item) for item in pack.items]
+            names = [_chosen(item, rank) for rank, item in enumerate(pack.items, 1)]
         else:
             names = list(found.rendering.items)
-        reasons = {f"{item.facet}: {string(item.record.get('reason'))}": None for item in pack.items
-                   if string(item.record.get("reason")) is not None}  # fmt: skip
         marks: Json = {} if pack.items or not names else {"ctxctl": {"derived": True}}
         record = self._make.record(
             selection_id=f"selection-{scope}",
             surface_id=f"memory-{scope}",
-            query=_goal(found),
+            query=goal(found),
             intent=pack.text("intent"),
             selected_item_refs=names,
             ranking_signals={
@@ -186,19 +175,27 @@ class Turns:
                 for rank, item in enumerate(pack.items, 1)
                 if item.score is not None
             },
-            rationale="; ".join(reasons) or None,
+            rationale="; ".join(self._notes(found)) or None,
             metadata={"candidates_not_reported": True, "native": native, **marks},
         )
         self._emit(vocab.SELECTION_COMPLETED, record)
+
+    def _notes(self, found: Exchange) -> list[str]:
+        """What no field of the standard tells of the choice: a limit that was cut, and the audit's rows."""
+        asked, limit, layer = limits(found)
+        said = []
+        if asked is not None and limit != asked:
+            said.append(f"limit {asked}, cut to {limit} by the layer {layer}")
+        if self._audits:
+            said.append(f"audit {', '.join(self._audits)}")
+        return said
 
     def _budget(self, found: Exchange, scope: str) -> None:
         """The clamp of the layer and the budget of the markdown, with what either left out or cut."""
         pack, rendering = found.pack, found.rendering
         arguments = found.call.arguments if found.call is not None else {}
-        asked = requested(arguments)
-        layer = pack.layer or string(arguments.get("layer"))
+        asked, limit, layer = limits(found)
         most = LAYER_LIMITS.get(layer or "")
-        limit = min(n for n in (asked, most) if n is not None) if asked is not None else None
         tokens = None
         if rendering is not None:
             tokens = count(arguments.get("markdown_token_budget")) or rendering.trimmed
@@ -264,7 +261,7 @@ class Turns:
 
     def _missing(self, found: Exchange, scope: str) -> None:
         """What the tool said went wrong, and a pack that nothing of which was sent."""
-        told = [(text, "high") for text in _faults(found)]
+        told = [(text, "high") for text in faults(found)]
         total, held = count(found.pack.record.get("total_items")), len(found.pack.items)
         if total is not None and total > held:
             told.append((f"the pack says that it has {total} items; the capture holds {held}", "medium"))
@@ -291,6 +288,18 @@ def _told(record: Json, keys: tuple[str, ...]) -> Json:
 def ref(item: Item) -> str:
     """`ID@VERSION` of an item; its id alone where the capture holds no content."""
     return item.name if item.digest is None else f"{item.name}@{item.digest[: build.VERSION_DIGITS]}"
+
+
+def _chosen(item: Item, rank: int) -> Json:
+    """An item as the pack chose it: its place in it, its score, and why."""
+    made: Json = {"item_ref": ref(item), "rank": rank}
+    if item.score is not None:
+        made["score"] = item.score
+    reason = string(item.record.get("reason"))
+    said = [word for word in (item.facet, reason) if word]
+    if said:
+        made["reason"] = ": ".join(said)
+    return made
 
 
 def _block(placed: Placed, item: Item | None, piece: Piece | None) -> Json:
@@ -345,31 +354,3 @@ def _source(item: Item) -> Json:
     if modified is not None:
         made["modified_at"] = modified
     return made
-
-
-def _goal(found: Exchange) -> str | None:
-    """The goal: as the pack says, as the call said, or as the markdown's title has it."""
-    goal = found.pack.text("goal")
-    if goal is None and found.call is not None:
-        goal = string(found.call.arguments.get("goal"))
-    markdown = found.pack.markdown
-    if goal is None and markdown is not None and markdown.lstrip().startswith(TITLE):
-        goal = markdown.lstrip().removeprefix(TITLE).partition("\n")[0].strip() or None
-    return goal
-
-
-def _receipt_id(pack: Pack) -> str | None:
-    receipt = pack.record.get("render_receipt")
-    return string(receipt.get("request_id")) if isinstance(receipt, dict) else None
-
-
-def _faults(found: Exchange) -> list[str]:
-    """The error of a call, and the lanes of a retrieval that a pack says failed."""
-    told = [found.answer.error] if found.answer.error is not None else []
-    record = found.pack.record
-    for holder in (record, record.get("usage_metadata"), record.get("evidence")):
-        for key in ("errors", "failed_lanes", "lane_errors"):
-            rows = holder.get(key) if isinstance(holder, dict) else None
-            for row in rows if isinstance(rows, list) else [rows] if isinstance(rows, str) else ():
-                told.append(row if isinstance(row, str) else build.canonical(row))
-    return told

@@ -89,7 +89,9 @@ def of_details(details: Any, model: str | None) -> Json | None:
     inner = [n for n in details if n.startswith("input_") and n not in ("input_tokens",)]
     outer = [n for n in details if n.startswith("output_") and n not in ("output_tokens",)]
     more, rest = _sum(details, inner), _sum(details, outer)
-    cached = sum(_whole(details.get(n)) or 0 for n in ("cache_read_input_tokens", "cache_creation_input_tokens"))
+    cached = sum(
+        _whole(details.get(n)) or 0 for n in ("cache_read_input_tokens", "cache_creation_input_tokens")
+    )
     total = _first(details, ("total", "totalTokens", "total_tokens"))
     apart = total != billed + (made or 0)
     if total is not None and apart:

@@ -6,6 +6,7 @@ OpenInference's flat attributes, OpenLLMetry's, the AI SDK's, and the first draf
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
@@ -43,15 +44,12 @@ def content(span: Span) -> Content:
 
 def definitions(attributes: Json) -> list[Json]:
     """Tool definitions; those of which only the name is recorded say so."""
-    made: list[Json] = []
     for name in ("gen_ai.tool.definitions", "ai.prompt.tools", "llm.request.functions"):
-        value, _ = talks.limited(attributes.get(name))
-        for one in talks.definitions(value):
-            named = string(one.get("name"))
-            bare = name.startswith("gen_ai.") and named is not None and set(one) <= {"type", "name"}
-            made.append({NAMED: named} if bare else one)
-        if made:
-            return made
+        raw = attributes.get(name)
+        found = _written(raw) if isinstance(raw, str) else _named(raw)
+        if found:
+            return list(found)
+    made: list[Json] = []
     parameters, _ = talks.limited(attributes.get("model_request_parameters"))
     if isinstance(parameters, dict):
         # pydantic-ai's own attribute.
@@ -72,6 +70,20 @@ def definitions(attributes: Json) -> list[Json]:
         if "parameters" in held:
             held["parameters"] = talks.opened(held["parameters"])
         made.append(held)
+    return made
+
+
+@lru_cache(maxsize=16)
+def _written(raw: str) -> list[Json]:
+    """Definitions in a text, which mostly are those of the request before; not to be changed."""
+    return _named(talks.limited(raw)[0])
+
+
+def _named(value: Any) -> list[Json]:
+    made: list[Json] = []
+    for one in talks.definitions(value):
+        named = string(one.get("name"))
+        made.append({NAMED: named} if named is not None and set(one) <= {"type", "name"} else one)
     return made
 
 
@@ -158,7 +170,9 @@ def _flat(attributes: Json, _span: Span) -> Content:
         prompts = [held.get("prompt.text") for held in _rows(attributes, "llm.prompts")]
         if not asked and prompts:
             asked = talks.asked([text for text in prompts if isinstance(text, str)])
-    answer = [{**one, "role": "assistant"} if one.get("role") == "user" else one for one in shapes.messages(said)]
+    answer = [
+        {**one, "role": "assistant"} if one.get("role") == "user" else one for one in shapes.messages(said)
+    ]
     if not answer and is_llm:
         answer = talks.answered(attributes.get("output.value"))
     if not asked.system:
@@ -191,7 +205,10 @@ def _message(held: Json) -> Json:
         if isinstance(one.get("tool_call"), dict):
             calls.append(one["tool_call"])
         else:
-            function = {"name": one.get("tool_call.function.name"), "arguments": one.get("tool_call.function.arguments")}
+            function = {
+                "name": one.get("tool_call.function.name"),
+                "arguments": one.get("tool_call.function.arguments"),
+            }
             calls.append({"id": one.get("tool_call.id"), "function": function})
     if calls:
         made["tool_calls"] = calls
@@ -238,14 +255,19 @@ def _indexed(attributes: Json, prefix: str) -> list[Json]:
 
 
 def _openllmetry(attributes: Json, _span: Span) -> Content:
-    asked = [_openllm(held) for held in _indexed(attributes, "gen_ai.prompt") or _indexed(attributes, "llm.prompts")]
+    asked = [
+        _openllm(held)
+        for held in _indexed(attributes, "gen_ai.prompt") or _indexed(attributes, "llm.prompts")
+    ]
     said = _indexed(attributes, "gen_ai.completion") or _indexed(attributes, "llm.completions")
     answer = [{"role": "assistant", **_openllm(held)} for held in said[:1]]
     return Content(Talk([], [], shapes.messages(asked)), shapes.messages(answer))
 
 
 def _openllm(held: Json) -> Json:
-    made: Json = {name: held[name] for name in ("role", "tool_call_id", "name", "reasoning") if held.get(name)}
+    made: Json = {
+        name: held[name] for name in ("role", "tool_call_id", "name", "reasoning") if held.get(name)
+    }
     body = held.get("content")
     value = talks.opened(body)
     # Blocks come as JSON; a text that happens to be JSON is a text.
@@ -270,7 +292,9 @@ def _ai_sdk(attributes: Json, _span: Span) -> Content:
         "role": "assistant",
         "content": text or attributes.get("ai.response.object") or attributes.get("ai.result.object"),
         "reasoning": attributes.get("ai.response.reasoning"),
-        "tool_calls": talks.opened(attributes.get("ai.response.toolCalls") or attributes.get("ai.result.toolCalls")),
+        "tool_calls": talks.opened(
+            attributes.get("ai.response.toolCalls") or attributes.get("ai.result.toolCalls")
+        ),
     }
     held = any(said[name] for name in ("content", "reasoning", "tool_calls"))
     return Content(asked, shapes.message(said) if held else [])

@@ -114,18 +114,28 @@ def _system(unit: Unit, line: int) -> Slots:
 def _message(unit: Unit, names: Names, line: int) -> Slots:
     value = unit.value
     if not isinstance(value, dict) or shapes.JSON in value:
-        slots = Slots("messages", line)
-        inner = value.get(shapes.JSON) if isinstance(value, dict) else value
-        slots.put(Part("custom", canonical(inner), "user", line=line, native={"type": "unknown"}), JSON)
+        slots = _unknown(value, line)
     else:
         bare = {name: inner for name, inner in value.items() if name not in (shapes.DERIVED, shapes.CUT)}
-        slots = _cut(Unit(unit.section, bare, unit.at, unit.head), names, line)
+        slots = Slots("messages", line)
+        for one in shapes.message(bare):
+            made = _unknown(one, line) if shapes.JSON in one else _cut(unit._replace(value=one), names, line)
+            slots.marked += [len(slots.parts) + at for at in made.marked]
+            slots.parts += made.parts
     if isinstance(value, dict):
         if value.get(shapes.DERIVED):
             for part in slots.parts:
                 part.derived = True
         if value.get(shapes.CUT) and slots.parts:
             slots.parts[-1].truncated = True
+    return slots
+
+
+def _unknown(value: Any, line: int) -> Slots:
+    """What no shape fits, as its JSON."""
+    slots = Slots("messages", line)
+    inner = value.get(shapes.JSON) if isinstance(value, dict) else value
+    slots.put(Part("custom", canonical(inner), "user", line=line, native={"type": "unknown"}), JSON)
     return slots
 
 
@@ -138,7 +148,7 @@ def _cut(unit: Unit, names: Names, line: int) -> Slots:
     if role is None or (string(value.get("type")) not in (None, "message")):
         return _RESPONSES.parts(unit._replace(section="input"), names, line)
     content = value.get("content")
-    kinds = {block.get("type") for block in listed(content) if isinstance(block, dict)}
+    kinds = {string(block.get("type")) for block in listed(content) if isinstance(block, dict)}
     sourced = any(isinstance(block, dict) and "source" in block for block in listed(content))
     if role in ("user", "assistant") and not value.get("tool_calls") and (kinds & set(_BLOCKS) or sourced):
         return _ANTHROPIC.parts(unit._replace(value={"role": role, "content": content}), names, line)

@@ -37,6 +37,8 @@ class Inference(NamedTuple):
     origin: Json | None = None
     """Of that thread: `parent_thread`, `parent_tool_call`, `agent_type`."""
     error: str | None = None
+    answer_line: int = 0
+    """Line of the answer, where it is another one."""
 
 
 class Inferences:
@@ -64,6 +66,7 @@ class Inferences:
                 thread=thread,
                 turn=call.turn,
                 error=call.error,
+                answer_line=call.answer_line,
                 dialect=_DIALECT,
                 origin=call.origin,
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import orjson
+
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.run import Run
@@ -17,6 +19,8 @@ from ctxctl.trace.source import Source
 _HEAD: Final = 1 << 16
 _METRIC: Final = b'"type":"metric"'
 _BOM: Final = b"\xef\xbb\xbf"
+_LINES: Final = 50
+_SHORT: Final = 20
 
 
 def read(name: str, source: Source, report: Report) -> Iterator[Json]:
@@ -42,7 +46,7 @@ def _values(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
         for value in exports(source, run):
             yield value, source.size
         return
-    if is_document(head):
+    if is_document(source):
         run.line = Line(1, 0, b"")
         yield document(source, run.report), source.size
         return
@@ -51,15 +55,24 @@ def _values(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
         yield value, len(line.data)
 
 
-def is_document(head: bytes) -> bool:
-    """Whether a file is one document: a list over lines, or an object whose first line does not close."""
-    first, newline, _ = head.partition(b"\n")
-    first = first.strip()
-    if not newline:
+def is_document(source: Source) -> bool:
+    """Whether a file is one document rather than JSON lines, by its beginning; either may be damaged."""
+    data = source.read(0, _HEAD)
+    lines = data.removeprefix(_BOM).strip(b" \t\r\n").split(b"\n")
+    if len(lines) == 1:
+        return source.size <= len(data)
+    if lines[0].strip() in (b"[", b"{"):
         return True
-    if first.startswith(b"["):
-        return not (first.endswith(b"]") and len(first) > 1)
-    return first in (b"{", b"[") or (first.startswith(b"{") and not first.endswith(b"}") and b'"' not in first[-3:])
+    return not any(_is_record(line.strip()) for line in lines[:_LINES])
+
+
+def _is_record(line: bytes) -> bool:
+    if len(line) < _SHORT or line[:1] not in (b"{", b"["):
+        return False
+    try:
+        return isinstance(orjson.loads(line), dict | list)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _is_metric(line: bytes) -> bool:

@@ -22,6 +22,7 @@ ROLES: Final = {
     "system": "system", "developer": "developer", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "tool": "tool", "function": "tool", "chatbot": "assistant",
 }  # fmt: skip
+_PLAIN: Final = frozenset(ROLES)
 _LANGCHAIN: Final = {
     "human": "user", "humanmessage": "user", "ai": "assistant", "aimessage": "assistant", "system": "system",
     "systemmessage": "system", "tool": "tool", "toolmessage": "tool", "function": "tool", "chat": "user",
@@ -43,10 +44,14 @@ _PROSE: Final = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?
 
 
 def messages(values: Iterable[Any]) -> list[Json]:
-    """Messages of any shape as their dialects read them; a role that is a called tool's name is its result."""
+    """Messages of any shape as dialects read them; one whose role is a called tool's name is its result."""
     made: list[Json] = []
     called: set[str] = set()
     for value in values:
+        if _is_plain(value):
+            # Brought into shape when it is cut: most of a request's messages were in the one before.
+            made.append(value)
+            continue
         found = message(value, called)
         for one in found:
             calls = one.get("tool_calls")
@@ -57,6 +62,18 @@ def messages(values: Iterable[Any]) -> list[Json]:
                     called.add(name)
         made += found
     return made
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a message of a known role that calls nothing."""
+    if not isinstance(value, dict):
+        return False
+    role = value.get("role")
+    return (
+        isinstance(role, str)
+        and role in _PLAIN
+        and not (value.get("tool_calls") or value.get("additional_kwargs") or "message" in value)
+    )
 
 
 def message(value: Any, called: Iterable[str] = ()) -> list[Json]:
@@ -126,7 +143,7 @@ def _chat(value: Json) -> list[Json]:
         made["tool_call_id"] = value["id"]
     calls = value.get("tool_calls")
     if isinstance(calls, list) and calls:
-        made["tool_calls"] = [_call(call) if isinstance(call, dict) else {"custom": call} for call in calls]
+        made["tool_calls"] = [_call(call) if isinstance(call, dict) else _odd(call) for call in calls]
     if isinstance(value.get("function_call"), dict):
         made["function_call"] = value["function_call"]
     if isinstance(content, list) and any(_is_vercel(block) for block in content):
@@ -161,6 +178,8 @@ def _is_vercel(block: Any) -> bool:
 
 def _call(call: Json) -> Json:
     """A tool call in the shape of Chat Completions."""
+    if isinstance(call.get("custom"), dict):
+        return call
     inner = call.get("tool_call")
     if isinstance(inner, dict):
         call = inner
@@ -171,7 +190,11 @@ def _call(call: Json) -> Json:
     else:
         made = {"name": string(call.get("name")) or string(call.get("toolName")) or "tool"}
         arguments = next(
-            (call[name] for name in ("arguments", "args", "input", "toolInput") if call.get(name) is not None),
+            (
+                call[name]
+                for name in ("arguments", "args", "input", "toolInput")
+                if call.get(name) is not None
+            ),
             None,
         )
     if arguments is not None:
@@ -179,6 +202,10 @@ def _call(call: Json) -> Json:
     native = _id(call.get("id")) or _id(call.get("toolCallId")) or _id(call.get("call_id"))
     found: Json = {"type": "function", "function": made}
     return {"id": native, **found} if native is not None else found
+
+
+def _odd(call: Any) -> Json:
+    return {"custom": {"name": "tool", "input": canonical(call)}}
 
 
 def _id(value: Any) -> str | None:
@@ -235,7 +262,9 @@ def _block(block: Json, kind: str) -> Json:
     if kind in ("text", "input_text", "output_text", "refusal"):
         return {"type": "text", "text": _text(_held(block, "content", "text"))}
     if kind in ("blob", "uri", "file", "image", "image_url", "media", "binary", "video", "audio"):
-        mime = string(block.get("mime_type")) or string(block.get("mediaType")) or string(block.get("mimeType"))
+        mime = (
+            string(block.get("mime_type")) or string(block.get("mediaType")) or string(block.get("mimeType"))
+        )
         modality = string(block.get("modality")) or ("image" if kind.startswith("image") else "")
         image = modality == "image" or (mime or "").startswith("image/")
         place = _held(block, "uri", "url", "file_id", "content", "data", "image", "image_url", "file", "blob")

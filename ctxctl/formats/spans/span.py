@@ -12,6 +12,10 @@ from ctxctl.formats.spans.talks import Talk
 
 _DEPTH: Final = 40
 _MARKS: Final = ("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.")
+_SCOPES: Final = (
+    ("scopeSpans", "spans"), ("scope_spans", "spans"), ("instrumentationLibrarySpans", "spans"),
+    ("scopeLogs", "logRecords"), ("scope_logs", "log_records"),
+)  # fmt: skip
 _WRAPPERS: Final = ("spans", "data", "traces", "resource_spans", "items", "result", "results", "log_records")
 
 
@@ -26,13 +30,16 @@ class Given(NamedTuple):
     model: str | None = None
     session: str | None = None
     native_id: str | None = None
+    thread: str | None = None
+    """Where nothing tells what came before it: a thread of its own."""
 
 
 class Span:
     """One span, or a log record that belongs to one."""
 
     __slots__ = (
-        "attributes", "error", "events", "given", "id", "is_log", "line", "name", "parent", "start", "trace",
+        "answer_line", "attributes", "error", "events", "given", "id", "is_log", "line", "name", "parent",
+        "start", "trace",
     )  # fmt: skip
 
     def __init__(self, name: str, attributes: Json) -> None:
@@ -49,6 +56,8 @@ class Span:
         self.is_log = False
         self.given: Given | None = None
         self.line = 0
+        self.answer_line = 0
+        """Line of what tells the answer, where it is another one."""
 
 
 def spans(value: Any, depth: int = 0) -> Iterator[Span]:
@@ -79,8 +88,7 @@ def spans(value: Any, depth: int = 0) -> Iterator[Span]:
 def _resource(resource: Any) -> Iterator[Span]:
     if not isinstance(resource, dict):
         return
-    for outer, inner in (("scopeSpans", "spans"), ("scope_spans", "spans"), ("scopeLogs", "logRecords"),
-                         ("scope_logs", "log_records"), ("instrumentationLibrarySpans", "spans")):  # fmt: skip
+    for outer, inner in _SCOPES:
         scopes = resource.get(outer)
         for scope in scopes if isinstance(scopes, list) else []:
             records = scope.get(inner) if isinstance(scope, dict) else None
@@ -100,8 +108,7 @@ def _span(value: Json) -> Span | None:
     if named:
         # A row of a table: its columns are attributes.
         attributes = {**named, **attributes} if isinstance(attributes, dict) else named
-    bare = not isinstance(attributes, dict)
-    if bare:
+    if not isinstance(attributes, dict):
         if not any(name.startswith(_MARKS) and not isinstance(v, list | dict) for name, v in value.items()):
             return None
         attributes = value
@@ -179,7 +186,11 @@ def plain(value: Any, depth: int = 0) -> Any:
     for name in ("intValue", "int_value"):
         if name in value:
             found = value[name]
-            return int(found) if isinstance(found, str) and found.lstrip("-").isdigit() and len(found) < 20 else found
+            return (
+                int(found)
+                if isinstance(found, str) and found.lstrip("-").isdigit() and len(found) < 20
+                else found
+            )
     for name in ("arrayValue", "array_value"):
         if isinstance(value.get(name), dict):
             inner = value[name].get("values")
@@ -194,4 +205,4 @@ def plain(value: Any, depth: int = 0) -> Any:
             return made
     if "bytesValue" in value or "bytes_value" in value:
         return value.get("bytesValue", value.get("bytes_value"))
-    return None if not value else value
+    return value or None

@@ -53,7 +53,7 @@ def limited(value: Any) -> tuple[Any, bool]:
     if isinstance(value, str) and value in REDACTED:
         return None, False
     found = opened(value)
-    if isinstance(found, str) and found.lstrip().startswith(("{", '[{', '["', "[[")):
+    if isinstance(found, str) and found.lstrip().startswith(("{", "[{", '["', "[[")):
         repaired = mended(found)
         if isinstance(repaired, dict | list) and repaired:
             return repaired, True
@@ -135,7 +135,11 @@ def _listed(value: list[Any]) -> Talk:
     rest: list[Any] = []
     for one in value:
         held = one.get("content") if isinstance(one, dict) and one.get("role") == "tool" else None
-        if isinstance(held, dict) and held.get("type") == "function" and isinstance(held.get("function"), dict):
+        if (
+            isinstance(held, dict)
+            and held.get("type") == "function"
+            and isinstance(held.get("function"), dict)
+        ):
             tools.append(held)
             continue
         if isinstance(one, dict) and "role" in one and isinstance(one.get("tools"), list):
@@ -193,7 +197,9 @@ def _answered(value: Any) -> list[Json]:
     if any(name in value for name in ("role", "lc", "message", "toolCallId", "parts")) or (
         isinstance(value.get("type"), str) and ("content" in value or value["type"].endswith("_call"))
     ):
-        made = shapes.message(value if "role" in value or "parts" not in value else {"role": "model", **value})
+        made = shapes.message(
+            value if "role" in value or "parts" not in value else {"role": "model", **value}
+        )
         if not any(shapes.JSON in one for one in made):
             return made
     if isinstance(value.get("messages"), list):
@@ -201,7 +207,12 @@ def _answered(value: Any) -> list[Json]:
     calls = opened(value.get("tool_calls") or value.get("toolCalls"))
     text = next((value[name] for name in (*_TEXTS, "content") if isinstance(value.get(name), str)), None)
     if text is not None or isinstance(calls, list):
-        said = {"role": "assistant", "content": text, "tool_calls": calls, "reasoning": value.get("reasoning")}
+        said = {
+            "role": "assistant",
+            "content": text,
+            "tool_calls": calls,
+            "reasoning": value.get("reasoning"),
+        }
         return shapes.message(said)
     # A structured answer: the object that the text was parsed to.
     return [{"role": "assistant", "content": canonical(value), shapes.DERIVED: True}]

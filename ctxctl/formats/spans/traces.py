@@ -17,12 +17,30 @@ from ctxctl.formats.spans.inferences import Inference, Inferences
 from ctxctl.formats.spans.span import Given, Span
 from ctxctl.model import vocab
 
-_ASKS: Final = ("chat", "generate_content", "text_completion", "completion", "message", "messages", "responses")
-_NOT: Final = ("embeddings", "embedding", "execute_tool", "create_agent", "invoke_workflow", "retrieval", "rerank")
+_ASKS: Final = (
+    "chat",
+    "generate_content",
+    "text_completion",
+    "completion",
+    "message",
+    "messages",
+    "responses",
+)
+_NOT: Final = (
+    "embeddings",
+    "embedding",
+    "execute_tool",
+    "create_agent",
+    "invoke_workflow",
+    "retrieval",
+    "rerank",
+)
 _AGENT: Final = ("invoke_agent", "invoke agent", "agent_run", "agent run")
 _SESSIONS: Final = ("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "langfuse.session.id",
                     "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId",
                     "ai.telemetry.metadata.threadId", "gcp.vertex.agent.session_id")  # fmt: skip
+_MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
+                  "llm.response.model", "llm.request.model", "ai.model.id")  # fmt: skip
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 MAX_HELD: Final = 16 << 20
 """Bytes of spans that wait for those that were begun before them."""
@@ -62,7 +80,7 @@ class Traces:
         """Make calls of what was taken."""
         found, logs = self._spans, self._logs
         self._spans, self._logs, self._held = [], [], 0
-        known = {(span.trace, span.id): span for span in found if span.id is not None}
+        known: dict[_Key, Span] = {(span.trace, span.id): span for span in found if span.id is not None}
         found += _of_logs(logs, known)
         around = {id(p) for span in found if is_call(span) for p in _above(span, known)}
         # Without the spans inside, the AI SDK's outer ones are all there is of their calls.
@@ -85,10 +103,11 @@ class Traces:
             session = session or (one.given.session if one.given is not None else None) or _session(one)
         agents = _agents(span, known)
         agent, origin = self._agent(session, [one for one in agents if id(one) in owners])
+        agent = given.thread or agent
         return Inference(
             asked=given.asked, answer=given.answer, usage=given.usage, model=given.model, line=span.line,
             time=span.start, native_id=given.native_id or span.id, session=session, turn=span.trace,
-            agent=agent, origin=origin, error=span.error,
+            agent=agent, origin=origin, error=span.error, answer_line=span.answer_line,
         )  # fmt: skip
 
     def _agent(self, session: str | None, agents: list[Span]) -> tuple[str | None, Json | None]:
@@ -114,8 +133,7 @@ class Traces:
 def _given(span: Span) -> Given:
     """What the attributes and events of a span say of its call."""
     attributes = span.attributes
-    model = _text(span, "gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
-                  "llm.response.model", "llm.request.model", "ai.model.id")  # fmt: skip
+    model = _text(span, *_MODELS)
     held = content(span)
     # The AI SDK's outer span has the sum of its calls.
     usage = None if is_outer(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
@@ -152,6 +170,10 @@ def _of_logs(logs: list[Span], known: dict[_Key, Span]) -> list[Span]:
             owner.attributes = {**attributes, **owner.attributes}
         else:
             owner.events.append((name, attributes))
+            if name == "gen_ai.choice":
+                owner.answer_line = log.line
+            else:
+                owner.line = log.line
     return list(made.values())
 
 
@@ -174,7 +196,9 @@ def is_call(span: Span) -> bool:
     traced = attributes.get("traceloop.span.kind")
     if is_agent(span) or traced in ("workflow", "task", "tool", "agent"):
         return False
-    named = any(name in attributes for name in ("gen_ai.request.model", "llm.request.model", "llm.model_name"))
+    named = any(
+        name in attributes for name in ("gen_ai.request.model", "llm.request.model", "llm.model_name")
+    )
     return named and not any(word in span.name for word in _NOT)
 
 
@@ -194,7 +218,10 @@ def is_agent(span: Span) -> bool:
     operation = attributes.get("gen_ai.operation.name")
     if isinstance(operation, str):
         return operation == "invoke_agent"
-    if attributes.get("openinference.span.kind") == "AGENT" or attributes.get("traceloop.span.kind") == "agent":
+    if (
+        attributes.get("openinference.span.kind") == "AGENT"
+        or attributes.get("traceloop.span.kind") == "agent"
+    ):
         return True
     return span.name.startswith(_AGENT) or "agent_name" in attributes
 

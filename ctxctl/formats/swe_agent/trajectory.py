@@ -9,7 +9,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, first_line, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.trace.source import Source
 
@@ -95,11 +95,14 @@ class _Reader:
     def __init__(self) -> None:
         self._chat = Chat()
         self._answered = False
+        self._action: str | None = None
+        """The last answer's command, by whose name its output goes."""
 
     def read(self, message: Json, at: int) -> list[Part]:
         """The parts of the message at a place of the history."""
         if _is_answer(message):
             self._answered = True
+            self._action = first_line(message.get("action"))
         parts = self._cut(message)
         for index, part in enumerate(parts):
             part.place = f"message-{at}" if index == 0 else f"message-{at}/{index}"
@@ -111,7 +114,9 @@ class _Reader:
             if message.get("is_demo") or message.get("message_type") == "demonstration":
                 return self._chat.cut(message, kind="external_resource", title="demonstration")
             # Without function calling, what a command printed comes back as a user's message.
-            return self._chat.cut(message, kind="tool_result" if self._answered else None)
+            if self._answered:
+                return self._chat.cut(message, kind="tool_result", title=self._action)
+            return self._chat.cut(message)
         if role == "assistant" and message.get("tool_calls"):
             return self._chat.cut(message)
         calls = message.get("tool_call_ids")

@@ -14,7 +14,7 @@ KINDS: Final = {
 }
 """Context kind, by the tag that a harness puts its own context between."""
 _TAG: Final = re.compile(
-    r"<(/?)(" + "|".join(re.escape(tag) for tag in KINDS) + r")((?:\s+[^<>\n]*)?)>",
+    r"<(/?)(" + "|".join(re.escape(tag) for tag in KINDS) + r")((?:\s++[^<>\n]*+)?)>",
 )
 _ATTRIBUTE: Final = re.compile(r"""\b(source|paths?)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 

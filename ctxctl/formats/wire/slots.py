@@ -27,6 +27,7 @@ import orjson
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.wire import reminders
 
 TEXT: Final = {"$": "text"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,3 +83,12 @@ def test_a_stale_copy_is_no_current_one() -> None:
     change = compare([now], [then], CONTEXT).changes[0]
     assert (change.status, change.new, change.freed, change.in_window) == ("removed", 0, 0, 1)
     assert "stale" in change.flags
+
+
+def test_an_item_in_another_segment_has_moved() -> None:
+    was, now = placement("x", 1), msgspec.structs.replace(placement("x", 1), segment="elsewhere")
+    (kept,) = compare([was], [now], CONTEXT).changes
+    assert (kept.status, kept.flags) == ("skipped", ("moved",))
+    newer = msgspec.structs.replace(placement("x", 2), segment="elsewhere")
+    (updated,) = compare([was], [newer], CONTEXT).changes
+    assert (updated.status, updated.flags) == ("updated", ("moved",))

@@ -213,3 +213,42 @@ def test_events_of_an_array_are_read_under_the_formats_name(tmp_path: Path) -> N
     inspector = Inspector.open(path, format="agent-context")
     (step,) = (result for result in inspector.replay() if isinstance(result, Step))
     assert (step.turn_id, texts(inspector, 0)) == ("t", ["x"])
+
+
+def test_what_a_reviewer_saw_of_a_turn_is_no_window_of_the_models(tmp_path: Path) -> None:
+    def placed(of: str, target: str) -> list[Json]:
+        return [
+            {"assembly_id": f"a-{of}", "target": target, "ordered_blocks": [{"item_refs": ["ask"]}]},
+            {"injection_id": f"i-{of}", "assembly_id": f"a-{of}", "target": target},
+        ]
+
+    def bound(name: str, scope: str, at: int, *turn: str) -> Json:
+        refs = [{"kind": "turn", "id": "T"}, *({"kind": "session", "id": s} for s in turn)]
+        return {"context_id": name, "scope": scope, "lifecycle": "injected", "runtime_refs": refs,
+                "item_refs": ["ask"], "assembly_refs": [f"a-{name}"], "injection_refs": [f"i-{name}"],
+                "created_at": f"2026-01-01T00:0{at}:00Z"}  # fmt: skip
+
+    ask = {"item_id": "ask", "context_kind": "user_message", "content_mode": "inline", "content": "When?",
+           "visibility": ["model", "reviewer"]}  # fmt: skip
+    records = [bound("turn", "turn", 0, "S"), bound("review", "review", 1), ask]
+    (step,), inspector = of(tmp_path, *records, *placed("turn", "model"), *placed("review", "reviewer"))
+    assert (step.basis, [e.context_id for e in step.told.envelopes]) == ("assembly", ["turn", "review"])
+    assert "late-event" not in slugs(inspector)
+    reviewer = Inspector.open(tmp_path / "r.json", target="reviewer")
+    (seen,) = [result for result in reviewer.replay() if isinstance(result, Step)]
+    assert (seen.layer, [c.item for c in seen.changes]) == ("injected", ["ask"])
+
+
+def test_an_item_without_a_date_has_its_envelopes(tmp_path: Path) -> None:
+    envelopes = [
+        {"context_id": f"c{n}", "scope": "turn", "lifecycle": "injected", "item_refs": [f"i{n}"],
+         "created_at": f"2026-01-01T00:0{n}:00Z"}
+        for n in (1, 2)
+    ]  # fmt: skip
+    asked = [
+        {"item_id": f"i{n}", "context_kind": "user_message", "content_mode": "inline", "content": str(n),
+         "visibility": ["model"]}
+        for n in (1, 2)
+    ]  # fmt: skip
+    found, _ = of(tmp_path, *envelopes, *asked)
+    assert [step.time for step in found] == ["2026-01-01T00:01:00Z", "2026-01-01T00:02:00Z"]

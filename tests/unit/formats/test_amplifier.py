@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.fidelity import FACT_NAMES
+from ctxctl.formats.fidelity import FACT_NAMES, Meter
 from ctxctl.formats.registry import by_name
 from tests.unit.formats.agent_help import Window, windows, written
 from tests.unit.formats.seed_help import FIXTURES, Json, data, detected, events, items, lines, named, spoilt
@@ -232,7 +232,7 @@ def test_windows_from_events() -> None:
 def test_after_a_compaction_nothing_is_guessed() -> None:
     found = fixture("no-bodies.jsonl")
     compacted = found[2]
-    assert compacted.items == [("session_history", None)]
+    assert compacted.kinds() == ["system_prompt", "external_resource", "session_history"]
     assert compacted.step.window.by_method == {"declared": 14000}
     assert {"compacted", "still_over_budget"} <= set(compacted.step.flags)
     assert compacted.step.window.cap == 13104
@@ -391,3 +391,38 @@ def _some(value: Any) -> list[Any]:
 def test_every_claim_is_about_a_fact() -> None:
     about = by_name("amplifier").about
     assert set(about.claims) <= set(FACT_NAMES)
+
+
+def _measured(found: list[Json]) -> Json:
+    meter = Meter(by_name("amplifier").about)
+    for event in found:
+        meter.see(event)
+    return meter.measured()
+
+
+def test_what_no_record_tells_is_not_claimed() -> None:
+    script, _ = events("amplifier", (AMPLIFIER / "transcript.jsonl").read_bytes())
+    facts = _measured(script)
+    assert set(facts["requests"]) == set(facts["turns"]) == {"derived"}
+    assert set(facts["wrapper"]) == {"not recorded"}
+    log = Log()("prompt:submit", prompt="a")("llm:request", **ASK)("llm:response", **ASK, usage={"input": 9})
+    facts = _measured(log.events())
+    assert (set(facts["requests"]), set(facts["wrapper"])) == ({"native"}, {"not recorded"})
+    answers = _measured(Log()("llm:response", **ASK, usage={"input": 9}).events())
+    assert set(answers["requests"]) == {"derived"}
+
+
+def test_a_request_of_which_nothing_is_known_is_not_empty(tmp_path: Path) -> None:
+    log = Log()("llm:response", **ASK, usage={"input": 9, "output": 1})
+    (window,) = log.windows(tmp_path)
+    assert (window.step.window.used, window.step.window.uncounted) == (0, 1)
+    assert window.step.changes[0].title == "messages; not recorded"
+
+
+def test_a_compaction_leaves_the_system_prompt_where_it_stands(tmp_path: Path) -> None:
+    log = Log()("prompt:submit", prompt="a")("llm:request", **ASK, has_system=True, message_count=2)
+    log("llm:response", **ASK, usage={"input": 9})("prompt:submit", prompt="b")
+    log("context:compaction", before_messages=4, after_messages=2, after_tokens=50, budget=90)
+    _, after = log("llm:request", **ASK, has_system=True, message_count=2).windows(tmp_path)
+    assert after.kinds() == ["system_prompt", "session_history"]
+    assert [c.item for c in after.step.changes if c.cause == "compacted"] == ["user_message-1"]

@@ -223,7 +223,7 @@ def test_where_only_totals_are_told_their_growth_is_the_bill(tmp_path: Path) -> 
     assert [w.billed() for w in windows(written(tmp_path, *records, second), "codex")] == [10, 25]
 
 
-def test_a_stopped_request_is_billed_from_what_the_total_grew_by() -> None:
+def test_a_stopped_request_is_billed_from_what_the_total_grew_by(tmp_path: Path) -> None:
     aborted = envelope("event_msg", type="turn_aborted", turn_id="t", reason="interrupted")
     records = [
         META,
@@ -238,6 +238,7 @@ def test_a_stopped_request_is_billed_from_what_the_total_grew_by() -> None:
     bills = of_type(found, "ctxctl.usage.reported")
     assert [b["input_tokens"] for b in bills] == [10, 15, 20]
     assert bills[1]["metadata"]["ctxctl"] == {"derived": True}
+    assert [w.billed() for w in windows(written(tmp_path, *records), "codex")] == [10, 15, 20]
 
 
 def test_calls_that_a_model_numbers_anew_are_told_apart(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_chat.elements import pieces, rendered
-from tests.unit.formats.agent_help import FIXTURES, imported, items, of_type, windows
+from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 EXPORT = FIXTURES / "copilot_chat" / "export.json"
 REPLAY = FIXTURES / "copilot_chatreplay" / "tides.json"
@@ -46,6 +47,54 @@ def test_a_summary_stands_for_the_rounds_before_it() -> None:
     events, _ = imported("copilot-chat", json.dumps(chat).encode())
     (compaction,) = of_type(events, "context.compaction.completed")
     assert len(compaction["source_item_refs"]) == 8
+
+
+def stored(chat: Json) -> list[Json]:
+    """The chat as VS Code's store comes to hold it."""
+    first, *more = chat["requests"]
+    begun = {name: field for name, field in first.items() if name != "result"}
+    return [
+        {"kind": 0, "v": {**chat, "requests": []}},
+        {"kind": 2, "k": ["requests"], "v": [begun]},
+        {"kind": 2, "k": ["requests"], "v": [{"requestId": "gone", "message": {"text": "gone"}}]},
+        {"kind": 1, "k": ["requests", 0, "result"], "v": first["result"]},
+        {"kind": 1, "k": ["requests", 7, "result"], "v": {}},
+        {"kind": 2, "k": ["requests"], "v": more, "i": 1},
+        {"kind": 1, "k": ["customTitle"], "v": "Tides"},
+        {"kind": 3, "k": ["customTitle"]},
+    ]
+
+
+def test_a_log_of_changes_holds_what_the_export_holds(tmp_path: Path) -> None:
+    records = stored(json.loads(EXPORT.read_text()))
+    path = written(tmp_path, *records)
+    assert CopilotChat().detect(path.read_bytes()) >= 80
+    wanted = [(w.turn, w.items) for w in windows(EXPORT, "copilot-chat")]
+    assert [(w.turn, w.items) for w in windows(path, "copilot-chat")] == wanted
+    lost = jsonl(*records[1:])
+    assert CopilotChat().detect(lost) >= 75
+    assert of_type(imported("copilot-chat", lost)[0], "context.assembly.created")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": 1, "k": 5, "v": 1},
+        {"kind": 1, "k": [], "v": 1},
+        {"kind": 1, "k": ["requests", "a", 0], "v": 1},
+        {"kind": 1, "k": ["requests", True], "v": 1},
+        {"kind": 1, "k": ["requests", -1], "v": 1},
+        {"kind": 2, "k": ["requests", 0], "v": 1},
+        {"kind": 2, "k": ["requests"], "v": 5, "i": -1},
+        {"kind": 3, "k": ["requests", 0]},
+        {"kind": 9},
+    ],
+)
+def test_changes_of_any_shape_do_no_harm(change: Json) -> None:
+    chat = json.loads(EXPORT.read_text())
+    events, problems = imported("copilot-chat", jsonl({"kind": 0, "v": chat}, change))
+    assert len(of_type(events, "context.assembly.created")) == 3
+    assert [p.slug for p in problems] == (["unknown-record"] if change["kind"] == 9 else [])
 
 
 # -- replay logs --------------------------------------------------------------------------------------------

@@ -315,3 +315,25 @@ def test_detection() -> None:
     assert Luminarys().detect(packed({"version": 1, "spans": []})) == 0
     assert Luminarys().detect(b'{"jsonrpc":"2.0","method":"tools/call","params":{}}\n') == 0
     assert Luminarys().detect(b"") == 0
+
+
+DECODED = {
+    "request": {"request_id": "q1", "session_id": "s", "method": "m", "skill_id": "k", "payload": {"n": 1}},
+    "response": {"version": 1, "payload": "r", "llm_context": "c"},
+}
+
+
+def test_a_host_that_returned_one_of_the_two_placed_only_that() -> None:
+    for text, block in (("r", "res-q1"), ("c", "llmctx-q1")):
+        row = {**DECODED, "mcp_result": {"content": [{"type": "text", "text": text}]}}
+        found, _ = events("luminarys", lines(row))
+        (made,) = model(found)
+        assert [b["block_id"] for b in made["ordered_blocks"]] == [block]
+        assert made["metadata"]["ctxctl"] == {"mode": "append", "derived": True}
+
+
+def test_a_join_that_nobody_recorded_is_shown_as_simulated(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(lines(DECODED))
+    (step,), _ = steps(path)
+    assert step.stages["assembly"].facts["provenance"] == "simulated"

@@ -34,7 +34,7 @@ def message(role: str, native: str, *parts: Json, **info: Any) -> Json:
 
 def test_an_answer_is_a_request_and_its_results_follow_its_calls() -> None:
     found = windows(EXPORT, NAME)
-    assert [w.turn for w in found] == ["msg_u1", "msg_u1", *["msg_u2"] * 3, "msg_u3", "msg_u4"]
+    assert [w.turn for w in found] == ["msg_u1", "msg_u1", *["msg_u2"] * 5]
     assert found[0].kinds() == ["user_message", "policy_note", "policy_note", "image"]
     assert found[1].kinds()[4:] == [
         "reasoning",
@@ -92,6 +92,59 @@ def test_a_compaction_may_keep_the_last_messages(tmp_path: Path) -> None:
         )
     )
     assert windows(path, NAME)[-1].texts() == ["What did we do so far?", "sum", "three", "four"]
+
+
+def test_what_opencode_asks_by_itself_is_no_turn(tmp_path: Path) -> None:
+    def part(kind: str, native: str, **fields: Any) -> Json:
+        return {"type": kind, "id": native, **fields}
+
+    path = tmp_path / "export.json"
+    path.write_bytes(
+        exported(
+            message("user", "m1", part("text", "p1", text="Bake.")),
+            message("assistant", "m2", part("text", "p2", text="Baked.")),
+            message("user", "m3", part("text", "p3", text="Go on.", synthetic=True)),
+            message("assistant", "m4", part("text", "p4", text="On.")),
+            message("user", "m5", part("compaction", "p5", auto=False)),
+            message("assistant", "m6", part("text", "p6", text="All."), summary=True, finish="stop"),
+        )
+    )
+    assert [w.turn for w in windows(path, NAME)] == ["m1", "m1", "m5"]
+
+
+def test_what_a_stopped_tool_had_printed_is_its_result(tmp_path: Path) -> None:
+    state = {"status": "error", "input": {}, "error": "Tool execution aborted"}
+    state["metadata"] = {"interrupted": True, "output": "half"}
+    tool = {"type": "tool", "id": "p2", "tool": "bash", "callID": "c1", "state": state}
+    path = tmp_path / "export.json"
+    path.write_bytes(
+        exported(
+            message("user", "m1", {"type": "text", "id": "p1", "text": "Bake."}),
+            message("assistant", "m2", tool),
+            message("assistant", "m3", {"type": "text", "id": "p3", "text": "Burnt."}),
+        )
+    )
+    assert windows(path, NAME)[1].items[-1] == ("tool_result", "half")
+
+
+def test_messages_that_were_removed_leave_by_a_branch(tmp_path: Path) -> None:
+    def told(role: str, native: str, text: str) -> list[Any]:
+        part = {"type": "text", "id": f"p-{native}", "messageID": native, "sessionID": "s", "text": text}
+        info = {"id": native, "sessionID": "s", "role": role}
+        return [event("message.updated", info=info), event("message.part.updated", part=part)]
+
+    lines = [
+        *told("user", "m1", "One"),
+        *told("assistant", "m2", "Yes"),
+        event("session.idle", sessionID="s"),
+    ]
+    lines += [event("message.removed", sessionID="s", messageID=native) for native in ("m1", "m2", "m9")]
+    lines += [*told("user", "m3", "Two"), *told("assistant", "m4", "No")]
+    path = tmp_path / "hooks.jsonl"
+    path.write_bytes(jsonl(*lines))
+    found = windows(path, NAME)
+    assert [w.texts() for w in found] == [["One"], ["Two"]]
+    assert {c.cause for c in found[1].step.changes if c.status == "removed"} == {"branched"}
 
 
 def test_older_versions_have_several_requests_in_a_message(tmp_path: Path) -> None:

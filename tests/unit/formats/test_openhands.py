@@ -178,3 +178,26 @@ def test_runs_of_one_instance_are_sessions_of_their_own(tmp_path: Path) -> None:
     with Inspector.open(path, format="openhands") as inspector:
         assert [r.session for r in inspector.replay() if isinstance(r, Step)] == ["one", "one~2"]
         assert inspector.problems == []
+
+
+def test_a_refused_action_is_told_in_the_sdks_words() -> None:
+    base = {"timestamp": "2026-01-01T00:00:00", "source": "agent"}
+    message = {"role": "user", "content": [{"type": "text", "text": "Go."}]}
+    call = {"id": "c1", "name": "run", "arguments": "{}"}
+    action = {
+        **base,
+        "tool_name": "run",
+        "tool_call_id": "c1",
+        "tool_call": call,
+        "action": {},
+        "thought": [],
+    }
+    refused = {**base, "tool_name": "run", "tool_call_id": "c1", "rejection_reason": "Not now."}
+    found = read(
+        [
+            {**base, "id": "e1", "kind": "MessageEvent", "source": "user", "llm_message": message},
+            {**action, "id": "e2", "kind": "ActionEvent", "llm_response_id": "r1"},
+            {**refused, "id": "e3", "kind": "UserRejectObservation", "action_id": "e2"},
+        ]
+    )
+    assert found.items()["c1/result"]["content"] == "Action rejected: Not now."

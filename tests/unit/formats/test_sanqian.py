@@ -214,3 +214,11 @@ def test_deep_values_are_cut() -> None:
 def test_detection() -> None:
     assert Sanqian().detect(lines({"kind": "selectApp", "app": "x"})) > 50
     assert Sanqian().detect(lines({"kind": "sessionEnd"})) == 0
+
+
+def test_the_sdks_own_events_push_and_take_back() -> None:
+    stored = {"id": "m", "title": "t", "content": "x", "fullId": "mail:m", "appName": "mail", "pushedAt": "z"}
+    came = {"kind": "resourcePushed", "turn": 1, "resource": stored}
+    gone = {"kind": "resourceRemoved", "turn": 2, "resourceId": "mail:m"}
+    assert flow(came, gone) == [("t1", "+", "mail:m"), ("t2", "-", "mail:m")]
+    assert Sanqian().detect(lines(came)) > 90

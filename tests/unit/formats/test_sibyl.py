@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +130,7 @@ def test_score_and_facet_alone_are_no_update() -> None:
     one = pack(item("a", "A", score=1.0), item("b", "B", "gotchas", 0.5))
     two = pack(item("b", "B", "decisions", 0.9), item("a", "A", "gotchas", 1.0))
     found, _ = events("sibyl", lines(one, two))
-    assert [s["selected_item_refs"][0][:1] for s in data(found, SELECTED)] == ["a", "b"]
+    assert [s["selected_item_refs"][0]["item_ref"][:1] for s in data(found, SELECTED)] == ["a", "b"]
     again = [e["data"] for e in found if e["event_type"] == "context.item.updated"]
     assert [(i["item_id"], i["metadata"]["native"]["facet"]) for i in again] == [
         ("b", "decisions"),
@@ -165,7 +167,9 @@ def test_what_sibyl_says_of_an_item_is_kept() -> None:
     assert (native["facet"], native["score"], native["reason"][:4]) == ("active_work", 0.0, "task")
     assert [r["id"] for r in native["related"]] == ["dec_moon"]
     selection = data(found, SELECTED)[0]
-    assert selection["ranking_signals"][selection["selected_item_refs"][1]]["relevance"] == 1.42
+    assert selection["ranking_signals"][selection["selected_item_refs"][1]["item_ref"]]["relevance"] == 1.42
+    chosen = selection["selected_item_refs"][0]
+    assert (chosen["rank"], chosen["score"], chosen["reason"][:17]) == (1, 0.0, "active_work: task")
     assert selection["metadata"]["native"]["usage_metadata"]["usage_exposure"]["message_key"] == "msg-4"
     assert selection["metadata"]["candidates_not_reported"] is True
 
@@ -408,3 +412,54 @@ def test_two_items_of_one_id() -> None:
     found, _ = events("sibyl", lines(pack(item("a", "A"), item("a", "B"), {"facet": "x"})))
     assert sorted(items(found)) == ["a", "a~2"]
     assert len(data(found, SELECTED)[0]["selected_item_refs"]) == 2
+
+
+def test_audit_rows_without_a_pack_are_ids_without_a_text() -> None:
+    rows = [
+        {"id": "aud-1", "action": "memory.context_pack", "derived_ids": ["g", "d"], "policy_allowed": True,
+         "created_at": "2026-01-01T00:00:00Z", "details": {"limit": 50, "layer": "wake"}},
+        {"id": "aud-2", "action": "memory.context_pack", "derived_ids": [], "policy_allowed": False,
+         "policy_reason": "api_key_memory_space_denied"},
+    ]  # fmt: skip
+    found, problems = events("sibyl", json.dumps({"events": rows, "limit": 200}).encode())
+    assert problems == []
+    items = [e["data"] for e in found if e["event_type"] == "context.item.added"]
+    assert [(i["item_id"], i["content_mode"]) for i in items] == [("g", "opaque"), ("d", "opaque")]
+    (chosen, _) = data(found, SELECTED)
+    assert chosen["rationale"] == "limit 50, cut to 8 by the layer wake; audit aud-1"
+    (denied,) = data(found, "context.missing.detected")
+    assert denied["question"] == "denied: api_key_memory_space_denied"
+
+
+def test_an_audit_row_is_of_the_pack_with_its_ids_in_any_order() -> None:
+    items = [{"id": name, "content": name, "facet": "decisions"} for name in "ab"]
+    pack = {"goal": "g", "intent": "build", "query": "g", "layer": "recall", "total_items": 2,
+            "sections": [{"facet": "decisions", "title": "Decisions", "items": items}]}  # fmt: skip
+    row = {"id": "aud-9", "action": "memory.context_pack", "derived_ids": ["b", "a"]}
+    found, _ = events("sibyl", b"\n".join(json.dumps(one).encode() for one in (pack, row)))
+    (chosen,) = data(found, SELECTED)
+    assert chosen["rationale"] == "audit aud-9"
+
+
+def test_two_packs_of_one_goal_show_what_moved_and_what_is_rescored(tmp_path: Path) -> None:
+    def pack(*rows: tuple[str, str, float]) -> str:
+        sections = [
+            {"facet": facet, "title": facet, "items": [{"id": name, "name": name, "content": f"On {name}.",
+                                                        "score": score, "facet": facet}]}
+            for name, facet, score in rows
+        ]  # fmt: skip
+        markdown = "# Sibyl Context Pack: g\nIntent: build\n" + "".join(
+            f"\n## {facet}\n- **{name}** (note) `{name}`\n  - Memory: On {name}.\n" for name, facet, _ in rows
+        )
+        return json.dumps({"goal": "g", "intent": "build", "query": "g", "layer": "recall",
+                           "total_items": len(rows), "sections": sections, "markdown": markdown})  # fmt: skip
+
+    one, two = tmp_path / "1.json", tmp_path / "2.json"
+    one.write_text(pack(("a", "x", 0.5), ("b", "y", 0.4), ("c", "z", 0.3)))
+    two.write_text(pack(("c", "z", 0.3), ("a", "x", 0.9), ("b", "w", 0.4)))
+    command = [sys.executable, "-m", "ctxctl", "diff", str(one), str(two), "--json"]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    (diff,) = [line for line in told if line["type"] == "diff"]
+    flags = {c["item"]: c["flags"] for c in diff["changes"]}
+    assert (flags["a"], flags["b"]) == (["rescored"], ["moved"])

@@ -56,10 +56,10 @@ def test_marks_for_the_cache_are_no_cut() -> None:
     marked = {"type": "text", "text": "task", "cache_control": {"type": "ephemeral"}}
     query = [{"role": "user", "content": [marked]}, history[1], {"role": "user", "content": "Old output."}]
     steps = [
-        {"query": history[:1], "response": "look", "observation": "long output"},
-        {"query": query, "response": "done", "observation": ""},
+        {"query": history[:1], "response": "look", "action": "look", "observation": "long output"},
+        {"query": query, "response": "done", "action": "", "observation": ""},
     ]
-    found = read({"history": history, "trajectory": steps})
+    found = read({"history": history, "trajectory": steps, "info": {}})
     cut = {
         name: item["metadata"]["ctxctl"].get("truncated", False)
         for name, item in found.items().items()

@@ -1,0 +1,82 @@
+"""aider: chat histories (``.aider.chat.history.md``) and logs of requests (``--llm-history-file``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "aider"
+_STARTED: Final = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
+_TOKENS: Final = re.compile(rb"^> Tokens: [\d.,]+[kM]? sent, .*received", re.MULTILINE)
+_VERSION: Final = re.compile(rb"^> Aider v\d", re.MULTILINE)
+_TYPED: Final = re.compile(rb"^#### \S", re.MULTILINE)
+_REQUEST: Final = re.compile(rb"^TO LLM \d{4}-\d\d-\d\dT[\d:]+\r?\n-------", re.MULTILINE)
+
+ABOUT: Final = About(
+    reads="A chat history in Markdown, or the log of what was sent to the model and what came back.",
+    places=(".aider.chat.history.md", "aider --llm-history-file .aider.llm.history"),
+    turns="A turn is what was typed (`#### `); a request is told by the prose that answers it, and in "
+    "the log by `TO LLM`.",
+    claims={
+        "sources": native("files that were added to the chat"),
+        "system_prompt": native("in the log of requests"),
+        "messages": native(),
+        "reminders": native("which files are in the chat; their text in the log of requests only"),
+        "item_ids": derived(),
+        "order": derived("the log of requests holds it natively"),
+        "requests": derived("the log of requests holds them natively"),
+        "turns": derived("counted"),
+        "threads": derived("a session is what one start of the program set off"),
+        "model": native("the one that the program started with"),
+        "times": native("of the session's start, in local time"),
+        "input_tokens": native("where printed in full: counts rounded to thousands are kept as text"),
+        "output_tokens": native("so too"),
+        "cached_tokens": absent("printed rounded"),
+        "tool_definitions": absent(),
+        "compaction": absent("older messages are summarised silently"),
+        "limit": absent(),
+    },
+    limits=(
+        "A chat history lacks the system prompt, the repository map, and the text of files.",
+        "Commands that the program answers itself are left out.",
+        "What the program asks of the model by itself (a linter's findings) shows only where it was typed.",
+    ),
+    origin="Aider-AI/aider 0.2x to 0.8x: io.py, utils.py, coders/base_coder.py",
+)
+
+
+class Aider:
+    """The importer for aider's histories."""
+
+    name: str = NAME
+    title: str = "aider chat history"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like a history; headings and quotes alone are no sign."""
+        if _is_log(head):
+            return 95
+        if _STARTED.search(head) is not None:
+            return 95
+        typed = _TYPED.search(head) is not None
+        return 85 if typed and (_TOKENS.search(head) or _VERSION.search(head)) else 0
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The sessions' steps, line by line."""
+        if _is_log(source.read(0, 1 << 16)):
+            from ctxctl.formats.aider.log import Log
+
+            return Log(NAME, report).events(source)
+        from ctxctl.formats.aider.history import History
+
+        return History(NAME, report).events(source)
+
+
+def _is_log(head: bytes) -> bool:
+    return _REQUEST.search(head) is not None

@@ -1,0 +1,170 @@
+"""The chat history: what was typed, what the model answered, and what the program printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.lines import Report
+from ctxctl.formats.lines import lines as lines_of
+from ctxctl.model import vocab
+from ctxctl.trace.source import Source
+
+_STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+_TOKENS: Final = re.compile(r"Tokens: (.+ received)")
+_EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|\d+) received\Z")
+_MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
+_ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")
+_REMOVED: Final = re.compile(r"Removed (.{1,300}?) from the chat\b")
+_EMPTIED: Final = ("/clear", "/reset")
+_SENT: Final = ("/ask", "/code", "/architect", "/help", "/context", "/undo")
+"""Commands whose text goes to the model, if it answers."""
+
+
+class History:
+    """One file; each start of the program is a session."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+        self._sessions: dict[str, int] = {}
+        self._open(None)
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The sessions' steps, as their lines come."""
+        self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        for line in lines_of(source, self._run.report):
+            self._run.line = line
+            self._line(line.data.decode("utf-8", "replace"))
+            yield from self._run.drain()
+        self._close()
+        yield from self._run.finish()
+
+    def _open(self, started: str | None) -> None:
+        name = started
+        if started is not None:
+            again = self._sessions[started] = self._sessions.get(started, 0) + 1
+            name = started if again == 1 else f"{started}~{again}"
+            self._run.make.at(started)
+        self._run.session = name
+        self._window: Conversation = self._run.thread()
+        self._model: str | None = None
+        self._turns = 0
+        self._files: list[str] = []
+        self._typed: list[str] = []
+        self._typing_over = False
+        """Whether the program has printed something since."""
+        self._said: list[str] = []
+        self._at = 0
+        self._asked_at = 0
+        """Lines that the answer, and what was typed, began at."""
+        self._waits = False
+        """Whether what was typed has not been answered."""
+
+    def _line(self, text: str) -> None:
+        if (started := _STARTED.match(text)) is not None:
+            self._close()
+            self._window.finish()
+            # A session that is over needs no more memory.
+            self._run.threads.clear()
+            self._open(started.group(1))
+        elif text.startswith("####"):
+            self._type(text[5:].rstrip() if text.startswith("#### ") else text[4:].rstrip())
+        elif text.startswith("> ") or text.rstrip() == ">":
+            self._printed(text[2:].rstrip())
+        elif text.strip() or self._said:
+            if not self._said:
+                self._at = self._run.line.number
+            self._said.append(text)
+
+    def _type(self, text: str) -> None:
+        if self._said or (self._waits and not self._typed):
+            self._answer(None)
+        if self._waits and self._typing_over:
+            self._drop()
+        if not self._typed:
+            self._asked_at = self._run.line.number
+        self._typed.append(text)
+        self._waits = True
+        self._typing_over = False
+
+    def _printed(self, text: str) -> None:
+        self._typing_over = True
+        tokens = _TOKENS.match(text)
+        if tokens is not None:
+            self._answer(tokens.group(1))
+        elif (model := _MODEL.match(text)) is not None:
+            self._model = model.group(1)
+        elif (added := _ADDED.match(text)) is not None:
+            self._add(added.group(1))
+        elif (removed := _REMOVED.match(text)) is not None:
+            self._remove([removed.group(1)])
+        elif text.startswith("Dropping all files"):
+            self._remove(list(self._files))
+
+    def _add(self, path: str) -> None:
+        """A file is in the chat: in every request from now on, its text not recorded."""
+        if path not in self._files:
+            part = Part(
+                "external_resource", None, "user", source=path, title=path, line=self._run.line.number
+            )
+            self._window.splice(len(self._files), 0, [part])
+            self._files.append(path)
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            if path in self._files:
+                at = self._files.index(path)
+                self._window.splice(at, 1, cause="dropped")
+                del self._files[at]
+
+    def _drop(self) -> None:
+        """What was typed was not answered: a command, or a prompt that was given up."""
+        text = "\n".join(self._typed).strip()
+        command = text.split(maxsplit=1)[0] if text else ""
+        if command in _EMPTIED:
+            at = len(self._files)
+            self._window.splice(at, len(self._window.rows) - at, cause="cleared")
+        elif text and not text.startswith(("/", "!")):
+            self._put_typed(text)
+        self._typed = []
+        self._waits = False
+
+    def _put_typed(self, text: str) -> None:
+        self._turns += 1
+        self._window.turn = f"turn-{self._turns}"
+        self._window.append(Part("user_message", text, "user", line=self._asked_at))
+
+    def _answer(self, tokens: str | None) -> None:
+        """A request and its answer are over; `tokens`: as the program printed its counts."""
+        said = "\n".join(self._said).strip()
+        if said or tokens is not None:
+            text = "\n".join(self._typed).strip()
+            if text and (not text.startswith(("/", "!")) or text.startswith(_SENT)):
+                self._put_typed(text)
+            line = self._at if said else self._run.line.number
+            place = self._window.request(line=line, model=self._model, derived=True)
+            exact = _EXACT.match(tokens) if tokens is not None else None
+            native = {"tokens": tokens} if tokens is not None else None
+            if exact is not None:
+                sent, received = (int(number.replace(",", "")) for number in exact.groups())
+                record = usage_record(input_tokens=sent, output_tokens=received, model=self._model)
+                self._window.usage(record, line=self._run.line.number, place=place)
+            if said:
+                part = Part("assistant_message", said, "assistant", line=line, native=native)
+                self._window.append(part)
+            self._typed = []
+            self._waits = False
+        elif self._waits and tokens is None:
+            self._drop()
+        self._said = []
+
+    def _close(self) -> None:
+        self._answer(None)
+        if self._waits:
+            self._drop()

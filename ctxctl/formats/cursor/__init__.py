@@ -1,0 +1,124 @@
+"""Cursor: agent transcripts, logs of its hooks, and the databases of the CLI and of the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.lines import Report
+from ctxctl.trace.source import Source
+
+NAME: Final = "cursor"
+_LINES: Final = 20
+_SQLITE: Final = b"SQLite format 3\0"
+_HOOKS: Final = ("evt", "payload")
+
+ABOUT: Final = About(
+    reads="Transcripts of agents and their sub-agents (3.x), logs of hooks, the CLI's `store.db`, the "
+    "editor's `state.vscdb`.",
+    places=(
+        "~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl (and subagents/)",
+        "a log that hooks of ~/.cursor/hooks.json write: {ts, evt, cwd, payload}",
+        "~/.cursor/chats/<project>/<id>/store.db",
+        "~/.config/Cursor/User/globalStorage/state.vscdb",
+    ),
+    turns="A turn is what a user's message sets off. A step is an assistant's message of a transcript or a "
+    "database, and a generation of a hook log, which may be several requests.",
+    claims={
+        "item_ids": native("tool call ids in hook logs and databases; transcripts have none"),
+        "sources": native("files that a hook log shows being read"),
+        "system_prompt": native("in `store.db`"),
+        "messages": native(
+            "transcripts lack the tools' results; hook logs have the runtime's summary of them"
+        ),
+        "reasoning": native("where it is not redacted"),
+        "reminders": native("what the editor puts around the person's words"),
+        "order": derived("the messages as stored"),
+        "requests": derived("one for each answer, or generation"),
+        "turns": native("generation ids; counted in transcripts"),
+        "threads": native("sub-agents; in a hook log by when they begin"),
+        "model": native("hook logs and databases"),
+        "times": native("hook logs and `state.vscdb`"),
+        "input_tokens": native("hook logs: of a whole generation, over all its requests"),
+        "cached_tokens": native("hook logs"),
+        "output_tokens": native("hook logs"),
+        "tool_definitions": absent(),
+        "compaction": absent(),
+        "limit": absent(),
+    },
+    limits=(
+        "Counts on bubbles of `state.vscdb` are not read: what they count is not documented.",
+        "Messages in a `store.db` that are not JSON are not read.",
+    ),
+    origin="captures of Cursor 3.7; documentation of its hooks",
+)
+
+
+class Cursor:
+    """The importer for Cursor's captures."""
+
+    name: str = NAME
+    title: str = "Cursor agent"
+    default_policy: str = "recorded"
+    about: About = ABOUT
+
+    def detect(self, head: bytes) -> int:
+        """How sure the beginning looks like one of Cursor's files."""
+        if head.startswith(_SQLITE):
+            store = b"CREATE TABLE blobs" in head and b"CREATE TABLE meta" in head
+            return 92 if store or b"cursorDiskKV" in head else 0
+        best = 0
+        for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                best = max(best, _score(value))
+        return best
+
+    def detect_folder(self, folder: Folder) -> int:
+        """How sure a directory holds transcripts: of one agent, or of several."""
+        lines = [name for name in folder.files if name.endswith(".jsonl")]
+        looked = [self.detect(folder.head(name, 1 << 16)) for name in lines[:3]]
+        return min(looked) if looked and len(lines) == len(folder.files) else 0
+
+    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        """Each agent a session, its sub-agents threads of it."""
+        from ctxctl.formats.cursor.transcript import folder_events
+
+        return folder_events(NAME, folder, report)
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """The capture's steps; databases are read whole, lines as they come."""
+        head = source.read(0, 1 << 16)
+        if head.startswith(_SQLITE):
+            from ctxctl.formats.cursor.databases import events
+
+            return events(NAME, source, report)
+        if _is_hooks(head):
+            from ctxctl.formats.cursor.hooks import Hooks
+
+            return Hooks(NAME, report).events(source)
+        from ctxctl.formats.cursor.transcript import events as transcript
+
+        return transcript(NAME, source, report)
+
+
+def _is_hooks(head: bytes) -> bool:
+    return head.count(b'"payload"') > 0 and b'"hook_event_name"' in head
+
+
+def _score(value: dict[str, Any]) -> int:
+    if all(name in value for name in _HOOKS):
+        payload = value["payload"]
+        return 95 if isinstance(payload, dict) and "hook_event_name" in payload else 0
+    message = value.get("message")
+    if value.get("role") in ("user", "assistant") and isinstance(message, dict):
+        plain = value.keys() <= {"role", "message", "timestamp"} and message.keys() <= {"content", "role"}
+        return 90 if plain and isinstance(message.get("content"), list) else 0
+    return 70 if value.get("type") == "turn_ended" and "status" in value and len(value) <= 4 else 0
