@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -47,6 +48,14 @@ def timestamp(value: Any) -> str | None:
     """A native timestamp as RFC 3339, or None if it is not one."""
     if not isinstance(value, str):
         return None
+    if len(value) == 24 and value[10] == "T" and value[19] == "." and value[23] == "Z":
+        # The usual spelling; the parser in C costs a tenth of the pattern.
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            pass  # a leap second, or none at all
+        else:
+            return value
     match = _TIME.match(value)
     if match is None:
         return None

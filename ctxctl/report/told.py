@@ -76,7 +76,8 @@ def compacted_text(one: Compacted) -> str:
     how = ", ".join(_say(word) for word in (one.scope, one.method, one.trigger) if word)
     parts = [f"{_say(one.compaction_id or 'a compaction')}" + (f" ({how})" if how else "")]
     into = f" into {_say(one.summary)}" if one.summary else ""
-    parts.append(f"{plural(len(one.source_item_refs), 'item')}{into}: {_names(one.source_item_refs)}")
+    named = f": {_names(one.source_item_refs)}" if one.source_item_refs else " named"
+    parts.append(f"{plural(len(one.source_item_refs), 'item')}{into}{named}")
     if one.coverage:
         parts.append("coverage " + ", ".join(f"{_say(k)} {_say(v)}" for k, v in one.coverage.items()))
     parts += [f"lost: {_say(note)}" for note in one.loss_notes]

@@ -1,4 +1,4 @@
-"""Importers and detection against captures made to cost time and memory, or to reach a terminal or a secret."""
+"""Importers and detection against captures made to cost time, to reach a terminal, or to leak a secret."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ from typer.testing import CliRunner
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
+from ctxctl.formats.amplifier.origins import _stands_for
+from ctxctl.formats.build import Maker
 from ctxctl.formats.enough import KEPT
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.lines import Line, salvage
+from ctxctl.formats.pi.messages import _BEGIN, _internal
 from ctxctl.formats.registry import Format
+from ctxctl.formats.wire import reminders
 from ctxctl.model.problem import Problem
 from ctxctl.trace import salvage as native
 from ctxctl.trace.source import Source
@@ -52,8 +58,7 @@ UNITS = (
 )  # fmt: skip
 STARTS = (
     "", "{", "[", '{"a":"', '{"version":', "interactions:\n", "http_interactions: \n  #\r\n", "event: ",
-    "conversations:\n #\r\n", '{"messages":[{"role":"user","content":"', '[{"name":"a","description":"',
-    "---\n- request:\n", "data: {", "STDIN: {", '{"$id":"', "```yaml\n",
+    "conversations:\n #\r\n", '[{"name":"a","description":"',
 )  # fmt: skip
 
 
@@ -97,26 +102,26 @@ HOSTILE: dict[str, bytes] = {
     "nothing but NUL": bytes(100_000),
     "nothing but blanks": b" " * 100_000,
     "one line of letters": b"x" * 200_000,
-    "open brackets": b"[" * 50_000,
-    "open objects": b'{"a":' * 50_000,
-    "100 000 deep": b"[" * 100_000 + b"]" * 100_000,
+    "open brackets": b"[" * 20_000,
+    "open objects": b'{"a":' * 10_000,
+    "20 000 deep": b"[" * 20_000 + b"]" * 20_000,
     "1000 deep in a message": b'{"model":"m","messages":[{"role":"user","content":'
     + b"[" * 1000 + b"]" * 1000 + b"}]}",
     "a torn string of escapes": b'{"a":"' + b'\\"' * 100_000,
-    "objects on one line": b"{}" * 20_000,
+    "objects on one line": b"{}" * 5_000,
     "numbers on one line": b"1 " * 20_000,
     "numbers on lines": b"1\n" * 5_000,
     "empty objects on lines": b"{}\n" * 2_000,
     "an array of empty objects": b"[" + b"{}," * 2_000 + b"{}]",
     "huge numbers": b'{"type":"user","id":' + b"9" * 5000 + b',"timestamp":1e999,"line":-1}\n' * 3,
-    "lone surrogates": rb'{"type":"\ud800","id":"\udfff","messages":[{"role":"user","content":"\ud800"}]}' + b"\n",
+    "lone surrogates": rb'{"type":"\ud800","id":"\udfff","messages":[{"role":"user"}],"content":"\ud800"}',
     "a YAML bomb": BOMB,
-    "YAML that holds itself": b"interactions:\n- &a [*a]\n- request: &b {body: *b, headers: *b}\n  response: *b\n",
-    "YAML that holds itself twice": b"conversations:\n- messages: &a\n  - *a\n  - &b {role: user, content: *b}\n",
-    "YAML of odd types": b"interactions:\n- request: {method: POST, uri: 'https://api.openai.com/v1/responses',"
+    "YAML in itself": b"interactions:\n- &a [*a]\n- request: &b {body: *b, headers: *b}\n  response: *b",
+    "YAML in itself twice": b"conversations:\n- messages: &a\n  - *a\n  - &b {role: user, content: *b}\n",
+    "YAML of odd types": b"interactions:\n- request: {method: POST, uri: 'https://x/v1/responses',"
     b" body: !!binary '@@', headers: 3}\n- !!python/name:os.system x\n- 2020-99-99\n- ? [1]\n  : 2\n",
     "msgpack of a billion": b"\xdd\xff\xff\xff\xff" + b"\x90" * 1000,
-    "msgpack 200 000 deep": b"\x91" * 200_000,
+    "msgpack 50 000 deep": b"\x91" * 50_000,
     "views without end": _views(),
     "a database of noise": b"SQLite format 3\0" + b"\xff" * 5000,
     "an archive of noise": b"PK\x03\x04" + b"\xff" * 5000,
@@ -163,6 +168,12 @@ def _read(name: str, data: bytes) -> None:
         pass
 
 
+def _steps(count: int) -> None:
+    conversation = Conversation(Maker("x", "x-"), [])
+    for _ in range(count):
+        conversation.request("same")
+
+
 def _claude(count: int) -> None:
     """Requests that all go by one name."""
     row = {"id": "x", "type": "tool_use"}
@@ -178,8 +189,8 @@ def _openai(count: int) -> None:
 
 def _records(count: int) -> None:
     rows = [
-        json.dumps({"schema_version": "0.1.1", "item_id": f"i{n}", "context_kind": "custom", "session_id": str(n),
-                    "content_mode": "inline", "content": "x", "visibility": ["model"]})
+        json.dumps({"schema_version": "0.1.1", "item_id": f"i{n}", "context_kind": "custom",
+                    "session_id": str(n), "content_mode": "inline", "content": "x", "visibility": ["model"]})
         for n in range(count)
     ]  # fmt: skip
     _read("agent-context", "\n".join(rows).encode())
@@ -190,6 +201,10 @@ GROWING: dict[str, tuple[Callable[[int], object], int]] = {
     "glued records": (lambda n: salvage(Line(1, 0, b"{}" * n), _nothing), 10_000),
     "glued records of a trace": (lambda n: native.split(b"{}" * n, 0, last=False), 10_000),
     "glued records that are looked into": (lambda n: _read("sanqian", b'{"a":[]}' * n), 2_000),
+    "tags with blanks": (lambda n: reminders.split("<system-reminder" + " " * n), 5_000),
+    "openings of an internal context": (lambda n: _internal(Part("user_message", _BEGIN * n, "user")), 500),
+    "masks of a path": (lambda n: _stands_for("[REDACTED]a" * 4, "a" * n + "/"), 500),
+    "steps of one name": (_steps, 500),
     "requests of one name": (_claude, 500),
     "bodies of one id": (_openai, 300),
     "records of no context": (_records, 500),
@@ -226,6 +241,9 @@ SHOWN = (
 )  # fmt: skip
 
 
+FOLDERS = ("api/pairs", "luminarys/pairs", "claude_code/agents", "agent_context/folder")
+
+
 def _evil(value: Any) -> Any:
     if isinstance(value, str):
         return value if LEFT.fullmatch(value) else value + EVIL
@@ -239,7 +257,8 @@ def _poisoned(path: Path) -> str:
     try:
         return json.dumps(_evil(json.loads(text)))
     except ValueError:
-        return "".join(json.dumps(_evil(json.loads(line))) + "\n" for line in text.splitlines() if line.strip())
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        return "".join(json.dumps(_evil(row)) + "\n" for row in rows)
 
 
 def _clean(*arguments: object) -> str:
@@ -262,7 +281,7 @@ def test_nothing_of_a_foreign_capture_reaches_the_terminal_raw(name: str, tmp_pa
     _clean("validate", out)
 
 
-@pytest.mark.parametrize("name", ["api/pairs", "luminarys/pairs", "claude_code/agents", "agent_context/folder"])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_odd_files_of_a_directory_are_passed_over(name: str, tmp_path: Path) -> None:
     evil = EVIL.replace("/", "")
     folder = tmp_path / f"dir{evil}"
@@ -280,7 +299,7 @@ def test_odd_files_of_a_directory_are_passed_over(name: str, tmp_path: Path) -> 
     _clean("import", folder, "-o", tmp_path / "out.jsonl")
 
 
-@pytest.mark.parametrize("name", ["api/pairs", "luminarys/pairs", "claude_code/agents", "agent_context/folder"])
+@pytest.mark.parametrize("name", FOLDERS)
 def test_files_that_vanish_while_a_directory_is_read_are_told(name: str, tmp_path: Path) -> None:
     from ctxctl.formats.capture import open_capture
 
@@ -313,7 +332,8 @@ def _planted(value: Any) -> Any:
             old = made[name]
             if isinstance(old, dict):
                 many = any(isinstance(one, list) for one in old.values())
-                made[name] = {**old, **{h: [f"Bearer {SECRET}"] if many else f"Bearer {SECRET}" for h in HEADERS}}
+                said: Any = [f"Bearer {SECRET}"] if many else f"Bearer {SECRET}"
+                made[name] = {**old, **dict.fromkeys(HEADERS, said)}
             elif isinstance(old, list):
                 made[name] = [*old, *({"name": h, "value": f"Bearer {SECRET}"} for h in HEADERS)]
     return made
@@ -324,7 +344,7 @@ def _wire() -> Iterator[Path]:
         yield from sorted(path for path in (FIXTURES / folder).iterdir() if path.is_file())
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=f"{path.parent.name}/{path.name}") for path in _wire()])
+@pytest.mark.parametrize("path", _wire(), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_headers_credentials_are_not_imported(path: Path) -> None:
     text = path.read_text("utf-8")
     importer = registry.of_head(text.encode()[:HEAD])
@@ -338,7 +358,8 @@ def test_headers_credentials_are_not_imported(path: Path) -> None:
         try:
             planted = json.dumps(_planted(json.loads(text)))
         except ValueError:
-            planted = "".join(json.dumps(_planted(json.loads(line))) + "\n" for line in text.splitlines() if line)
+            rows = [json.loads(line) for line in text.splitlines() if line]
+            planted = "".join(json.dumps(_planted(row)) + "\n" for row in rows)
     url = planted.replace("/v1/messages", f"/v1/messages?key={SECRET}").replace(
         "/v1/chat/completions", f"/v1/chat/completions?api_key={SECRET}"
     )

@@ -125,7 +125,9 @@ def imported() -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names.add(node.module.split(".")[0])
     found = names - sys.stdlib_module_names - {"ctxctl", "__future__"}
-    return {"PyYAML" if name == "yaml" else name for name in found}
+    # protobuf's module comes with opentelemetry-proto, which is made of it.
+    owners = {"yaml": "PyYAML", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
+    return {owners.get(name, name) for name in found}
 
 
 def test_what_is_imported_is_what_is_asked_for() -> None:

@@ -59,7 +59,7 @@ class Bill:
         if prompt is None:
             return None
         tier = string(prompt.get("service_tier"))
-        return usage_record(
+        made = usage_record(
             provider="anthropic",
             model=self.model,
             input_tokens=prompt.get("input_tokens"),
@@ -68,5 +68,7 @@ class Bill:
             output_tokens=self._output,
             reasoning=self._reasoning,
             excludes_cache=True,
-            native={"service_tier": tier} if tier is not None else None,
         )
+        if made is not None and tier is not None:
+            made["metadata"] = {"native": {"service_tier": tier}}
+        return made

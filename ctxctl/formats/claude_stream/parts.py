@@ -28,9 +28,9 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
     record: Json = entry.record if entry.record is not None else {}
     text = record.get("content")
     meta = record.get("metadata")
-    return Part(
+    part = Part(
         entry.kind,
-        text,
+        None,
         entry.role,
         key=entry.item if keyed else None,
         title=entry.title,
@@ -38,8 +38,11 @@ def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
         line=entry.line,
         version=entry.version if text is None else None,
         derived=derived,
-        **{name: record[name] for name in _FIELDS if name in record},
+        **({name: record[name] for name in _FIELDS if name in record} if text is None else {}),
     )
+    # Its digest is known: it is not worked out again.
+    part.text, part.digest = text, entry.digest
+    return part
 
 
 def user_entries(

@@ -82,7 +82,8 @@ class Stream:
     def look_ahead(self, source: Source) -> None:
         """Take over the sizes of the models' windows, which are told when a run is over."""
         tail = source.read(max(0, source.size - _TAIL), _TAIL)
-        for name, size in _WINDOW.findall(tail):
+        at = tail.rfind(b'"modelUsage"')
+        for name, size in _WINDOW.findall(tail, at) if at >= 0 else ():
             self.windows[name.decode("utf-8", "replace")] = int(size)
 
     def take(self, value: Json) -> None:

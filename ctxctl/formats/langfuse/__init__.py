@@ -30,7 +30,7 @@ class Langfuse:
             "API, and ChatML renderings. Inputs and outputs of every framework, encoded as JSON once or more."
         ),
         places=("GET /api/public/traces/ID", "Traces > Export", "GET /api/public/observations"),
-        turns="one step is one observation of type GENERATION; a turn is a trace",
+        turns="One step is one observation of type GENERATION; a turn is a trace.",
         claims=CLAIMS,
         limits=(
             *LIMITS,

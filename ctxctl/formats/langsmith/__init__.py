@@ -28,7 +28,7 @@ class LangSmith:
             "them, with messages of LangChain, of its serialised constructors, and of wrapped clients."
         ),
         places=("run_ops_*.jsonl of a client", "Client().list_runs() or bulk exports as JSON lines"),
-        turns="one step is one run of type llm; a turn is a trace",
+        turns="One step is one run of type llm; a turn is a trace.",
         claims=CLAIMS,
         limits=(
             *LIMITS,

@@ -33,8 +33,11 @@ class OpenInference:
             "Spans with OpenInference's attributes: in OTLP JSON, as JSON documents and JSON lines of "
             "spans, as Phoenix exports them (rows with `attributes.…` columns, nested or flat)."
         ),
-        places=("px export", "Client().get_spans_dataframe().to_json(orient='records', lines=True)"),
-        turns="one step is one span of kind LLM; a turn is a trace",
+        places=(
+            "GET /v1/projects/NAME/spans of Phoenix",
+            "Client().get_spans_dataframe().to_json(orient='records', lines=True)",
+        ),
+        turns="One step is one span of kind LLM; a turn is a trace.",
         claims=CLAIMS,
         limits=(*LIMITS, "parquet and Arrow are not read"),
         origin="OpenInference semantic conventions, instrumentations up to 0.1.66",

@@ -49,7 +49,7 @@ class Otel:
             "COPILOT_OTEL_FILE_EXPORTER_PATH of GitHub Copilot CLI",
             "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT switches content on",
         ),
-        turns="one step is one inference span; a turn is a trace",
+        turns="One step is one inference span; a turn is a trace.",
         claims=CLAIMS,
         limits=(
             *LIMITS,

@@ -99,6 +99,14 @@ def test_calls_that_a_continuation_copied_are_the_same_items(tmp_path: Path) -> 
     assert requests[-1].items == ["step-1", "step-2", "c1", "c1/result"]
 
 
+def test_a_result_without_a_calls_id_goes_by_the_steps_only_call() -> None:
+    call = {"tool_call_id": "c1", "function_name": "look", "arguments": {"path": "x"}}
+    seen = {"results": [{"content": "seen"}]}
+    looked = step(2, "agent", "look", tool_calls=[call], observation=seen)
+    items = read(trajectory(step(1, "user"), looked, step(3, "agent"))).items()
+    assert items["step-2/observation"]["title"] == "look: x"
+
+
 def test_summarisation_without_continuation_keeps_the_first_message_and_says_what_is_lost() -> None:
     management = {"context_management": {"type": "compaction"}}
     found = read(

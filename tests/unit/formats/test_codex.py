@@ -303,7 +303,7 @@ def test_a_sub_agent_that_brings_its_parents_record_is_a_fork() -> None:
     assert [b["input_tokens"] for b in of_type(found, "ctxctl.usage.reported")] == [6300]
 
 
-MAIL = {"author": "/root", "recipient": "/root/a", "content": "Look.", "trigger_turn": True}
+MAIL = {"author": "/lead", "recipient": "/lead/scout", "content": "Look.", "trigger_turn": True}
 
 
 @pytest.mark.parametrize(

@@ -63,3 +63,20 @@ def test_wrong_types_everywhere_do_no_harm() -> None:
     found = read({"info": {"config": []}, "messages": messages, "trajectory_format": "mini-swe-agent-1"})
     assert len(found.requests()) == 2
     assert found.usage() == []
+
+
+def test_output_that_comes_back_as_a_message_goes_by_its_command() -> None:
+    answer = {"role": "assistant", "content": "I look.\n\n```bash\nls -R\nwc -l x\n```"}
+    wrong = {"role": "assistant", "content": "```bash\na\n```\n```bash\nb\n```"}
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Look."},
+        answer,
+        {"role": "user", "content": "<returncode>0</returncode>"},
+        wrong,
+        {"role": "user", "content": "One command, please."},
+        {"role": "assistant", "content": "Done."},
+    ]
+    found = read({"trajectory_format": "mini-swe-agent-1", "info": {}, "messages": messages})
+    titles = [i.get("title") for i in found.items().values() if i["context_kind"] == "tool_result"]
+    assert titles == ["ls -R", None]

@@ -68,6 +68,16 @@ def test_marks_for_the_cache_are_no_cut() -> None:
     assert cut == {"message-0": False, "message-2": True}
 
 
+def test_an_output_goes_by_the_action_before_it() -> None:
+    history: list[Json] = [
+        {"role": "user", "content": "task", "agent": "primary"},
+        {"role": "assistant", "content": "I look.\n```\nls -F\n```", "action": "ls -F\n", "agent": "primary"},
+        {"role": "user", "content": "a b", "agent": "primary"},
+        {"role": "assistant", "content": "done", "agent": "primary"},
+    ]
+    assert read({"history": history}).items()["message-2"]["title"] == "ls -F"
+
+
 def test_agents_of_one_history_are_threads() -> None:
     history: list[Json] = [
         {"role": "system", "content": "main system", "agent": "primary"},
