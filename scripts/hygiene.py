@@ -36,7 +36,8 @@ REGISTRY_HOST = re.compile(
     )
 )
 BINARY = (".msgpack", ".eval", ".db", ".pb")
-CONFLICT = re.compile(rb"^(?:<{7} |>{7} )")
+# Some agents write edits between rulers of the same form.
+CONFLICT = re.compile(rb"^(?:<{7} (?!SEARCH)|>{7} (?!REPLACE))")
 ADDRESS = re.compile(rb"://|--(?:extra-)?index-url|--find-links")
 
 

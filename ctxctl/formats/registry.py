@@ -26,6 +26,7 @@ from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.cursor import Cursor
 from ctxctl.formats.enough import Enough
 from ctxctl.formats.fidelity import About, Meter
 from ctxctl.formats.gemini_cli import GeminiCli
@@ -35,9 +36,9 @@ from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
 from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.langfuse import Langfuse
 from ctxctl.formats.langsmith import LangSmith
+from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.lines import Report
 from ctxctl.formats.live_mcp_bench import LiveMcpBench
 from ctxctl.formats.luminarys import Luminarys
@@ -45,14 +46,13 @@ from ctxctl.formats.mcp import McpLog, McpTools
 from ctxctl.formats.mini_swe_agent import MiniSweAgent
 from ctxctl.formats.opencode import OpenCode
 from ctxctl.formats.openhands import OpenHands
+from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.openinference import OpenInference
 from ctxctl.formats.otel import Otel
-from ctxctl.formats.openhands_completions import OpenHandsCompletions
+from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
-from ctxctl.formats.cursor import Cursor
-from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.roo import ClineSdk, Roo
 from ctxctl.formats.sanqian import Sanqian
 from ctxctl.formats.sibyl import Sibyl
@@ -159,7 +159,10 @@ FORMATS: Final[tuple[Format, ...]] = (
     QwenCode(),
     FactoryDroid(),
     Api(),
-    Langfuse(), LangSmith(), OpenInference(), Otel(),
+    Langfuse(),
+    LangSmith(),
+    OpenInference(),
+    Otel(),
 )
 
 
