@@ -1,6 +1,6 @@
 """Real trajectories: each is known for what it is, its steps are its answers, its bills its own totals.
 
-The captures are not in the repository: CTXCTL_CORPUS names the directory that holds `data/swe-agent` and so on.
+The captures are not in the repository: CTXCTL_CORPUS names the directory with `data/swe-agent` and so on.
 """
 
 from __future__ import annotations

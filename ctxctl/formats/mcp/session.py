@@ -69,7 +69,8 @@ class McpSession(Run):
                 for value in self._values(line):
                     self._take(value)
                 yield from self.drain()
-        for request, self._asked in self._open.values():
+        for request, asked in self._open.values():
+            self._asked = asked
             if request.get("method") == "tools/call":  # never answered
                 self._called(request, {})
         yield from self.finish()
