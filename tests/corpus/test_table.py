@@ -18,7 +18,8 @@ CORPUS = Path(os.environ.get("CTXCTL_CORPUS") or ".")
 FORMATS: dict[str, set[str]] = {
     "agentcontext": {"agent-context"},
     "aider": {"aider"},
-    "amplifier": {"amplifier"},
+    # Of the samples, the bodies on the wire and two views of them are plain lists of messages.
+    "amplifier": {"amplifier", "api", "chat-messages"},
     "api-captures": {
         "chat-messages", "claude-sdk-log", "claude-trace", "copilot-snapshots", "http-requests",
         "openhands-completions", "pi-recordings", "swe-agent-calls", "vcr",
@@ -64,6 +65,11 @@ REFUSED: dict[str, str] = {
     "published-c37652eb/llm-request-sizes.json": "no-events",
     "published-compaction-storm-445ac89c.head.tsv": "no-events",
     "sanqian/blog-diff-simulated.jsonl": "no-events",
+    # Notes and results of the tests that the captures come from.
+    "3a7c1e90-1f4b-4d2a-9c11-0b2e5d6f7a01/metadata.json": "no-events",
+    "chat-history-search-replace-gold.txt": "no-events",
+    "fixtures/real-conversations/metadata.json": "no-events",
+    "v6-spans/capture-results.json": "no-events",
     # A pointer of Git LFS in place of the file.
     "test_eval_log/long_log.eval": "no-events",
 }

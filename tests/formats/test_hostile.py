@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sqlite3
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,16 +37,6 @@ FORMATS = [pytest.param(one, id=one.name) for one in registry.FORMATS]
 HEAD = registry.HEAD
 
 
-def seconds(work: Callable[[], object], tries: int = 3) -> float:
-    """CPU time of the fastest of a few runs: the machine is shared."""
-    took = []
-    for _ in range(tries):
-        start = time.process_time()
-        work()
-        took.append(time.process_time() - start)
-    return min(took)
-
-
 # -- detection ------------------------------------------------------------------------------------------
 
 UNITS = (
@@ -62,14 +51,12 @@ STARTS = (
 )  # fmt: skip
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("start", STARTS)
 def test_no_head_is_slow_to_tell_apart(start: str) -> None:
     for unit in UNITS:
-        head = (start.encode() + unit.encode() * HEAD)[:HEAD]
-        took = seconds(lambda head=head: registry.of_head(head), tries=1)
-        if took > 0.1:
-            took = seconds(lambda head=head: registry.of_head(head))
-        assert took < 0.15, f"{start!r} and {unit!r} over and over: {took:.3f} s"
+        # A pattern that tries one way after another would not end before the test is stopped.
+        registry.of_head((start.encode() + unit.encode() * HEAD)[:HEAD])
 
 
 # -- what any importer may be given ---------------------------------------------------------------------
@@ -139,7 +126,6 @@ SMALLEST = {
 @pytest.mark.parametrize("importer", FORMATS)
 def test_no_importer_breaks_on_what_is_not_its_own(importer: Format) -> None:
     for what, data in {**HOSTILE, **SMALLEST}.items():
-        start = time.process_time()
         try:
             found = imported(importer, data)
         except CtxctlError:
@@ -148,15 +134,9 @@ def test_no_importer_breaks_on_what_is_not_its_own(importer: Format) -> None:
             raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
         assert all("\n" not in problem.message for problem in found.problems), what
         assert len(found.problems) < 2 * KEPT
-        assert time.process_time() - start < 5, what
 
 
 # -- time that grows with the input, and not faster -----------------------------------------------------
-
-
-def _grows(work: Callable[[int], object], small: int) -> float:
-    """How much longer four times the input takes."""
-    return seconds(lambda: work(4 * small)) / max(seconds(lambda: work(small)), 0.002)
 
 
 def _nothing(problem: Problem) -> None:
@@ -196,6 +176,7 @@ def _records(count: int) -> None:
     _read("agent-context", "\n".join(rows).encode())
 
 
+_MANY = 20
 GROWING: dict[str, tuple[Callable[[int], object], int]] = {
     "a torn string of escapes": (lambda n: native.repair(b'{"a":"' + b'\\"' * n), 50_000),
     "glued records": (lambda n: salvage(Line(1, 0, b"{}" * n), _nothing), 10_000),
@@ -212,9 +193,11 @@ GROWING: dict[str, tuple[Callable[[int], object], int]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("what", GROWING)
-def test_time_is_linear(what: str) -> None:
-    assert _grows(*GROWING[what]) < 8, "four times the input"
+def test_work_is_linear(what: str) -> None:
+    run, count = GROWING[what]
+    run(count * _MANY)  # with the square of it the test would be stopped
 
 
 def test_a_wrong_file_is_not_told_of_line_by_line_for_ever() -> None:

@@ -13,6 +13,7 @@ from ctxctl.formats.amplifier import detecting
 from ctxctl.formats.fidelity import About, absent, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
+from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 _ABOUT: Final = About(
@@ -73,11 +74,15 @@ class Amplifier:
 
     def detect(self, head: bytes) -> int:
         """How sure the first lines are events or messages of Amplifier."""
-        return max(detecting.log(head), detecting.transcript(head))
+        return max(detecting.log(head), detecting.transcript(head), detecting.card(head))
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """Each request with its window, usage, budget and compactions; streams."""
         head = source.read(0, 64 * 1024)
+        if detecting.card(head):
+            message = "the card of a session; what models saw is in the files beside it: open the directory"
+            report(Problem(1, 0, "no-model-calls", message))
+            return iter(())
         if detecting.log(head) < detecting.transcript(head):
             from ctxctl.formats.amplifier.transcript import Transcript
 

@@ -29,6 +29,9 @@ _NAMES: Final = frozenset(
 _ROW: Final = frozenset(
     {"role", "content", "metadata", "tool_calls", "name", "tool_call_id", "timestamp", "thinking_block"}
 )
+_CARD: Final = 64 * 1024
+_OF_CARDS: Final = frozenset({"session_id", "bundle", "turn_count"})
+"""Fields of the session's own `metadata.json`."""
 _ROLES: Final = frozenset({"user", "assistant", "tool", "system", "developer"})
 
 
@@ -46,6 +49,19 @@ def _event(value: dict[str, Any]) -> int:
         return 0
     named = "session_id" in value or "session_id" in value["data"]
     return _LIKELY if named and ("ts" in value or "timestamp" in value) else 0
+
+
+def card(head: bytes) -> int:
+    """How sure a document is the `metadata.json` of a session: who and when, and nothing that a model saw."""
+    body = head.removeprefix(_BOM).strip()
+    try:
+        value = orjson.loads(body) if body.startswith(b"{") and len(body) < _CARD else None
+    except orjson.JSONDecodeError:
+        return 0
+    if not isinstance(value, dict) or "session_id" not in value:
+        return 0
+    second = value.get("format") == "context-intelligence"
+    return _LIKELY if second or set(value) >= _OF_CARDS else 0
 
 
 def transcript(head: bytes) -> int:

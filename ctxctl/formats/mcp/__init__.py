@@ -31,6 +31,7 @@ TOOLS: Final = About(
         "tool_definitions": derived("name, description and input schema: what clients put before a model"),
         "reminders": native("instructions of the server"),
         "requests": _NO_REQUEST,
+        "turns": derived("one step stands for the dump"),
     },
     limits=("annotations and output schemas are kept but not counted: clients do not send them",),
     origin=_ORIGIN,

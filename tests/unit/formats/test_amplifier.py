@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from ctxctl.formats import registry
 from ctxctl.formats.fidelity import FACT_NAMES, Meter
 from ctxctl.formats.registry import by_name
+from ctxctl.model.problem import Problem
+from ctxctl.trace.source import Source
 from tests.unit.formats.agent_help import Window, windows, written
 from tests.unit.formats.seed_help import FIXTURES, Json, data, detected, events, items, lines, named, spoilt
 
@@ -426,3 +429,13 @@ def test_a_compaction_leaves_the_system_prompt_where_it_stands(tmp_path: Path) -
     _, after = log("llm:request", **ASK, has_system=True, message_count=2).windows(tmp_path)
     assert after.kinds() == ["system_prompt", "session_history"]
     assert [c.item for c in after.step.changes if c.cause == "compacted"] == ["user_message-1"]
+
+
+def test_the_card_of_a_session_is_known_and_holds_nothing_to_replay() -> None:
+    card = b'{"format": "context-intelligence", "version": "1.0.0", "session_id": "s", "started_at": "x"}'
+    problems: list[Problem] = []
+    importer = registry.of_head(card)
+    assert importer is not None
+    assert importer.name == "amplifier"
+    assert list(importer.events(Source.from_bytes("metadata.json", card), problems.append)) == []
+    assert [problem.slug for problem in problems] == ["no-model-calls"]
