@@ -78,10 +78,9 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
 
     with open_capture(source, how.settings.format) as (opened, importer):
         if importer is None:
-            known = ", ".join(sorted(f.name for f in registry.available()))
             raise UnreadableError(
                 "unknown-capture", f"{source}: none of the known formats (is it a trace already?)",
-                hint=f"name one with --format: {known}",
+                hint="ctxctl formats lists what can be opened; --format names one",
             )  # fmt: skip
         problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
         size = max(1, opened.size) if isinstance(opened, Source) else 0

@@ -253,9 +253,12 @@ def _stamp(event: dict[str, Any], importer: Format) -> None:
 
 
 def by_name(name: str) -> Format:
-    """A format by its `--format` name; raises UsageError("unknown-format") naming what there is."""
+    """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near."""
     for candidate in available():
         if candidate.name == name:
             return candidate
-    known = ", ".join(f.name for f in available())
-    raise UsageError("unknown-format", f"no format named {name!r}", hint=f"known formats: {known}")
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5)
+    meant = f"did you mean {', '.join(near)}? " if near else ""
+    raise UsageError("unknown-format", f"no format named {name!r}", hint=f"{meant}ctxctl formats lists them")

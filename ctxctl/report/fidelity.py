@@ -55,6 +55,8 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
     A fact that held for some requests only says for how many.
     """
     for one in found:
+        if len(found) > 1:
+            yield " " * indent + visible(one.format or "unknown format")
         known: dict[str, list[str]] = {level: [] for level in _LEVELS}
         for fact in FACTS:
             for level, text in _told(fact, one):

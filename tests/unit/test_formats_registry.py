@@ -53,7 +53,7 @@ def test_plug_ins_are_found_and_broken_ones_left_out(monkeypatch: pytest.MonkeyP
 def test_names() -> None:
     assert registry.by_name("sanqian").default_policy == "sanqian"
     with pytest.raises(UsageError) as caught:
-        registry.by_name("nope")
+        registry.by_name("claude")
     assert caught.value.slug == "unknown-format"
     assert "claude-code" in (caught.value.hint or "")
 
