@@ -42,7 +42,7 @@ def open_capture(path: str | Path, format_name: str | None = None) -> Capture:
     Raises what `open_source` and `folders.detect` raise, and UsageError (`unknown-format`,
     `not-a-folder-format`).
     """
-    if str(path) != "-" and Path(path).is_dir():
+    if str(path) not in ("", "-") and Path(path).is_dir():
         return _folder(Path(path), format_name)
     source = open_source(path)
     try:

@@ -34,13 +34,20 @@ def compaction(fields: Fields) -> Compaction:
         fields.name("summary_ref"),
         fields.text("method"),
         fields.text("trigger"),
-        fields.table("coverage"),
+        _ordered(fields.table("coverage")),
         fields.texts("loss_notes"),
         fields.text("replacement_policy"),
         fields.table("metadata"),
         fields.text("scope"),
         validation if isinstance(validation, str) else None,
     )
+
+
+def _ordered(value: Any) -> Any:
+    """A value with its keys in order: the same record in another spelling is shown the same."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    return [_ordered(inner) for inner in value] if isinstance(value, list) else value
 
 
 def missing(fields: Fields) -> Missing:
