@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.output import Output
     from ctxctl.cli.session import Manner
     from ctxctl.model.problem import Problem
 
@@ -49,6 +44,7 @@ def convert(
     strict: opt.Strict = None,
 ) -> None:
     """Convert foreign captures to a trace; formats are detected. Other commands open them directly too."""
+    from ctxctl.cli.destination import destination
     from ctxctl.cli.session import manner
     from ctxctl.errors import Exit, UsageError
 
@@ -57,7 +53,7 @@ def convert(
         raise UsageError(
             "output-needed", "--json and the trace both want standard output", hint="give -o FILE"
         )
-    with how.out.progress("importing"), _target(output, how.out, force=force) as target:
+    with how.out.progress("importing"), destination(output, how.out, force=force) as target:
         several = len(sources) > 1
         done = [_import(source, n if several else 0, target, how) for n, source in enumerate(sources, 1)]
     how.out.flush()
@@ -96,62 +92,6 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
         if not events:
             raise UnreadableError("no-events", f"{source}: no event in it (read as {importer.name})")
         return Imported(source, importer.name, events, sorted(problems))
-
-
-@contextmanager
-def _target(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] | str]:
-    """Standard output, a device, or a new file that appears under its name only when whole."""
-    import sys
-
-    from ctxctl.cli.output import is_terminal
-    from ctxctl.errors import CtxctlError, UsageError
-
-    if output == "-":
-        if is_terminal(sys.stdout):
-            raise UsageError(
-                "output-needed", "a trace is not for a terminal", hint="give -o FILE, or redirect"
-            )
-        yield cast("IO[bytes]", _Through(out))
-        return
-    try:
-        mode = os.stat(output).st_mode
-    except OSError:
-        mode = 0
-    if mode and not stat.S_ISREG(mode):
-        try:
-            with open(output, "wb") as device:
-                yield device
-        except OSError as error:
-            raise CtxctlError("write-failed", f"{output}: {error.strerror}") from None
-        return
-    if mode and not force:
-        raise UsageError("output-exists", f"{output} is there already", hint="give --force to replace it")
-    folder, name = os.path.split(output)
-    partial = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
-    try:
-        yield partial
-        os.replace(partial, output)
-    except BaseException:
-        if os.path.exists(partial):
-            os.unlink(partial)
-        raise
-
-
-class _Through:
-    """Enough of a binary file for a `TraceWriter` to write to standard output by the one writer of it."""
-
-    closed = False
-
-    def __init__(self, out: Output) -> None:
-        self._out = out
-
-    def write(self, data: bytes) -> int:
-        """Hand over a line."""
-        self._out.write(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is lost by waiting: the command flushes at its end."""
 
 
 def _tell(done: list[Imported], how: Manner, output: str) -> None:

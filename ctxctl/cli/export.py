@@ -65,7 +65,7 @@ def export(
     everything: opt.EveryProblem = False,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.convert import _target
+    from ctxctl.cli.destination import Sink, destination
     from ctxctl.cli.output import note
     from ctxctl.cli.session import manner, opened
     from ctxctl.errors import Exit, UnreadableError
@@ -78,8 +78,8 @@ def export(
     written = 0
     with (
         opened(trace, how, "exporting") as inspector,
-        _target(output, how.out, force=force) as sink,
-        _Sink(sink) as out,
+        destination(output, how.out, force=force) as sink,
+        Sink(sink) as out,
     ):
         manner_of = Manner(strict, how.settings.target)
         for piece in exporter(inspector, manner_of, found.append, how.out.progressed):
@@ -93,38 +93,3 @@ def export(
         for line in problem_lines(inspector.name, found, len(found), cap):
             note(line)
     raise typer.Exit(Exit.OK)
-
-
-class _Sink:
-    """A file by its name, or what is open already."""
-
-    def __init__(self, sink: object) -> None:
-        self._sink = sink
-        self._opened = False
-
-    def __enter__(self) -> _Sink:
-        if isinstance(self._sink, str):
-            import os
-
-            from ctxctl.errors import UnreadableError
-
-            try:
-                handle = os.open(self._sink, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except OSError as error:
-                raise UnreadableError("not-writable", f"cannot write: {error.strerror}") from None
-            self._sink = os.fdopen(handle, "wb")
-            self._opened = True
-        return self
-
-    def write(self, data: bytes) -> None:
-        """Hand on a piece."""
-        from ctxctl.errors import CtxctlError
-
-        try:
-            self._sink.write(data)  # type: ignore[attr-defined]
-        except OSError as error:
-            raise CtxctlError("write-failed", f"cannot write the export: {error.strerror}") from None
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened:
-            self._sink.close()  # type: ignore[attr-defined]

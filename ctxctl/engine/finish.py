@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.limits import is_over, still_over
 from ctxctl.engine.simulate import verified
-from ctxctl.engine.stages import stage_views, window_view
+from ctxctl.engine.stages import provenance_of, stage_views, window_view
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
@@ -128,6 +128,7 @@ def _usage(usage: Usage | None, counted: int) -> UsageView | None:
         reported_output=usage.output_tokens,
         counted_input=counted,
         difference=None if reported is None else counted - reported,
+        provenance=provenance_of(usage),
     )
 
 

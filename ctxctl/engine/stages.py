@@ -8,7 +8,7 @@ from ctxctl.engine.facts import UNCHANGED
 from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
 from ctxctl.model.records import Assembly, Budget, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
-from ctxctl.model.vocab import SEGMENTS, Verdict
+from ctxctl.model.vocab import SEGMENTS, Provenance, Verdict
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import Sealed, ThreadState
@@ -205,6 +205,12 @@ def _injection(sealed: Sealed) -> StageView:
     )
 
 
+def provenance_of(usage: Usage) -> Provenance:
+    """Whether a bill is the provider's own for the request, or was worked out (`metadata.ctxctl.derived`)."""
+    marks = usage.metadata.get("ctxctl")
+    return "derived" if isinstance(marks, dict) and marks.get("derived") else "native"
+
+
 def _evidence(usage: Usage | None, counted: int) -> StageView:
     if usage is None:
         return _NOTHING
@@ -221,5 +227,6 @@ def _evidence(usage: Usage | None, counted: int) -> StageView:
             "cache_write": usage.cache_write_tokens,
             "output": usage.output_tokens,
             "reasoning": usage.reasoning_tokens,
+            "provenance": None if provenance_of(usage) == "native" else "derived",
         },
     )

@@ -159,6 +159,8 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     counted_input: int
     difference: int | None
     """counted - reported."""
+    provenance: Provenance = "native"
+    """`derived`: not billed for this request by itself, but worked out from a running total, for example."""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -122,7 +122,8 @@ def usage_text(usage: UsageView) -> str:
     parts = []
     if usage.reported_input is not None:
         cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
-        parts.append(f"reported {usage.reported_input:,} in{cached}")
+        told = "reported" if usage.provenance == "native" else usage.provenance
+        parts.append(f"{told} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
     counted = f"counted {usage.counted_input:,}"

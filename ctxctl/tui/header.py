@@ -89,7 +89,8 @@ def _used(step: Step) -> list[Piece]:
 def _billed(usage: UsageView | None) -> list[Piece]:
     if usage is None or usage.reported_input is None:
         return [Piece("usage not reported", "muted", 2)]
-    pieces = [Piece(f"billed {number(usage.reported_input)}", "", 7)]
+    how = "billed" if usage.provenance == "native" else f"billed ({usage.provenance})"
+    pieces = [Piece(f"{how} {number(usage.reported_input)}", "", 7)]
     if usage.difference is not None:
         off = signed(usage.difference)
         pieces.append(Piece(f"counted {number(usage.counted_input)} ({off})", "", 6))

@@ -224,6 +224,8 @@ def test_budget_usage_and_cache_in_words() -> None:
     assert usage_text(UsageView(100, 40, 7, 90, -10)) == (
         "reported 100 in (40 cached), 7 out; counted 90, difference -10 (-10.0%)"
     )
+    derived = UsageView(100, None, None, 90, -10, "derived")
+    assert usage_text(derived) == "derived 100 in; counted 90, difference -10 (-10.0%)"
     assert usage_text(UsageView(None, None, 7, 90, None)) == "7 out; counted 90"
     assert usage_text(UsageView(None, None, None, 90, None)) == "no input reported; counted 90"
     assert usage_text(UsageView(0, 0, 0, 0, 0)) == "reported 0 in (0 cached), 0 out; counted 0, difference 0"

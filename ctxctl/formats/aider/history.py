@@ -154,6 +154,9 @@ class History:
             if exact is not None:
                 sent, received = (int(number.replace(",", "")) for number in exact.groups())
                 record = usage_record(input_tokens=sent, output_tokens=received, model=self._model)
+                if record is not None:
+                    # aider prints its own count where the provider gave none, and does not say which it is.
+                    record["metadata"] = {"ctxctl": {"derived": True}}
                 self._window.usage(record, line=self._run.line.number, place=place)
             if said:
                 part = Part("assistant_message", said, "assistant", line=line, native=native)

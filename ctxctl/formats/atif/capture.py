@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from ctxctl.errors import CtxctlError
 from ctxctl.formats.atif.trajectory import Reading
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
@@ -53,8 +54,8 @@ class Capture(Run):
         try:
             with folder.open(name) as source:
                 value = document(source, self.report)
-        except Exception as error:
-            self.problem("read-failed", f"not read: {error}")
+        except CtxctlError as error:
+            self.problem(error.slug, error.message)
             return
         if isinstance(value, dict) and isinstance(value.get("steps"), list):
             self._documents[name] = value

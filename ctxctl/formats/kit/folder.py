@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ctxctl.errors import UnreadableError
+from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
@@ -33,11 +33,11 @@ class Folder:
         return open_source(self.path / relative)
 
     def head(self, relative: str, size: int) -> bytes:
-        """The first bytes of one of the files (decompressed); empty if it cannot be read."""
+        """The first bytes of one of the files (decompressed); empty if it cannot be read here."""
         try:
             with self.open(relative) as source:
                 return source.read(0, size)
-        except Exception:
+        except (CtxctlError, OSError):
             return b""
 
 

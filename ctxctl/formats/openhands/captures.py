@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
@@ -67,8 +68,8 @@ class Capture(Run):
         try:
             with folder.open(name) as source:
                 value = document(source, self.report)
-        except Exception as error:
-            self.problem("read-failed", f"not read: {error}")
+        except CtxctlError as error:
+            self.problem(error.slug, error.message)
             return
         for record in value if isinstance(value, list) else [value]:
             if isinstance(record, dict):
@@ -84,7 +85,7 @@ class Capture(Run):
         try:
             with folder.open(name) as source:
                 return document(source, lambda _: None)
-        except Exception:
+        except CtxctlError:
             return None
 
     def _states(self, source: Source) -> Iterator[Any]:
