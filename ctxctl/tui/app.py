@@ -13,9 +13,9 @@ from textual.app import App
 
 from ctxctl.text import visible
 from ctxctl.tui import keys, lifecycle, messages
-from ctxctl.tui.loader import FAULT_EXIT, Loader, place_of
+from ctxctl.tui.faults import FAULT_EXIT, place_of
+from ctxctl.tui.loader import Loader
 from ctxctl.tui.screens.help import Help
-from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.screens.turns import TurnsScreen
 from ctxctl.tui.themes import DARK, LIGHT
 
@@ -81,19 +81,6 @@ class CtxApp(App[None]):
     @on(messages.Outlined)
     def _outlined(self, message: messages.Outlined) -> None:
         self.turns.outlined(message.growth, message.trace)
-
-    @on(messages.Detailed)
-    def _detailed(self, message: messages.Detailed) -> None:
-        self.turns.detailed(message.detail)
-
-    @on(messages.Texted)
-    def _texted(self, message: messages.Texted) -> None:
-        self.turns.texted(message.text)
-
-    @on(messages.Reading)
-    def _reading(self, message: messages.Reading) -> None:
-        if isinstance(self.screen, Reader) and not isinstance(self.screen, Help):
-            self.screen.show(message.title, message.document)
 
     @on(messages.Failed)
     def _failed(self, message: messages.Failed) -> None:

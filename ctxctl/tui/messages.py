@@ -1,12 +1,14 @@
-"""What the loader tells the screens, and what the screens ask of it."""
+"""What the loader tells the application, and how a screen asks for what it shows."""
 
 from __future__ import annotations
 
-from textual.message import Message
+from typing import ClassVar
 
-from ctxctl.tui.document import Document
+from textual.message import Message
+from textual.message_pump import MessagePump
+
 from ctxctl.tui.outline import Growth
-from ctxctl.tui.state import Detail, ItemKey, ItemText, Target, Trace
+from ctxctl.tui.state import Trace
 
 
 class Opened(Message, bubble=False):
@@ -38,39 +40,6 @@ class Outlined(Message, bubble=False):
         self.trace = trace
 
 
-class Detailed(Message, bubble=False):
-    """A frame's changes are there."""
-
-    def __init__(self, detail: Detail) -> None:
-        super().__init__()
-        self.detail = detail
-
-    def can_replace(self, message: Message) -> bool:
-        """The cursor has moved on: an older one is not worth painting."""
-        return isinstance(message, Detailed)
-
-
-class Texted(Message, bubble=False):
-    """An item's text is there."""
-
-    def __init__(self, text: ItemText) -> None:
-        super().__init__()
-        self.text = text
-
-    def can_replace(self, message: Message) -> bool:
-        """The cursor has moved on: an older one is not worth painting."""
-        return isinstance(message, Texted)
-
-
-class Reading(Message, bubble=False):
-    """A text for the full-screen reader is there."""
-
-    def __init__(self, title: str, document: Document) -> None:
-        super().__init__()
-        self.title = title
-        self.document = document
-
-
 class Failed(Message, bubble=False):
     """The trace cannot be shown at all."""
 
@@ -90,47 +59,23 @@ class Fault(Message, bubble=False):
 
 
 class Want(Message):
-    """A screen asks the loader for something; it reaches the app by bubbling."""
+    """A screen asks for something; `ctxctl.tui.answers` knows how it is answered, in a thread.
+
+    One class for each kind of request: a newer one of the same class replaces an older one.
+    """
+
+    lane: ClassVar[str] = "views"
+    """Which thread answers: requests that may take long have one of their own."""
+
+    asker: MessagePump | None = None
+    """Who gets the answer; the application where it is None."""
+
+    def failed(self, why: str) -> Message | None:
+        """The answer where there is none, with the reason in words."""
+        return None
 
 
-class WantDetail(Want):
-    """The changes of a frame."""
-
-    def __init__(self, target: Target, with_skipped: bool) -> None:
-        super().__init__()
-        self.target = target
-        self.with_skipped = with_skipped
-
-
-class WantItem(Want):
-    """An item's text and diff."""
-
-    def __init__(self, key: ItemKey) -> None:
-        super().__init__()
-        self.key = key
-
-
-class WantAssembled(Want):
-    """The assembled text of a step."""
-
-    def __init__(self, ordinal: int, title: str) -> None:
-        super().__init__()
-        self.ordinal = ordinal
-        self.title = title
-
-
-class WantStages(Want):
-    """The stages of a step."""
-
-    def __init__(self, ordinal: int, title: str) -> None:
-        super().__init__()
-        self.ordinal = ordinal
-        self.title = title
-
-
-class WantProblems(Want):
-    """The problems of the trace."""
-
-
-class WantAbout(Want):
-    """What the trace records, and what it does not."""
+def ask(asker: MessagePump, want: Want) -> None:
+    """Ask for something that is answered to `asker` itself."""
+    want.asker = asker
+    asker.app.post_message(want)

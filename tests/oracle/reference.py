@@ -277,6 +277,7 @@ def _usage(usage: dict[str, Any] | None, counted: int) -> dict[str, Any] | None:
         "reported_output": usage.get("output_tokens"),
         "counted_input": counted,
         "difference": None if reported is None else counted - reported,
+        "provenance": "native",
     }
 
 

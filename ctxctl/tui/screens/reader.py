@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
@@ -11,6 +12,8 @@ from ctxctl.tui import keys, lines
 from ctxctl.tui.document import Document
 from ctxctl.tui.lines import Parts, Piece
 from ctxctl.tui.literal import content
+from ctxctl.tui.seen import Seen
+from ctxctl.tui.wants import Reading
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
 
@@ -34,6 +37,11 @@ class Reader(Screen[None]):
         """Show the document, or wait for it."""
         self.show(self._heading, self._document or Document.of_lines([("!", "one moment…")]))
 
+    @on(Reading)
+    def reading(self, message: Reading) -> None:
+        """The document is there."""
+        self.show(message.title, message.document)
+
     def show(self, title: str, document: Document) -> None:
         """Show a document."""
         view = self.query_one("#text", TextView)
@@ -41,6 +49,11 @@ class Reader(Screen[None]):
         view.show(document)
         view.focus()
 
+    def seen(self) -> Seen | None:
+        """The document."""
+        view = self.query_one("#text", TextView)
+        return Seen(self._heading, view.document.text)
+
     def _keys(self, width: int) -> Sequence[Parts]:
-        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints("", reader=True)]
+        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("reader", "text"))]
         return [lines.spread(shown, [], width)]

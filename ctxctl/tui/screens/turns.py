@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from textual import events, on
@@ -10,15 +10,16 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
-from ctxctl.tui import header, keys, lines, messages
+from ctxctl.tui import header, keys, lines, wants
 from ctxctl.tui import state as moves
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import counted
 from ctxctl.tui.lines import Parts, Piece
 from ctxctl.tui.literal import content
+from ctxctl.tui.messages import ask
 from ctxctl.tui.outline import Growth
 from ctxctl.tui.screens.reader import Reader
-from ctxctl.tui.state import PANES, Detail, ItemKey, ItemText, Pane, State, Target, Trace
+from ctxctl.tui.state import PANES, ItemKey, Pane, State, Target, Trace
 from ctxctl.tui.widgets.budget import BudgetBar
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
@@ -84,13 +85,15 @@ class TurnsScreen(Screen[None]):
         """All turns are known."""
         self.apply(moves.outlined(self.state, growth, trace), growing=True)
 
-    def detailed(self, detail: Detail) -> None:
+    @on(wants.Detailed)
+    def detailed(self, message: wants.Detailed) -> None:
         """A frame's changes are there."""
-        self.apply(moves.detailed(self.state, detail))
+        self.apply(moves.detailed(self.state, message.detail))
 
-    def texted(self, text: ItemText) -> None:
+    @on(wants.Texted)
+    def texted(self, message: wants.Texted) -> None:
         """An item's text is there."""
-        self.apply(moves.texted(self.state, text))
+        self.apply(moves.texted(self.state, message.text))
 
     # Painting
 
@@ -134,7 +137,7 @@ class TurnsScreen(Screen[None]):
         self._asked = (new.target, new.skipped)
         has = new.shown is not None and (new.shown.with_skipped or not new.skipped)
         if moved or not has:
-            self.post_message(messages.WantDetail(new.target, new.skipped))
+            ask(self, wants.WantDetail(new.target, new.skipped))
 
     def _item_is_seen(self) -> bool:
         return self.has_class("-three") or self.state.pane == "item"
@@ -149,7 +152,7 @@ class TurnsScreen(Screen[None]):
             before, self._wanted = self._wanted, (wanted, state.pane)
             news = before is None or not wanted.same(before[0]) or before[1] != state.pane
             if news and state.shown_text is None:
-                self.post_message(messages.WantItem(wanted))
+                ask(self, wants.WantItem(wanted))
         if wanted is None or state.shown_text is not None:
             self.query_one("#item", TextView).show(self._document())
         self.query_one("#item-head", Banner).update()
@@ -172,9 +175,12 @@ class TurnsScreen(Screen[None]):
         return lines.item_head(change, self.state.shown_tab, width)
 
     def _keys(self, width: int) -> Sequence[Parts]:
-        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(self.state.pane)]
-        found = self.state.trace.problems
-        right = [Piece(counted(found, "problem"), "warning", 101, "p")] if found else []
+        shown = [
+            Piece(word, "hint", rank, key)
+            for key, word, rank in keys.hints(("turns", "list", "text"), self.state.pane)
+        ]
+        bad = self.state.trace.problems
+        right = [Piece(counted(bad, "problem"), "warning", 101, "p")] if bad else []
         return [lines.spread(shown, right, width)]
 
     def _titles(self) -> None:
@@ -215,7 +221,7 @@ class TurnsScreen(Screen[None]):
         self.set_class(height < 12, "-shortest")
         self.call_after_refresh(self._show_item)
         if width >= THREE and self.state.wanted is not None and self.state.shown_text is None:
-            self.post_message(messages.WantItem(self.state.wanted))
+            ask(self, wants.WantItem(self.state.wanted))
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click may have focused another pane."""
@@ -280,33 +286,35 @@ class TurnsScreen(Screen[None]):
 
     def action_assembled(self) -> None:
         """Read the step's assembled text."""
-        self._read("assembled text", messages.WantAssembled)
+        self._read("assembled text", wants.WantAssembled)
 
     def action_stages(self) -> None:
         """Read the step's stages, from what was available to what was injected."""
-        self._read("stages", messages.WantStages)
+        self._read("stages", wants.WantStages)
 
-    def _read(self, what: str, want: Callable[[int, str], messages.Want]) -> None:
+    def _read(self, what: str, want: type[wants.WantReading]) -> None:
         """Open the reader on something of the step."""
         target, entry = self.state.target, self.state.entry
         if target is None or entry is None:
             return
         step = self.state.list.turns.rows[target.ordinal].step
         title = f"{what} of step {entry.turn}.{step}"
-        self.app.push_screen(Reader(title))
-        self.post_message(want(target.ordinal, title))
+        self._open(want(title, target.ordinal))
 
     def action_problems(self) -> None:
         """Read what was wrong with the trace."""
         if self.state.phase != "opening":
-            self.app.push_screen(Reader("problems"))
-            self.post_message(messages.WantProblems())
+            self._open(wants.WantProblems("problems"))
 
     def action_about(self) -> None:
         """Read what the trace records, and what it does not."""
         if self.state.phase != "opening":
-            self.app.push_screen(Reader("recorded"))
-            self.post_message(messages.WantAbout())
+            self._open(wants.WantAbout("recorded"))
+
+    def _open(self, want: wants.WantReading) -> None:
+        reader = Reader(want.title)
+        self.app.push_screen(reader)
+        ask(reader, want)
 
 
 def _indented(parts: Parts) -> Parts:

@@ -44,7 +44,8 @@ def test_only_counts_in_full_are_bills() -> None:
     shown_windows = windows(CHAT, NAME)
     assert [w.billed() for w in shown_windows] == [5244, None, None, 900]
     first = shown_windows[0].step.usage
-    assert first is not None and first.provenance == "derived"
+    assert first is not None
+    assert first.provenance == "derived"
     events, _ = imported(NAME, CHAT.read_bytes())
     assert [(u["input_tokens"], u["output_tokens"]) for u in of_type(events, USAGE)] == [
         (5244, 604),

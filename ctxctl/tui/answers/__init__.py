@@ -1,0 +1,14 @@
+"""How each request of a screen is answered: one module for each screen, run in the loader's threads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ctxctl.tui.answers import main
+
+if TYPE_CHECKING:
+    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.messages import Want
+
+ANSWERS: Final[dict[type[Want], Answer[Any]]] = {**main.ANSWERS}
+"""By kind of request, what computes the answer."""

@@ -1,0 +1,151 @@
+"""Threads that answer what screens ask for, so that the event loop never computes.
+
+Requests of one kind replace each other: while the cursor runs down a list, what it passed is not computed.
+The threads are daemons and not Textual workers, because the interpreter waits for workers: quitting while a
+large trace is being read must not take as long as reading it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition, Event, Thread
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from ctxctl.errors import CtxctlError
+from ctxctl.tui import messages
+from ctxctl.tui.answers import ANSWERS
+from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.faults import place_of
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+
+Post = Callable[[Message], object]
+"""Sends a message to the event loop from any thread, as `post_message` does."""
+
+
+class Stopped(BaseException):
+    """Raised in a thread to leave what it is at: the program ends."""
+
+
+class Superseded(BaseException):
+    """Raised in a lane's thread to leave an answer that nobody waits for any more."""
+
+
+class Activity:
+    """Which threads are at work; `idle` is set while none is, and is what tests wait for."""
+
+    def __init__(self) -> None:
+        self.idle = Event()
+        self._changed = Condition()
+        self._busy: set[object] = set()
+
+    def begin(self, who: object) -> None:
+        """`who` has something to do."""
+        with self._changed:
+            self._busy.add(who)
+            self.idle.clear()
+
+    def end(self, who: object) -> None:
+        """`who` has nothing to do any more."""
+        with self._changed:
+            self._busy.discard(who)
+            if not self._busy:
+                self.idle.set()
+
+
+class Lane:
+    """One thread and the requests that wait for it; lanes answer side by side.
+
+    `post` takes what is meant for the application and not for the screen that asked.
+    """
+
+    def __init__(self, name: str, post: Post, activity: Activity) -> None:
+        self._post = post
+        self._activity = activity
+        self._wanted: dict[type[messages.Want], messages.Want] = {}
+        self._changed = Condition()
+        self._stopping = False
+        self._desk: Desk | None = None
+        self._thread = Thread(target=self._run, name=f"ctxctl-{name}", daemon=True)
+
+    def open(self, inspector: Inspector) -> None:
+        """Begin to answer; what was asked before waits until now."""
+        self._desk = Desk(self, inspector)
+        self._thread.start()
+
+    def ask(self, want: messages.Want) -> None:
+        """Ask for something; an unanswered request of the same kind is dropped."""
+        with self._changed:
+            self._activity.begin(self)
+            self._wanted.pop(type(want), None)
+            self._wanted[type(want)] = want
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Let the thread end soon."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the thread to end."""
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def check(self, want: messages.Want | None) -> None:
+        """Raise `Stopped` or `Superseded` where an answer to `want` is of no use any more."""
+        if self._stopping:
+            raise Stopped
+        if want is not None and type(want) in self._wanted:
+            raise Superseded
+
+    def reply(self, want: messages.Want, message: Message) -> None:
+        """Send an answer to the screen that asked, or to the application where none did."""
+        self._tell(want.asker.post_message if want.asker is not None else self._post, message)
+
+    def _tell(self, post: Post, message: Message) -> None:
+        if self._stopping:
+            raise Stopped
+        try:
+            post(message)
+        except RuntimeError:  # the event loop is gone
+            raise Stopped from None
+
+    def _run(self) -> None:
+        try:
+            while (want := self._next()) is not None:
+                self._answer(want)
+        except Stopped:
+            pass
+        finally:
+            self._activity.end(self)
+
+    def _next(self) -> messages.Want | None:
+        with self._changed:
+            while not self._wanted and not self._stopping:
+                self._activity.end(self)
+                self._changed.wait()
+            if self._stopping:
+                return None
+            return self._wanted.pop(next(iter(self._wanted)))
+
+    def _answer(self, want: messages.Want) -> None:
+        assert self._desk is not None
+        self._desk.want = want
+        fault = None
+        try:
+            answer = ANSWERS[type(want)](self._desk, want)
+        except CtxctlError as error:
+            answer = want.failed(str(error))
+        except Superseded:
+            return
+        except Exception as error:
+            fault = place_of(error)
+            answer = want.failed(f"internal error: {fault}")
+        if fault is not None:
+            self._tell(self._post, messages.Fault(fault))
+        if answer is not None:
+            self.reply(want, answer)
