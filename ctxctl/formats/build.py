@@ -17,6 +17,7 @@ Json = dict[str, Any]
 EPOCH = vocab.NO_TIME
 """Stands where a file gives no time at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
+_VERSION = vocab.SCHEMA_VERSION
 _TIME = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?"
     r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z"
@@ -171,24 +172,29 @@ class Maker:
         self, event_type: str, data: Json, place: Place, line: int = 0, *, time: str | None = None
     ) -> Json:
         """A complete event; `line` is the foreign file's, 0 where there is none."""
-        self.count += 1
-        time = time or self.time
+        count = self.count = self.count + 1
+        if not time:
+            time = self.time if self._native is not None else self._time
+        session, thread, turn, step = place
         made: Json = {
-            "schema_version": vocab.SCHEMA_VERSION,
-            "event_id": f"{self._prefix}{self.count}",
+            "schema_version": _VERSION,
+            "event_id": f"{self._prefix}{count}",
             "event_type": event_type,
             "source": self.source,
             "time": time,
         }
-        if place.session is not None:
-            made["session_id"] = place.session
-        if place.thread is not None:
-            made["thread_id"] = place.thread
-        if place.turn is not None:
-            made["turn_id"] = place.turn
-        if place.step is not None:
-            made["step_id"] = place.step
+        if session is not None:
+            made["session_id"] = session
+        if thread is not None:
+            made["thread_id"] = thread
+        if turn is not None:
+            made["turn_id"] = turn
+        if step is not None:
+            made["step_id"] = step
         made["data"] = data
+        if line and self.file is None and time != EPOCH:
+            made["metadata"] = {"ctxctl": {"source_line": line}}
+            return made
         ctxctl: Json = {}
         if line:
             ctxctl["source_line"] = line
@@ -238,23 +244,36 @@ class Window:
             "schema_version": vocab.SCHEMA_VERSION,
             "assembly_id": assembly_id,
             "target": vocab.MODEL,
-            "ordered_blocks": [block.record() for edit in edits for block in edit.inserted],
+            "ordered_blocks": [block.record() for _, _, inserted in edits for block in inserted],
             "visibility": [vocab.MODEL],
             "metadata": {"ctxctl": meta},
             "created_at": make.time,
         }
 
 
-def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
-    """A `context_item` with its text inline, visible to the model; None fields are left out."""
-    made: Json = {
-        "schema_version": vocab.SCHEMA_VERSION,
+def bare_item(item_id: str, kind: str, text: str | None) -> Json:
+    """A `context_item` with its text inline, visible to the model; opaque without one."""
+    if text is None:
+        return {
+            "schema_version": _VERSION,
+            "item_id": item_id,
+            "context_kind": kind,
+            "content_mode": "opaque",
+            "visibility": [vocab.MODEL],
+        }
+    return {
+        "schema_version": _VERSION,
         "item_id": item_id,
         "context_kind": kind,
         "content_mode": "inline",
         "content": text,
         "visibility": [vocab.MODEL],
     }
+
+
+def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
+    """As `bare_item`, with further fields; None fields are left out."""
+    made = bare_item(item_id, kind, text)
     for name, value in fields.items():
         if value is not None:
             made[name] = value
@@ -263,13 +282,7 @@ def text_item(item_id: str, kind: str, text: str, **fields: Any) -> Json:
 
 def opaque_item(item_id: str, kind: str, version: str | None, **fields: Any) -> Json:
     """A `context_item` whose text the file does not hold (an image, a reminder of unrecorded wording)."""
-    made: Json = {
-        "schema_version": vocab.SCHEMA_VERSION,
-        "item_id": item_id,
-        "context_kind": kind,
-        "content_mode": "opaque",
-        "visibility": [vocab.MODEL],
-    }
+    made = bare_item(item_id, kind, None)
     for name, value in fields.items():
         if value is not None:
             made[name] = value

@@ -88,10 +88,11 @@ def values(
         yield first, value
     loads = orjson.loads
     for line in stream:
-        if skip is not None and skip(line.data):
+        data = line.data
+        if skip is not None and skip(data):
             continue
         try:
-            value = loads(line.data)
+            value = loads(data)
         except orjson.JSONDecodeError:
             found = salvage(line, report)
             if len(found) > 1:

@@ -24,14 +24,21 @@ FAULTS_PER_LINE = 8
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<end>")?|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 """A string, and whether it ends; what is no JSON number.  A torn string is one match, for linear time."""
 _NO_NUMBER = re.compile(rb"-?\b(?:NaN|Infinity)\b")
-_SUSPECT = re.compile(rb"[\\\x00-\x1f]")
-_ESCAPE = re.compile(
-    rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-    rb'|(?P<good>\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])'
-    rb"|(?P<bad>\\)"
-    rb"|(?P<control>[\x00-\x1f])"
+_SOUND_ESCAPE = (
+    rb'\\["\\/bfnrt]'
+    rb"|\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
+_SOUND = re.compile(
+    rb'(?:[\[\]{}:, \t]++|"(?:[^"\\\x00-\x1f]++|' + _SOUND_ESCAPE + rb')*+"'
+    rb"|-?[0-9][-+.eE0-9]*+(?!\w)|(?:true|false|null)\b)*+"
+)
+"""What needs no repair, as far as the first token that may; it ends where a word may begin."""
+_ESCAPE = re.compile(
+    rb"(?P<sound>(?:[^\\\x00-\x1f]++|" + _SOUND_ESCAPE + rb")*+)"
+    rb"(?:(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|(?P<bad>\\)|(?P<control>[\x00-\x1f])|\Z)"
+)
+"""A stretch of a string as far as the next thing to repair."""
 _START = re.compile(r'\{\s*"(?:schema_version|event_id|event_type)"\s*:')
 _SPACE = re.compile(r"[ \t\r\n\0]*")
 
@@ -137,6 +144,9 @@ def _utf8(body: bytes, start: int) -> tuple[bytes, Fault | None]:
 
 def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
     seen: set[str] = set()
+    found = _SOUND.match(body)
+    sound = found.end() if found is not None else 0
+    start += sound
 
     def say(at: int, slug: str, message: str) -> None:
         if slug not in seen:
@@ -154,31 +164,29 @@ def _tokens(body: bytes, start: int, faults: list[Fault]) -> bytes:
         if match["end"] is None:
             after = match.start() + 1
             return b'"' + _NO_NUMBER.sub(lambda found: number(after + found.start(), found[0]), text[1:])
-        if not _SUSPECT.search(text):
-            return text
         base = match.start()
 
         def escape(found: re.Match[bytes]) -> bytes:
             kind = found.lastgroup
-            if kind in ("pair", "good"):
+            if kind == "sound":
                 return found[0]
-            at = base + found.start()
+            at = base + found.end("sound")
             if kind == "lone":
-                say(at, "lone-surrogate", f"{found[0].decode()} is half a character; shown as U+FFFD")
-                return b"\\ufffd"
+                say(at, "lone-surrogate", f"{found['lone'].decode()} is half a character; shown as U+FFFD")
+                return found["sound"] + b"\\ufffd"
             if kind == "bad":
                 say(at, "bad-escape", "a backslash that escapes nothing; kept as a backslash")
-                return b"\\\\"
-            code = found[0][0]
+                return found["sound"] + b"\\\\"
+            code = found["control"][0]
             if code:
                 say(at, "control-character", f"a bare U+{code:04X} inside a string")
             else:
                 say(at, "nul-bytes", "a NUL inside a string")
-            return b"\\u%04x" % code
+            return found["sound"] + b"\\u%04x" % code
 
         return _ESCAPE.sub(escape, text)
 
-    return _TOKEN.sub(token, body)
+    return body[:sound] + _TOKEN.sub(token, body[sound:])
 
 
 def _value_end(decoder: json.JSONDecoder, text: str, at: int) -> tuple[int | None, str]:

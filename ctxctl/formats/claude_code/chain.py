@@ -164,14 +164,14 @@ class Path:
 
     def _append(self, nodes: list[Node]) -> Advance:
         """The path goes on from where the last request left it, as it nearly always does."""
-        units = self._extend(nodes, len(self._placed))
         start = at = self._size
+        blanked, placed = self._blanked, self._placed
         new: list[Block] = []
         fresh: list[Entry] = []
-        for unit in units:
+        for unit in self._extend(nodes, len(placed)):
             entries = unit.entries()
-            blocks = [entry.block(self._blanked) for entry in entries]
-            self._placed.append(_Placed(unit, blocks, at))
+            blocks = [entry.block(blanked) for entry in entries]
+            placed.append(_Placed(unit, blocks, at))
             at += len(blocks)
             new += blocks
             fresh += entries
@@ -183,9 +183,10 @@ class Path:
         """The nodes to append (root first), and how many of the present path stay."""
         fresh: list[Node] = []
         seen: set[Node] = set()
+        position = self._position
         node = leaf
         while node is not None and node not in seen:
-            at = self._position.get(node)
+            at = position.get(node)
             if at is not None:
                 fresh.reverse()
                 return fresh, at + 1
@@ -220,17 +221,20 @@ class Path:
     def _extend(self, nodes: list[Node], count: int) -> list[Unit]:
         """Append nodes; gives the units that come with them."""
         units: list[Unit] = []
+        path, position, index, upto = self._nodes, self._position, self._index, self._upto
         for node in nodes:
             if node.blanks:
-                self._micro.append((len(self._nodes), node.blanks))
+                self._micro.append((len(path), node.blanks))
                 self._blanked.update(node.blanks)
                 self._touch_tools(node.blanks)
-            if node.unit is not None and node.unit not in self._index:
-                self._index[node.unit] = count + len(units)
-                units.append(node.unit)
-            self._position[node] = len(self._nodes)
-            self._nodes.append(node)
-            self._upto.append(count + len(units))
+            unit = node.unit
+            if unit is not None and unit not in index:
+                index[unit] = count
+                count += 1
+                units.append(unit)
+            position[node] = len(path)
+            path.append(node)
+            upto.append(count)
         return units
 
     def _respell(self, kept: int) -> tuple[list[Edit], list[Block], int]:

@@ -12,10 +12,13 @@ from typing import Final
 from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code.graph import Graph
 
-_KIND: Final = b'"type":"progress","data":{'
-_HEAD: Final = 1024
-_TAIL: Final = 400
-_PARENT: Final = re.compile(rb'\{"parentUuid":(?:"([^"\\]{1,64})"|null),"isSidechain":')
+_HEAD: Final = re.compile(
+    rb'\{"parentUuid":(?:"([^"\\]{1,64})"|null),"isSidechain":[^{]*+(?<="type":"progress","data":)\{'
+)
+_TAIL: Final = 129
+"""Bytes that the end takes at most."""
+_USUAL: Final = 85
+"""Bytes that it takes with an id of 36 digits and a time with milliseconds."""
 _ENDS: Final = re.compile(
     rb'"(?:uuid":"([^"\\]{1,64})","timestamp":"([^"\\]{1,40})|timestamp":"([^"\\]{1,40})","uuid":"([^"\\]{1,64}))"\}\Z'
 )
@@ -30,12 +33,13 @@ class Progress:
 
     def taken(self, data: bytes) -> bool:
         """Whether a line is one of them and was taken; any doubt leaves it to be parsed."""
-        if data.find(_KIND, 0, _HEAD) < 0:
+        head = _HEAD.match(data)
+        if head is None:
             return False
-        head = _PARENT.match(data)
-        ends = _ENDS.search(data, max(0, len(data) - _TAIL))
+        size = len(data)
+        ends = _ENDS.match(data, max(0, size - _USUAL)) or _ENDS.search(data, max(0, size - _TAIL))
         # A second record may be glued to it.
-        if head is None or ends is None or data.count(b'"parentUuid":') != 1:
+        if ends is None or data.find(b'"parentUuid":', head.end()) >= 0:
             return False
         nodes, above = self._graph.nodes, head.group(1)
         uuid = (ends.group(1) or ends.group(4)).decode("utf-8", "replace")

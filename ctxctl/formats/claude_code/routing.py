@@ -48,8 +48,9 @@ class Routing:
         agent = string(value.get("agentId"))
         if self.file is not None:
             name, origin = self.file
-            stem = name.rpartition("/")[2].removesuffix(".jsonl")
-            return self._open(session, f"agent-{agent}" if agent is not None else stem, origin)
+            if agent is not None:
+                return self._open(session, f"agent-{agent}", origin)
+            return self._open(session, name.rpartition("/")[2].removesuffix(".jsonl"), origin)
         if value.get("isSidechain") is not True:
             return self._open(session, MAIN_THREAD, None)
         if agent is not None:

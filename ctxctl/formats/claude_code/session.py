@@ -113,12 +113,14 @@ class Session:
 
     def _record(self, value: Json) -> None:
         self._make.at(value.get("timestamp"))
-        uuid = string(value.get("uuid"))
+        uuid = value.get("uuid")
+        if not isinstance(uuid, str):
+            uuid = ""
         kind = value.get("type")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
-        if handler is not None and (uuid is not None or isinstance(value.get("message"), dict)):
+        if handler is not None and (uuid or isinstance(value.get("message"), dict)):
             handler(value, uuid or f"line-{self._line.number}")
-        elif uuid is not None:
+        elif uuid:
             self._pass(value, uuid)
 
     def _pass(self, value: Json, uuid: str) -> None:

@@ -59,10 +59,9 @@ class Call:
         if not isinstance(usage, dict):
             return
         if not self.prompt:
-            for name, key in _COUNTS:
-                count = _count(usage.get(key))
-                if count is not None:
-                    self.prompt[name] = count
+            self.prompt = {
+                name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
+            }
         output = _count(usage.get("output_tokens"))
         if output is not None and (self.output is None or output > self.output):
             self.output = output

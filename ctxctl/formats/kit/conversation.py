@@ -213,17 +213,18 @@ class Conversation:
         self._flush(place)
         scope = f"{self.session or ''}/{self.thread or vocab.MAIN_THREAD}/{name}".lstrip("/")
         marks = {**self._origin, **ctxctl, "mode": self._mode}
+        make, out = self._make, self._out
         assembly = self._window.assemble(
-            self._make, f"asm-{scope}", self._edits(), model=model, cause=self._cause, **marks
+            make, f"asm-{scope}", self._edits(), model=model, cause=self._cause, **marks
         )
         self._origin = {}
         self._cause = None
-        self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
+        out.append(make.event(vocab.ASSEMBLY_CREATED, assembly, place, line))
         record = build.injection(
-            self._make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model,
+            make, f"inj-{scope}", f"asm-{scope}", self._point, native_id=native_id, model=model,
             marks=self.injected,
         )  # fmt: skip
-        self._emit(vocab.INJECTION_APPLIED, record, place, line)
+        out.append(make.event(vocab.INJECTION_APPLIED, record, place, line))
         return place
 
     def usage(self, record: Json | None, *, line: int = 0, place: Place | None = None) -> None:
@@ -261,27 +262,31 @@ class Conversation:
             self._clean = at
 
     def _edits(self) -> list[Edit]:
-        old = [row[0] for row in self._old]
         new = [row[0] for row in self.rows[self._clean :]]
-        edit = trimmed(self._clean, old, new)
+        if self._old:
+            edit = trimmed(self._clean, [row[0] for row in self._old], new)
+            self._old = []
+        else:
+            edit = Edit(self._clean, 0, new) if new else None
         edits = [] if edit is None else [edit]
         if self._puts:
             puts = sorted(self._puts.items())
             changed = [Edit(i, 1, [self.rows[i][0]]) for i, row in puts if self.rows[i][0] != row[0]]
             edits = joined(changed + edits)
             self._puts.clear()
-        self._old = []
         self._clean = len(self.rows)
         return edits
 
     def _known(self, parts: Iterable[Part]) -> list[Part]:
         """The parts, each with an identity, and announced if the thread has not had that version yet."""
         result = list(parts)
+        versions = self._versions
         for part in result:
-            if not part.item:
-                part.item = self._name(part)
-                self._derived.add(part.item)
-            if self._versions.get(part.item) == part.mark:
+            item = part.item
+            if not item:
+                item = part.item = self._name(part)
+                self._derived.add(item)
+            if item in versions and versions[item] == part.mark:
                 part.text = None
             else:
                 part.time = part.time or self._make.time
@@ -324,14 +329,19 @@ class Conversation:
 
     def _flush(self, place: Place) -> None:
         """Announce the items that are new since the last request, then what else was to be told."""
+        make, out = self._make, self._out
+        versions, derived = self._versions, self._derived
         for part in self._pending:
-            known = part.item in self._versions
-            if known and self._versions[part.item] == part.mark:
+            item, mark = part.item, part.mark
+            known = item in versions
+            if known and versions[item] == mark:
                 continue
-            self._versions[part.item] = part.mark
-            record = part.record(derived_identity=part.item in self._derived)
-            self._emit(vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED, record, place, part.line, part.time)
+            versions[item] = mark
+            record = part.record(derived_identity=item in derived)
+            event_type = vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED
+            out.append(make.event(event_type, record, place, part.line, time=part.time))
             part.text = None
         self._pending.clear()
-        self._out.extend(event(place) for event in self._later)
-        self._later.clear()
+        if self._later:
+            out.extend(event(place) for event in self._later)
+            self._later.clear()

@@ -102,27 +102,36 @@ class Part:
 
     def record(self, *, derived_identity: bool) -> Json:
         """Its `context_item`, text inline."""
-        fields: Json = {"title": self.title, "token_estimate": self.estimate, **self.data}
+        made = build.bare_item(self.item, self.kind, self.text)
+        if self.title is not None:
+            made["title"] = self.title
+        if self.estimate is not None:
+            made["token_estimate"] = self.estimate
+        for name, value in self.data.items():
+            if value is not None:
+                made[name] = value
         if self.source is not None:
-            fields["source_refs"] = [{"schema_version": "0.1.1", "source_id": self.source}]
+            made["source_refs"] = [{"schema_version": "0.1.1", "source_id": self.source}]
+        meta = self._metadata(derived_identity)
+        if meta:
+            made["metadata"] = meta
+        return made
+
+    def _metadata(self, derived_identity: bool) -> Json:
         meta: Json = {}
         if self.version is not None:
             meta["version"] = self.version
         if self.native:
             meta["native"] = self.native
-        marks: Json = {}
-        if derived_identity:
-            marks["identity"] = "derived"
-        if self.truncated:
-            marks["truncated"] = True
-        if self.derived:
-            marks["derived"] = True
-        if marks:
-            meta["ctxctl"] = marks
-        fields["metadata"] = meta or None
-        if self.text is None:
-            return build.opaque_item(self.item, self.kind, None, **fields)
-        return build.text_item(self.item, self.kind, self.text, **fields)
+        if derived_identity or self.truncated or self.derived:
+            marks = meta["ctxctl"] = {}
+            if derived_identity:
+                marks["identity"] = "derived"
+            if self.truncated:
+                marks["truncated"] = True
+            if self.derived:
+                marks["derived"] = True
+        return meta
 
 
 def parsed(arguments: Any) -> Any:
