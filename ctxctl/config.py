@@ -7,7 +7,7 @@ the nearest one above it (not above a repository's root).  ``CTXCTL_CONFIG`` nam
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,16 @@ import msgspec
 from ctxctl.errors import UsageError
 
 COLORS: Final = ("auto", "always", "never")
+THEMES: Final = (
+    "auto",
+    "dark",
+    "light",
+    "contrast-dark",
+    "contrast-light",
+    "terminal-dark",
+    "terminal-light",
+)
+"""Looks of the terminal UI; `auto` is dark or light, whichever the terminal says that it is."""
 _MAX_FILE: Final = 1 << 20
 _NAME: Final = "ctxctl.toml"
 
@@ -34,6 +44,14 @@ class Settings(msgspec.Struct, frozen=True):
     """One of `COLORS`; `auto` is colour on a terminal that can show it, and never under ``NO_COLOR``."""
     problems: int = 20
     """How many problems a plain report prints before it only counts them."""
+    theme: str = "auto"
+    """One of `THEMES`."""
+    mouse: bool = True
+    """Whether the terminal UI takes the mouse; without, the terminal's own selecting works as usual."""
+    remember: bool = True
+    """Whether the terminal UI remembers for each trace where it was left."""
+    keys: dict[str, tuple[str, ...]] = {}
+    """Keys of the terminal UI by id of what they do, as they were written; `ctxctl.tui.remap` knows both."""
     file: str | None = None
     """The file that settings were read from."""
 
@@ -55,7 +73,11 @@ def load(
         path, table = found
         settings = _apply(settings, table, str(path))
         settings = msgspec.structs.replace(settings, file=str(path))
-    named = {name: env[f"CTXCTL_{name.upper()}"] for name in _READ if env.get(f"CTXCTL_{name.upper()}")}
+    named = {
+        name: env[f"CTXCTL_{name.upper()}"]
+        for name in _READ
+        if name != "keys" and env.get(f"CTXCTL_{name.upper()}")
+    }
     settings = _apply(settings, named, "environment")
     given = {name: value for name, value in (flags or {}).items() if value is not None and name in _READ}
     return _apply(settings, given, "command line")
@@ -91,6 +113,34 @@ def _color(value: object) -> str:
     return str(value)
 
 
+def _theme(value: object) -> str:
+    if value not in THEMES:
+        raise ValueError(f"one of {', '.join(THEMES)}")
+    return str(value)
+
+
+def _keys(value: object) -> dict[str, tuple[str, ...]]:
+    """A table of ids; each has a key or a list of keys, an empty one takes all keys away."""
+    if not isinstance(value, dict):
+        raise ValueError('a table such as [keys] with lines like "turn.next" = ["n"]')
+    table = {}
+    for ident, keys in _flat(value):
+        keys = [keys] if isinstance(keys, str) else keys
+        if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
+            raise ValueError(f'a table of keys, and "{ident}" a key or a list of keys')
+        table[ident] = tuple(keys)
+    return table
+
+
+def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """Entries by their full ids: TOML reads an unquoted ``turn.next`` as a table in a table."""
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
 _READ: Final[dict[str, Callable[[object], Any]]] = {
     "target": _text,
     "model": _text,
@@ -100,6 +150,10 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "strict": _switch,
     "color": _color,
     "problems": _count,
+    "theme": _theme,
+    "mouse": _switch,
+    "remember": _switch,
+    "keys": _keys,
 }
 
 

@@ -10,9 +10,10 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
+    from ctxctl.cli.address import Place
     from ctxctl.cli.session import Manner
     from ctxctl.inspector import Inspector
-    from ctxctl.model.results import Change, Placement
+    from ctxctl.model.results import Placement
     from ctxctl.report.compare import Comparison, Text
 
 A = Annotated[
@@ -35,6 +36,7 @@ PatchOnly = Annotated[
     bool,
     typer.Option("--patch", help="Only texts: diffs of updated items, and added and removed ones whole."),
 ]
+Ui = Annotated[bool, typer.Option("--ui", help="Open the terminal UI on the two frames.")]
 ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 1 if the frames differ.")]
 
 
@@ -43,6 +45,7 @@ def diff(
     b: B = None,
     stat: Stat = False,
     patch: PatchOnly = False,
+    ui: Ui = False,
     exit_code: ExitCode = False,
     plain: opt.Plain = False,
     json: opt.Json = False,
@@ -68,6 +71,8 @@ def diff(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, format=format, strict=strict, color=color,
     )  # fmt: skip
+    if ui:
+        raise typer.Exit(_interface(left, right, thread, how))
     with ExitStack() as stack:
         one = stack.enter_context(opened(left.trace, how, "replaying"))
         two = one
@@ -90,6 +95,48 @@ def diff(
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 
 
+def _interface(left: Place, right: Place | None, thread: str | None, how: Manner) -> int:
+    """Open the terminal UI on two frames, over the trace of the second; its exit code."""
+    import sys
+
+    from ctxctl.cli.output import is_terminal
+    from ctxctl.cli.session import inspector_of
+    from ctxctl.cli.show import locate
+    from ctxctl.errors import UsageError
+    from ctxctl.tui.app import run
+    from ctxctl.tui.diff.values import FrameName, Pair
+
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError(
+            "no-terminal",
+            "--ui needs a terminal for keys and screen",
+            hint="leave it out: the diff is printed",
+        )
+    to = left if right is None else right
+    found: list[Pair] = []
+    with ExitStack() as stack:
+
+        def opening() -> Inspector:
+            two = inspector_of(to.trace, how)
+            try:
+                one = None
+                if left.trace != to.trace:
+                    one = stack.enter_context(inspector_of(left.trace, how))
+                at = locate(one or two, left.address, None, thread)
+                if right is None:
+                    found.append(Pair(FrameName(_before(two, at)), FrameName(at)))
+                else:
+                    found.append(
+                        Pair(FrameName(at, one), FrameName(locate(two, right.address, None, thread)))
+                    )
+            except BaseException:
+                two.close()
+                raise
+            return two
+
+        return run(opening, to.trace, settings=how.settings, pair=lambda _: found[0])
+
+
 def _before(inspector: Inspector, ordinal: int) -> int:
     from ctxctl.errors import UsageError
 
@@ -105,52 +152,23 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
     """Two frames by their ordinals, with what is between them."""
     from ctxctl.cli.session import base_name, header
+    from ctxctl.inspector.between import between, several_sessions
     from ctxctl.report.compare import Comparison, Side
     from ctxctl.report.heading import one_line
 
     left, right = one.frame(a), two.frame(b)
-    result = two.compare(left, right)
+    result = between(one, a, two, b)
     under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
     return Comparison(
         under="; ".join(under),
-        a=Side(base_name(one.name), left, reader(one), _several(one)),
-        b=Side(base_name(two.name), right, reader(two), _several(two)),
-        changes=_explained(tuple(result.changes), _removals(one, a, b) if one is two else {}),
+        a=Side(base_name(one.name), left, reader(one), several_sessions(one)),
+        b=Side(base_name(two.name), right, reader(two), several_sessions(two)),
+        changes=result.changes,
         new=result.new,
         freed=result.freed,
         before=result.before,
         after=result.after,
     )
-
-
-def _removals(inspector: Inspector, a: int, b: int) -> dict[str, Change]:
-    """How each item left the window between two frames of one thread, by the steps in between."""
-    rows = inspector.places().spans
-    found: dict[str, Change] = {}
-    if (rows[a].session, rows[a].thread) != (rows[b].session, rows[b].thread):
-        return found
-    for ordinal in range(a + 1, b + 1):
-        if (rows[ordinal].session, rows[ordinal].thread) == (rows[a].session, rows[a].thread):
-            found.update({c.item: c for c in inspector.step(ordinal).changes if c.status == "removed"})
-    return found
-
-
-def _explained(changes: tuple[Change, ...], removals: dict[str, Change]) -> tuple[Change, ...]:
-    """The changes with the causes that the steps in between recorded; frames by themselves tell none."""
-    import msgspec
-
-    explained = []
-    for change in changes:
-        if change.status == "removed":
-            known = removals.get(change.item)
-            cause = (known.cause, known.reason, known.into) if known is not None else (None, None, None)
-            change = msgspec.structs.replace(change, cause=cause[0], reason=cause[1], into=cause[2])
-        explained.append(change)
-    return tuple(explained)
-
-
-def _several(inspector: Inspector) -> bool:
-    return len({thread.session for thread in inspector.places().by_thread}) > 1
 
 
 def reader(inspector: Inspector) -> Text:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ctxctl.cli import convert, diff, export, formats, log, replay, show, validate
+from ctxctl.cli import convert, diff, export, formats, log, replay, show, validate, watch
 from ctxctl.errors import CtxctlError, Exit
 
 BUG = 70
@@ -52,6 +52,7 @@ def _top(
 
 
 app.command("replay")(replay.replay)
+app.command("watch")(watch.watch)
 app.command("diff")(diff.diff)
 app.command("show")(show.show)
 app.command("log")(log.log)

@@ -106,6 +106,19 @@ Policy = Annotated[
     str | None,
     typer.Option("--policy", metavar="NAME", help="Replay by this policy.", autocompletion=complete_policies),
 ]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window", metavar="TOKENS", help="Suppose a model with this window: 128000, 128k, 1m (simulated)."
+    ),
+]
+Reserve = Annotated[
+    str | None,
+    typer.Option("--reserve", metavar="TOKENS", help="Suppose that this much is kept for the answer."),
+]
+MaxInput = Annotated[
+    str | None, typer.Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
+]
 Format = Annotated[
     str | None,
     typer.Option(

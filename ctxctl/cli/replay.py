@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.inspector import Inspector
     from ctxctl.model.results import Summary
+    from ctxctl.model.whatif import Limits
 
 
 def replay(
@@ -26,6 +27,9 @@ def replay(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    window: opt.Window = None,
+    reserve: opt.Reserve = None,
+    max_input: opt.MaxInput = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -40,9 +44,10 @@ def replay(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, format=format, strict=strict, color=color,
+        limits=_limits(window, reserve, max_input),
     )  # fmt: skip
-    quiet = plain or json or turn or thread or trace == "-" or dumb()
-    if not quiet and is_terminal(sys.stdin) and is_terminal(sys.stdout):
+    quiet = plain or json or turn or thread or dumb()
+    if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
         raise typer.Exit(_interface(trace, how))
     with opened(trace, how, "replaying") as inspector:
         chosen = only(turn, thread, lambda: inspector.places().spans)
@@ -50,6 +55,17 @@ def replay(
         code = show(inspector, how, chosen, turn)
         how.out.flush()
     raise typer.Exit(code)
+
+
+def _has_keys(trace: str, at_terminal: bool) -> bool:
+    """Whether keys can be read: from standard input, or from the terminal where that is the trace."""
+    if trace != "-":
+        return at_terminal
+    if at_terminal:
+        return False
+    from ctxctl.tui.lifecycle import keys_from_terminal
+
+    return keys_from_terminal()
 
 
 def _interface(trace: str, how: Manner) -> int:
@@ -68,9 +84,27 @@ def _interface(trace: str, how: Manner) -> int:
             encoding=settings.encoding,
             policy=settings.policy,
             format=settings.format,
+            limits=how.limits,
         )
 
-    return run(inspector, trace)
+    return run(inspector, trace, settings=settings)
+
+
+def _limits(window: str | None, reserve: str | None, max_input: str | None) -> Limits:
+    """Limits to suppose, as they were typed; raises UsageError("bad-limit")."""
+    from ctxctl.errors import UsageError
+    from ctxctl.model.whatif import Limits, parse_tokens
+
+    def tokens(option: str, typed: str | None, least: int) -> int | None:
+        try:
+            return None if typed is None else parse_tokens(typed, least=least)
+        except ValueError as error:
+            shown = (typed or "")[:80]
+            raise UsageError("bad-limit", f"{option} must be {error}, not {shown!r}") from None
+
+    return Limits(
+        tokens("--window", window, 1), tokens("--reserve", reserve, 0), tokens("--max-input", max_input, 1)
+    )
 
 
 def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
+from ctxctl.model.whatif import AS_RECORDED, Limits
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
@@ -24,14 +25,34 @@ class Manner(NamedTuple):
     json: bool
     everything: bool
     """Skipped items and all problems are listed."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed in place of the recorded ones."""
 
 
-def manner(*, json: bool = False, everything: bool = False, **flags: object) -> Manner:
+def manner(
+    *, json: bool = False, everything: bool = False, limits: Limits = AS_RECORDED, **flags: object
+) -> Manner:
     """Resolve settings from the flags that were given, and open the output."""
     from ctxctl import config
 
     settings = config.load(flags)
-    return Manner(settings, Output(color=settings.color), json, everything)
+    return Manner(settings, Output(color=settings.color), json, everything, limits)
+
+
+def inspector_of(path: str, how: Manner) -> Inspector:
+    """An inspector on a trace, to be closed by the caller; raises what `Inspector.open` raises."""
+    from ctxctl.inspector import Inspector
+
+    settings = how.settings
+    return Inspector.open(
+        path,
+        target=settings.target,
+        model=settings.model,
+        encoding=settings.encoding,
+        policy=settings.policy,
+        format=settings.format,
+        limits=how.limits,
+    )
 
 
 @contextmanager
@@ -40,20 +61,8 @@ def opened(path: str, how: Manner, doing: str) -> Iterator[Inspector]:
 
     Raises what `Inspector.open` raises.
     """
-    from ctxctl.inspector import Inspector
-
-    settings = how.settings
-    with how.out.progress(doing):
-        inspector = Inspector.open(
-            path,
-            target=settings.target,
-            model=settings.model,
-            encoding=settings.encoding,
-            policy=settings.policy,
-            format=settings.format,
-        )
-        with inspector:
-            yield inspector
+    with how.out.progress(doing), inspector_of(path, how) as inspector:
+        yield inspector
 
 
 def base_name(path: str) -> str:
@@ -79,6 +88,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         version=__version__,
         thread=thread,
         turn=turn,
+        limits=params.limits,
     )
 
 

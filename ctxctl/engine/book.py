@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from ctxctl.model.content import Content
@@ -21,10 +21,20 @@ _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 class Version:
     """One version of an item, as one item record stated it."""
 
-    __slots__ = ("item", "line", "placement", "record", "version", "visible")
+    __slots__ = ("item", "line", "older", "placement", "record", "version", "visible")
 
-    def __init__(self, item: str, version: str | None, record: Item, line: int, visible: bool) -> None:
+    def __init__(
+        self,
+        item: str,
+        version: str | None,
+        record: Item,
+        line: int,
+        visible: bool,
+        older: Version | None = None,
+    ) -> None:
         self.item = item
+        self.older = older
+        """The version of the item that was learned before this one."""
         self.version = version
         self.record = record
         self.line = line
@@ -72,8 +82,8 @@ class Book:
         self.target = target
         self.latest: dict[str, Version] = {}
         self.versions: dict[tuple[str, str | None], Version] = {}
-        self.history: dict[str, list[Version]] = {}
-        """All versions by item, oldest first."""
+        self.newest: dict[str, Version] = {}
+        """By item, the version learned last; each leads to the one before, so that a copy shares them."""
         self.live: dict[str, Version] = {}
         """Added or updated, not removed, not compacted away; in order of first appearance."""
         self.known: dict[Item, Version] = {}
@@ -88,7 +98,7 @@ class Book:
         twin = Book(self.target)
         twin.latest = dict(self.latest)
         twin.versions = dict(self.versions)
-        twin.history = {item: list(versions) for item, versions in self.history.items()}
+        twin.newest = dict(self.newest)
         twin.live = dict(self.live)
         twin.appeared = list(self.appeared)
         twin.disturbed = self.disturbed
@@ -135,12 +145,17 @@ class Book:
         if stated is not None and stated.visible == visible and _same(stated.record, record):
             self.known[record] = self.latest[item] = stated
             return stated
-        version = Version(item, name, record, line, visible)
-        self.known[record] = version
-        self.latest[item] = version
+        version = Version(item, name, record, line, visible, self.newest.get(item))
+        self.known[record] = self.latest[item] = self.newest[item] = version
         self.versions[item, name] = version
-        self.history.setdefault(item, []).append(version)
         return version
+
+    def history(self, item: str) -> Iterator[Version]:
+        """All versions of an item, the one learned last first."""
+        version = self.newest.get(item)
+        while version is not None:
+            yield version
+            version = version.older
 
     def find(self, ref: str) -> Version | None:
         """The version that `ID` (its latest) or `ID@VERSION` names; None if this thread never saw it."""
@@ -153,7 +168,7 @@ class Book:
         version = self.versions.get((head, suffix))
         if version is not None or len(suffix) < _MIN_DIGEST:
             return version
-        for candidate in reversed(self.history[head]):
+        for candidate in self.history(head):
             if _has_digest(candidate.record, suffix):
                 return candidate
         return None

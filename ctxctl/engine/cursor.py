@@ -17,7 +17,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Turn
 
-_CELLS = 1_500_000
+_CELLS = 600_000
 """Placements and items that all snapshots may hold together."""
 _RECENT = 48
 """Steps kept whole."""
@@ -34,33 +34,50 @@ class At(NamedTuple):
     turn: Turn | None
 
 
-class _Snapshot(NamedTuple):
+class Snapshot(NamedTuple):
+    """An engine as it was at some time, and how to go on from there."""
+
     done: int
     """Steps finished before it."""
     offset: int
     line: int
     engine: Engine
     cells: int
+    mark: object
+    """What the owner of the snapshots needs to go back to this state, if it ever does."""
 
 
 def ignore(_problem: Problem) -> None:
     """The first pass has reported it."""
 
 
+def remainder(engine: Engine) -> Engine:
+    """A copy that is good for `end` only: without threads that are over, and what new events would need."""
+    twin = Engine(engine.rules, ignore)
+    twin.threads = {key: thread.copy() for key, thread in engine.threads.items() if thread.ids is not None}
+    twin.turns = {key: turn.copy() for key, turn in engine.turns.items() if key in twin.threads}
+    twin.totals = engine.totals.copy()
+    return twin
+
+
 class Snapshots:
     """Engine states along a trace, at a spacing that grows with their size."""
 
-    def __init__(self, start: Engine) -> None:
-        self._all = [_Snapshot(0, 0, 1, start.copy(ignore), 0)]
+    def __init__(self, start: Engine, mark: object = None) -> None:
+        self._all = [Snapshot(0, 0, 1, start.copy(ignore), 0, mark)]
         self._spacing = 16
         self._cells = 0
 
-    def offer(self, engine: Engine, done: int, offset: int, line: int) -> None:
+    def due(self, done: int) -> bool:
+        """Whether a copy of an engine that has finished `done` steps would be kept."""
+        return done - self._all[-1].done >= self._spacing
+
+    def offer(self, engine: Engine, done: int, offset: int, line: int, mark: object = None) -> None:
         """Keep a copy of the engine if one is due; it has finished `done` steps and goes on at `offset`."""
-        if done - self._all[-1].done < self._spacing:
+        if not self.due(done):
             return
         cells = engine.weight()
-        self._all.append(_Snapshot(done, offset, line, engine.copy(ignore), cells))
+        self._all.append(Snapshot(done, offset, line, engine.copy(ignore), cells, mark))
         self._cells += cells
         while self._cells > _CELLS and len(self._all) > 2:
             self._spacing *= 2
@@ -73,17 +90,29 @@ class Snapshots:
             self._all = kept
             self._cells = sum(s.cells for s in kept)
 
-    def before(self, ordinal: int) -> _Snapshot:
+    def back(self, offset: int) -> Snapshot:
+        """The last state that goes on at `offset` or before; those behind it are dropped."""
+        kept = [snapshot for snapshot in self._all if snapshot.offset <= offset]
+        self._all = kept
+        self._cells = sum(s.cells for s in kept)
+        return kept[-1]
+
+    def before(self, ordinal: int) -> Snapshot:
         """The last state in which the step of this ordinal is not finished."""
         return self._all[bisect_right(self._all, ordinal, key=lambda s: s.done) - 1]
 
 
 class Cursor:
-    """Fetches steps by ordinal.  Not thread-safe; the inspector serialises its use."""
+    """Fetches steps by ordinal.  Not thread-safe; the inspector serialises its use.
 
-    def __init__(self, snapshots: Snapshots, source: Source) -> None:
+    `whole`: what is open where the source ends is over.  Without it there are only the steps that an event
+    has finished, and the source may grow meanwhile.
+    """
+
+    def __init__(self, snapshots: Snapshots, source: Source, *, whole: bool = True) -> None:
         self._snapshots = snapshots
         self._source = source
+        self._whole = whole
         self._recent: OrderedDict[int, At] = OrderedDict()
         self._walk: Iterator[At] | None = None
         self._next = 0
@@ -96,7 +125,7 @@ class Cursor:
             return found
         start = self._snapshots.before(ordinal)
         if self._walk is None or not start.done <= self._next <= ordinal:
-            self._walk = _walk(start, self._source)
+            self._walk = _walk(start, self._source, whole=self._whole)
             self._next = start.done
         for found in self._walk:
             self._keep(self._next, found)
@@ -112,15 +141,16 @@ class Cursor:
             self._recent.popitem(last=False)
 
 
-def _walk(start: _Snapshot, source: Source) -> Iterator[At]:
+def _walk(start: Snapshot, source: Source, *, whole: bool) -> Iterator[At]:
     engine = start.engine.copy(ignore)
     for event in source(start.offset, start.line):
         if done := engine.feed(event):
-            yield from _paired(engine, done)
-    yield from _paired(engine, engine.end())
+            yield from paired(engine, done)
+    if whole:
+        yield from paired(engine, engine.end())
 
 
-def _paired(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[At]:
+def paired(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[At]:
     """Each step with its frame, and with the turn that follows it where it is its turn's last."""
     waiting: Step | None = None
     frame: list[Placement] = []

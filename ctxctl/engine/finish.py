@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.limits import is_over, still_over
+from ctxctl.engine.limits import in_force, is_over, still_over
 from ctxctl.engine.simulate import verified
-from ctxctl.engine.stages import provenance_of, stage_views, window_view
+from ctxctl.engine.stages import provenance_of, stage_views, supposed_budget, window_view
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
+from ctxctl.model.whatif import AS_RECORDED
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay import Rules
@@ -46,11 +47,12 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     model = rules.model or thread.model
     frame, facts = thread.frame, sealed.facts
     by_method = methods(frame.by_method, rules.encoding, rules.known(model))
-    window = window_view(frame.used, frame.uncounted, by_method, facts.budget)
+    limits = in_force(facts.budget, rules.limits)
+    window = window_view(frame.used, frame.uncounted, by_method, limits)
     changes = sealed.changes
     ids = sealed.ids if thread.ids is None else thread.ids
-    told = thread.telling.told(_compactions(thread, sealed), thread.book)
-    flags = _flags(thread, sealed, window, usage, model, told)
+    told = thread.telling.told(_compactions(thread, sealed), thread.book, facts.assembly)
+    flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.limits.given)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
@@ -77,7 +79,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         ),
         counts=changes.counts,
         changes=changes.changes,
-        stages=_stages(thread, sealed, window, usage),
+        stages=_stages(thread, sealed, window, usage, rules),
         cache=_cache(sealed, usage),
         usage=_usage(usage, frame.used),
         flags=flags,
@@ -96,8 +98,18 @@ def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
     return sealed.facts.compactions
 
 
-def _stages(thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None) -> dict[str, StageView]:
-    views = stage_views(thread, sealed, window, usage)
+def _stages(
+    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, rules: Rules
+) -> dict[str, StageView]:
+    if rules.limits.given:
+        # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
+        budget = sealed.facts.budget
+        recorded = window_view(window.used, window.uncounted, {}, in_force(budget, AS_RECORDED))
+        views = stage_views(thread, sealed, recorded, usage)
+        limits = in_force(budget, rules.limits)
+        views["budget"] = supposed_budget(views["budget"], window, limits)
+    else:
+        views = stage_views(thread, sealed, window, usage)
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)
@@ -139,12 +151,15 @@ def _flags(
     usage: Usage | None,
     model: str | None,
     told: Told,
+    *,
+    supposed: bool,
 ) -> tuple[str, ...]:
+    """`supposed`: the limits are; what the runtime did under its own says nothing of these."""
     facts = sealed.facts
     flags = []
     if not facts.injections:
         flags.append("injection_not_recorded")
-    if thread.sent is not None:
+    if thread.sent is not None or supposed:
         flags.append("simulated")
     if facts.compactions:
         flags.append("compacted")
@@ -152,7 +167,7 @@ def _flags(
         flags.append(facts.causes)
     if "unknown-base" in facts.faults:
         flags.append("unknown_base")
-    if still_over(thread, sealed, window):
+    if not supposed and still_over(thread, sealed, window):
         flags.append("still_over_budget")
     elif is_over(thread, sealed, window):
         flags.append("over_budget")

@@ -199,7 +199,7 @@ class FrameState:
             self.used += tokens
             _add(self.by_method, p.method, tokens)
             _add(self.segments, p.segment, tokens)
-            self.held[item] = self.held.get(item, 0) + tokens
+            _add(self.held, item, tokens)
         if p.segment in HEAD_SEGMENTS:
             self.head += sign
         if p.stale:

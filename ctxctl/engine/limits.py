@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Window
+from ctxctl.model.whatif import AS_RECORDED, Limits
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import Sealed, ThreadState
+
+
+def in_force(budget: Budget | None, supposed: Limits) -> Limits:
+    """The limits in tokens: what is supposed, else what the budget records."""
+    if budget is None:
+        return supposed
+    recorded = Limits(budget.max_tokens, budget.reserved_tokens, budget.max_input)
+    return recorded if supposed is AS_RECORDED else supposed.over(recorded)
 
 
 def used_items(sealed: Sealed) -> int | None:

@@ -35,6 +35,7 @@ from ctxctl.model.records import (
     Usage,
 )
 from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.whatif import AS_RECORDED, Limits
 
 
 class Ahead(NamedTuple):
@@ -63,6 +64,9 @@ class Rules:
     """The model that the user named; overrides the trace's."""
     policy: Policy | None = None
     """The strategy to replay under; None trusts the trace (`recorded`)."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed.  They change the verdict on a frame, never the frame: what would have been
+    left out is the policy's to say."""
 
 
 class Engine:

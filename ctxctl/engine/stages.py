@@ -6,32 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.engine.facts import UNCHANGED
 from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
-from ctxctl.model.records import Assembly, Budget, Ref, Truncation, Usage
+from ctxctl.model.records import Assembly, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, Provenance, Verdict
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import Sealed, ThreadState
     from ctxctl.engine.window import Windows
+    from ctxctl.model.whatif import Limits
 
 _NOTHING = StageView("not_recorded")
 LISTED = 100
 """Refs and truncations that a stage lists; its counts speak of all."""
 
 
-def window_view(used: int, uncounted: int, by_method: dict[str, int], budget: Budget | None) -> Window:
+def window_view(used: int, uncounted: int, by_method: dict[str, int], limits: Limits) -> Window:
     """The window's arithmetic: cap = min(max_input, limit - reserved); null limit, null everything else."""
-    limit = budget.max_tokens if budget is not None else None
-    reserved = budget.reserved_tokens if budget is not None else None
-    caps = []
-    if limit is not None:
-        caps.append(max(0, limit - (reserved or 0)))
-    if budget is not None and budget.max_input is not None:
-        caps.append(budget.max_input)
-    cap = min(caps) if caps else None
+    cap = limits.cap
     return Window(
-        limit=limit,
-        reserved=reserved,
+        limit=limits.window,
+        reserved=limits.reserve,
         cap=cap,
         used=used,
         free=None if cap is None else max(0, cap - used),
@@ -140,6 +134,20 @@ def _budget(thread: ThreadState, sealed: Sealed, window: Window) -> StageView:
             "still_over_budget": still_over(thread, sealed, window) or None,
         },
     )
+
+
+def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageView:
+    """The budget stage with the verdict under supposed limits beside what was recorded."""
+    supposed = {
+        "max_tokens": limits.window,
+        "reserved_tokens": limits.reserve,
+        "max_input": limits.max_input,
+        "headroom": window.free,
+        "over": window.over,
+        "provenance": "simulated",
+    }
+    told = {name: value for name, value in supposed.items() if value is not None}
+    return StageView(view.verdict, {**view.facts, "supposed": told})
 
 
 def _truncation(record: Truncation, sealed: Sealed) -> dict[str, Any]:

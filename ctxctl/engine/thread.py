@@ -111,7 +111,7 @@ class ThreadState:
         self.model: str | None = None
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()
-        """Items that were in a frame of this thread at some time."""
+        """Append mode: items that were in a frame of this thread at some time."""
         self.root: str | None = None
         self.first = True
         """No frame yet."""
@@ -236,7 +236,8 @@ class ThreadState:
             plain = self.laid_out is before.placements and laid_out is after
             prefix = possible_prefix(self.laid_out, laid_out, before.used, delta.prefix if plain else 0)
         self.laid_out = laid_out
-        self.placed.update(p.item for p in delta.inserted)
+        if self.mode is not None and self.mode.mode == "append":
+            self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
         self.sealed = Sealed(

@@ -12,9 +12,9 @@ import msgspec
 
 from ctxctl.engine.book import Book, Version
 from ctxctl.model.event import Event
-from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
+from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
-from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Redacted, Told
+from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
 
 _LACKING = 1000
 """Gaps remembered until they are resolved."""
@@ -92,7 +92,7 @@ class Telling:
             return
         item = book.item_of(record.item_id)
         known = self._raw.get(item, frozenset())
-        raw = [v for v in book.history.get(item, ()) if _says_all(v) and v.version not in known]
+        raw = [v for v in book.history(item) if _says_all(v) and v.version not in known]
         if raw:
             self._raw[item] = known.union(v.version for v in raw)
             self._digests.update((v.content.digest, state) for v in raw if v.content is not None)
@@ -126,7 +126,7 @@ class Telling:
             state = "unknown"  # a wrapper stands around the text
         return p if state is None else veiled(p, state)
 
-    def told(self, compactions: Iterable[Compaction], book: Book) -> Told:
+    def told(self, compactions: Iterable[Compaction], book: Book, assembly: Assembly | None) -> Told:
         """All of it as a view reads it."""
         return Told(
             ids=self.ids,
@@ -135,7 +135,18 @@ class Telling:
             redactions=tuple(_redactions(self.redactions, book)),
             envelopes=tuple(Bound(e.context_id, e.scope, e.lifecycle, e.refs) for e in self.envelopes),
             withheld=self.withheld if self._raw else frozenset(),
+            origin=None if assembly is None else _origin(assembly),
         )
+
+
+def _origin(assembly: Assembly) -> Origin | None:
+    """What set the thread off, from the marks that importers put on its first assembly."""
+    marks = assembly.metadata.get("ctxctl")
+    if not isinstance(marks, dict):
+        return None
+    names = ("parent_thread", "parent_tool_call", "agent_type")
+    told = [value if isinstance(value := marks.get(name), str) else None for name in names]
+    return Origin(*told) if told[0] is not None or told[1] is not None else None
 
 
 def is_open(missing: MissingContext) -> bool:

@@ -15,25 +15,37 @@ class Lookahead:
     """The injection points and the declared mode of each thread and one target; one pass over envelopes."""
 
     def __init__(self, trace: Trace, target: str) -> None:
-        points: dict[ThreadKey, set[str]] = {}
-        declared: dict[ThreadKey, Mode] = {}
-        tracker = Tracker()
-        for event in trace.headers():
+        self._trace = trace
+        self._target = target
+        self._tracker = Tracker()
+        self._points: dict[ThreadKey, set[str]] = {}
+        self._declared: dict[ThreadKey, Mode] = {}
+        self._end = 0
+        self.extend()
+
+    def extend(self) -> None:
+        """Look through what the trace has grown by, if it has; it must have ended with a line end."""
+        start, self._end = self._end, self._trace.source.size
+        if start == self._end:
+            return
+        for event in self._trace.headers(start):
             if event.event_type in ABOUT_THE_TRACE:
                 # An end changes a thread's turns, but not which thread an event is of.
                 continue
-            place = tracker.place(event)
+            key = self._tracker.place(event).cursor.key
             record = event.record
             if isinstance(record, Injection):
-                if record.target == target and record.injection_point is not None:
-                    points.setdefault(place.cursor.key, set()).add(record.injection_point)
-            elif isinstance(record, Assembly) and record.target == target:
+                if record.target == self._target and record.injection_point is not None:
+                    self._points.setdefault(key, set()).add(record.injection_point)
+            elif isinstance(record, Assembly) and record.target == self._target:
                 mode = mode_of(record.mode)
                 if mode is not None:
-                    declared.setdefault(place.cursor.key, mode)
-        keys = points.keys() | declared.keys()
-        self._found = {key: Ahead(frozenset(points.get(key, ())), declared.get(key)) for key in keys}
+                    self._declared.setdefault(key, mode)
 
     def of(self, key: ThreadKey) -> Ahead:
         """What the trace says of a thread."""
-        return self._found.get(key, _NOTHING)
+        points = self._points.get(key)
+        declared = self._declared.get(key)
+        if points is None and declared is None:
+            return _NOTHING
+        return Ahead(frozenset(points or ()), declared)

@@ -7,12 +7,15 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ctxctl.engine.changes import Context, compare, no_cause, rescored
-from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore
+from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
+from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, resolve_params
@@ -20,10 +23,12 @@ from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.survey import Survey
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
+from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn
+from ctxctl.model.whatif import AS_RECORDED, Limits
 
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
@@ -96,8 +101,9 @@ class Inspector:
         encoding: str | None = None,
         policy: str | None = None,
         format: str | None = None,  # noqa: A002 - the name users type
+        limits: Limits = AS_RECORDED,
     ) -> Inspector:
-        """Open a native or foreign trace; `-` is stdin.
+        """Open a native or foreign trace; `-` is stdin.  `limits` are supposed in place of the recorded ones.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
@@ -107,7 +113,7 @@ class Inspector:
         except BaseException:
             opened.trace.close()
             raise
-        return cls(opened, params, strategy)
+        return cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
 
     @property
     def name(self) -> str:
@@ -145,6 +151,29 @@ class Inspector:
                     yield from done
         yield from engine.end()
         self._finish(engine, found)
+
+    def _batches(self) -> Iterator[list[Event]]:
+        """The events of a pass beside the others."""
+        return self.trace.batches()
+
+    def walk(
+        self, progress: Progress | None = None, *, skipped: bool = False
+    ) -> Iterator[tuple[At, Engine]]:
+        """Replay from the first line: each step with its frame, and the engine that has just finished it.
+
+        A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.
+        """
+        engine = self._engine(ignore, skipped=skipped)
+        size = max(1, self.trace.source.size)
+        for batch in self._batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for event in batch:
+                if done := engine.feed(event):
+                    for at in paired(engine, done):
+                        yield at, engine
+        for at in paired(engine, engine.end()):
+            yield at, engine
 
     def _finish(self, engine: Engine, found: Reported) -> None:
         self._found = found
@@ -205,20 +234,22 @@ class Inspector:
         return found
 
     def _engine(self, report: Callable[[Problem], None], *, skipped: bool = False) -> Engine:
+        return Engine(self.rules(skipped=skipped), report)
+
+    def rules(self, *, skipped: bool = False) -> Rules:
+        """What every replay of this inspector is made under."""
         params = self.params
-        return Engine(
-            Rules(
-                target=params.target,
-                store=self.trace.contents,
-                count=self._count,
-                encoding=params.encoding,
-                known=params.uses_encoding,
-                ahead=self._look_ahead,
-                list_skipped=skipped,
-                model=params.model,
-                policy=self._policy,
-            ),
-            report,
+        return Rules(
+            target=params.target,
+            store=self.trace.contents,
+            count=self._count,
+            encoding=params.encoding,
+            known=params.uses_encoding,
+            ahead=self._look_ahead,
+            list_skipped=skipped,
+            model=params.model,
+            policy=self._policy,
+            limits=params.limits,
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:
@@ -293,18 +324,11 @@ class Inspector:
 
     def assembled(self, ordinal: int) -> str:
         """The texts of a frame's placements in order, with the separator that the assembly records between
-        them; where it records none, a line end.
+        them; where it records none, or only names one, a line end.
         """
         at = self.at(ordinal)
-        separator = at.step.stages["assembly"].facts.get("separator")
-        joint = separator if isinstance(separator, str) else "\n"
-        return joint.join(f"{p.opens}{self._text_of(p)}{p.closes}" for p in at.placements)
-
-    def _text_of(self, placement: Placement) -> str:
-        if placement.content is None:
-            why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
-            return f"[{placement.item}: {why}]"
-        return self.text(placement.content)
+        between = joint(at.step).text
+        return between.join(f"{p.opens}{text_of(self, p)}{p.closes}" for p in at.placements)
 
     def native(self, line: int) -> dict[str, Any]:
         """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""
@@ -312,7 +336,18 @@ class Inspector:
 
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
         """What happened to an item at each step that knew it, in line order."""
-        return life_of(self.replay(), item, session, thread)
+        return list(self.moments(item, session=session, thread=thread))
+
+    def moments(
+        self,
+        item: str,
+        *,
+        session: str | None = None,
+        thread: str | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[Life]:
+        """As `life`, while the trace is being replayed for it."""
+        return life_of(self.replay(progress), item, session, thread)
 
     def compare(self, a: Frame, b: Frame) -> FrameDiff:
         """Any two frames, also of two traces, by the plain definition."""

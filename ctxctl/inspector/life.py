@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -10,9 +10,10 @@ from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Placement, Step, Turn
 
 
-def life_of(results: Iterable[Step | Turn], item: str, session: str | None, thread: str | None) -> list[Life]:
+def life_of(
+    results: Iterable[Step | Turn], item: str, session: str | None, thread: str | None
+) -> Iterator[Life]:
     """What happened to an item at each step at which it was in a frame, left one, or was omitted."""
-    lives: list[Life] = []
     present: dict[tuple[str | None, str], Change] = {}
     ordinal = -1
     for step in results:
@@ -26,14 +27,13 @@ def life_of(results: Iterable[Step | Turn], item: str, session: str | None, thre
         key = (step.session, step.thread)
         change = next((c for c in step.changes if c.item == item), None)
         if change is not None:
-            lives.append(_moment(ordinal, step, change, change.status))
+            yield _moment(ordinal, step, change, change.status)
             if change.status in ("added", "updated", "skipped"):
                 present[key] = change
             elif change.status == "removed":
                 present.pop(key, None)
         elif key in present:
-            lives.append(_moment(ordinal, step, present[key], "skipped"))
-    return lives
+            yield _moment(ordinal, step, present[key], "skipped")
 
 
 def _moment(ordinal: int, step: Step, change: Change, status: str) -> Life:

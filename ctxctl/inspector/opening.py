@@ -13,7 +13,7 @@ from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ctxctl.formats.kit.folder import Folder
     from ctxctl.formats.registry import Format
@@ -50,19 +50,34 @@ def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
 
 def convert(source: Source | Folder, importer: Format, problems: list[Problem]) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
-    from ctxctl.formats import registry
-    from ctxctl.trace.writer import TraceWriter
-
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
-    writer = TraceWriter(cast("BinaryIO", file), source=importer.name, report=problems.append)
-    for event in registry.events(importer, source, problems.append):
-        writer.write(event)
+    opened = cast("BinaryIO", file)
+    write_native(source, importer, problems, opened)
     if not file.tell():
         return Source.from_bytes(source.name, b"")
     file.rollover()
-    opened = cast("BinaryIO", file)
     faults = source.problems if isinstance(source, Source) else ()
     return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
+
+
+def write_native(
+    source: Source | Folder,
+    importer: Format,
+    problems: list[Problem],
+    file: BinaryIO,
+    pause: Callable[[], None] = lambda: None,
+) -> None:
+    """Write a foreign capture as a native trace; the same capture gives the same bytes.
+
+    `pause` is called at each event and may raise to stop.
+    """
+    from ctxctl.formats import registry
+    from ctxctl.trace.writer import TraceWriter
+
+    writer = TraceWriter(file, source=importer.name, report=problems.append)
+    for event in registry.events(importer, source, problems.append):
+        pause()
+        writer.write(event)
 
 
 def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
 from ctxctl.model.policy import Policy
 from ctxctl.model.records import Assembly, Injection, Selection, Usage
+from ctxctl.model.whatif import AS_RECORDED, Limits
 from ctxctl.policies.registry import by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import NAMES
+from ctxctl.tokens.encodings import NAMES, RANKS_OF
 from ctxctl.tokens.models import resolve
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
@@ -41,11 +42,13 @@ class Params(msgspec.Struct, frozen=True):
     """The model that decided the encoding, if one did."""
     assumed: str
     """What had to be assumed about the encoding, one sentence; empty if nothing."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed in place of the recorded ones."""
 
     def uses_encoding(self, model: str | None) -> bool:
         """Whether a model is known to use the replay's encoding: only then are counts exact."""
         found = resolve(model)
-        return found.known and _ranks(found.encoding) == _ranks(self.encoding)
+        return found.known and same_ranks(found.encoding, self.encoding)
 
     def counter(self) -> CountingRoom:
         """A counter for the encoding, over the user's cache of counts."""
@@ -125,6 +128,6 @@ def imported_policy(trace: Trace) -> str | None:
     return found if isinstance(found, str) and found in names() else None
 
 
-def _ranks(encoding: str) -> str:
-    """o200k_harmony tokenises ordinary text exactly as o200k_base does."""
-    return "o200k_base" if encoding == "o200k_harmony" else encoding
+def same_ranks(one: str, other: str) -> bool:
+    """Whether two encodings count alike: o200k_harmony tokenises ordinary text exactly as o200k_base does."""
+    return RANKS_OF[one] == RANKS_OF[other]

@@ -46,6 +46,29 @@ class Survey:
         row = self.rows[ordinal]
         return self._turn_ends.get((ThreadKey(row.session, row.thread), row.turn))
 
+    def last(self, key: ThreadKey) -> int | None:
+        """The ordinal of a thread's last step."""
+        return self._last.get(key)
+
+    def first_of_turn(self, key: ThreadKey) -> int | None:
+        """The ordinal of the first step of a thread's last turn."""
+        return self._first_of_turn.get(key)
+
+    def cut(self, count: int) -> Survey:
+        """The survey as it was with its first `count` rows; this one stays for those who hold it."""
+        twin = Survey()
+        twin._turn_ends = {key: end for key, end in self._turn_ends.items() if end < count}
+        for row, before in zip(self.rows[:count], self.before, strict=False):
+            key = ThreadKey(row.session, row.thread)
+            if row.step == 1:
+                twin._first_of_turn[key] = row.ordinal
+            if row.title is not None and (key, row.turn) not in twin._turn_ends:
+                row = msgspec.structs.replace(row, title=None)
+            twin.rows.append(row)
+            twin.before.append(before)
+            twin._last[key] = row.ordinal
+        return twin
+
 
 def row_of(ordinal: int, step: Step) -> Row:
     """The row of a step."""
@@ -75,4 +98,22 @@ def row_of(ordinal: int, step: Step) -> Row:
         reported=step.usage.reported_input if step.usage is not None else None,
         first_line=step.first_line,
         offset=step.first_byte,
+        broken=_breaks(step),
+        cached=step.usage.reported_cached if step.usage is not None else None,
+        answered=step.usage.reported_output if step.usage is not None else None,
+        origin=step.told.origin,
+    )
+
+
+def _breaks(step: Step) -> bool:
+    """Whether less than nine tenths of the request before could come from a prompt cache.
+
+    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
+    little and is no break.
+    """
+    prefix = step.cache.possible_prefix
+    return (
+        step.cache.broken_by is not None
+        and prefix is not None
+        and prefix * 10 < step.ledger.window_before * 9
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ctxctl.model.results import Counts
+from ctxctl.model.told import Origin
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +38,13 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     first_line: int
     offset: int
     """Byte at which the step's first event begins."""
+    broken: bool = False
+    """Whether a prompt cache could reuse less than nine tenths of the request before."""
+    cached: int | None = None
+    answered: int | None = None
+    """What the provider reported besides its input: tokens from a cache, tokens of the answer."""
+    origin: Origin | None = None
+    """On a thread's first step, what set the thread off."""
 
 
 class Life(msgspec.Struct, frozen=True, gc=False):

@@ -76,6 +76,14 @@ class Bound(msgspec.Struct, frozen=True):
     """Ids of the records, by the envelope's field."""
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """What set a thread off, as its importer knows it; told by the thread's first assembly."""
+
+    parent_thread: str | None
+    parent_tool_call: str | None
+    agent_type: str | None
+
+
 class Told(msgspec.Struct, frozen=True):
     """All of it for one step."""
 
@@ -86,3 +94,5 @@ class Told(msgspec.Struct, frozen=True):
     envelopes: tuple[Bound, ...] = ()
     withheld: frozenset[str] = frozenset()
     """Items redacted in the thread so far: no view shows what they said before."""
+    origin: Origin | None = None
+    """What set the thread off, on the step that tells it; not part of the JSON contract."""

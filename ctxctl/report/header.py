@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ctxctl.model.whatif import AS_RECORDED, Limits
+
 
 class Header(msgspec.Struct, frozen=True):
     """What a report was made from and under; with the trace it determines all that follows."""
@@ -25,3 +27,5 @@ class Header(msgspec.Struct, frozen=True):
     """Only this thread was asked for."""
     turn: str | None = None
     """Only this turn was asked for, as typed."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed in place of the recorded ones."""

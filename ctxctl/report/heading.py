@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ctxctl.model.whatif import Limits
 from ctxctl.report.header import Header
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
@@ -20,6 +21,8 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
         ("target", visible(header.target)),
     ]
+    if header.limits.given:
+        facts.append(("supposed", supposed(header.limits, header.policy)))
     if mode is not None:
         facts.append(("mode", mode))
     if header.thread is not None:
@@ -28,6 +31,16 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("turn", f"only {visible(header.turn)}"))
     for label, text in facts:
         yield from labelled(label, text, width)
+
+
+def supposed(limits: Limits, policy: str) -> str:
+    """What a what-if supposes, and what it does not tell."""
+    named = (("window", limits.window), ("reserve", limits.reserve), ("max input", limits.max_input))
+    given = ", ".join(f"{name} {tokens:,}" for name, tokens in named if tokens is not None)
+    return (
+        f"{given}; simulated: frames are those of policy {visible(policy)}, only the limits differ, "
+        "and what would have been dropped to fit is not simulated"
+    )
 
 
 def one_line(header: Header) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
 from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.whatif import Limits
 from ctxctl.report.fidelity import measured
 from ctxctl.report.header import Header
 from ctxctl.text import json_safe
@@ -48,6 +49,19 @@ def trace(header: Header) -> dict[str, Any]:
         "target": header.target,
         "thread": header.thread,
         "turn": header.turn,
+        "supposed": supposed(header.limits),
+    }
+
+
+def supposed(limits: Limits) -> dict[str, Any] | None:
+    """Limits that a what-if supposes; null where they are the recorded ones."""
+    if not limits.given:
+        return None
+    return {
+        "window": limits.window,
+        "reserve": limits.reserve,
+        "max_input": limits.max_input,
+        "provenance": "simulated",
     }
 
 

@@ -54,6 +54,22 @@ class ReplayReport:
         self.totals.add(step)
         yield from step_lines(step, self._width, self._paint, skipped=self._skipped)
 
+    def _fits(self) -> str:
+        """Which steps the supposed limits leave no room for."""
+        totals, first = self.totals, self.totals.first_over
+        if not totals.capped:
+            return "no cap is known: nobody can say (simulated)"
+        billed = ""
+        if totals.billed_over:
+            billed = f"; {totals.billed_over:,} more were billed above the cap, though not by our count"
+        if first is None:
+            return f"no step is over by our count{billed} (simulated)"
+        where = f"{self._address(first)}.{first.step}"
+        return (
+            f"{totals.over:,} of {plural(totals.steps, 'step')} over, the first at {where}"
+            f" by {first.window.over:,} tokens{billed} (simulated)"
+        )
+
     def _head(self, step: Step) -> Iterator[str]:
         declared = "declared" if step.mode_declared else "inferred"
         yield from header_lines(self._header, self._width, mode=f"{step.mode} ({declared})")
@@ -112,6 +128,8 @@ class ReplayReport:
                 f"{plural(summary.events, 'event')}, {contents}, {plural(summary.problems, 'problem')}",
             ),
         ]
+        if self._header.limits.given:
+            facts.append(("supposed", self._fits()))
         if totals.differs:
             facts.append(("policy", f"{plural(totals.differs, 'step')} differ from the record"))
         for label, text in facts:

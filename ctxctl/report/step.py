@@ -58,7 +58,7 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     yield "changes", counts_line(step.counts)
     yield "window", window_text(step)
     if step.window.cap is not None:
-        yield "budget", budget_text(step.window)
+        yield "budget", budget_text(step.window) + ("; simulated" if limits_are_supposed(step) else "")
     if step.usage is not None:
         yield "usage", usage_text(step.usage)
     yield "cache", cache_text(step.cache)
@@ -70,6 +70,12 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     yield from told(step)
+
+
+def limits_are_supposed(step: Step) -> bool:
+    """Whether the step's limits are those of a what-if."""
+    view = step.stages.get("budget")
+    return view is not None and "supposed" in view.facts
 
 
 def derived_basis(step: Step) -> str | None:

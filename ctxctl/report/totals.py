@@ -17,6 +17,13 @@ class Totals:
         self.turns: set[tuple[Thread, int]] = set()
         self.new = 0
         self.freed = 0
+        self.over = 0
+        """Steps over their cap."""
+        self.first_over: Step | None = None
+        self.capped = 0
+        """Steps whose cap is known."""
+        self.billed_over = 0
+        """Steps that fit by our count, and yet more was billed for them than the cap."""
         self.differs = 0
         """Steps with a stage that a recomputing policy found to differ from the record."""
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
@@ -31,6 +38,13 @@ class Totals:
         self.new += step.ledger.new
         self.freed += step.ledger.freed
         self.differs += any(stage.verdict == "differs" for stage in step.stages.values())
+        self.capped += step.window.cap is not None
+        reported = step.usage.reported_input if step.usage is not None else None
+        if step.window.over == 0 and reported is not None and reported > (step.window.cap or 0):
+            self.billed_over += 1
+        if step.window.over:
+            self.over += 1
+            self.first_over = self.first_over or step
         for name in self._counts:
             self._counts[name] += getattr(step.counts, name)
         self._before.setdefault(thread, step.ledger.window_before)

@@ -7,6 +7,7 @@ here because importing that table imports all of tiktoken, which a run with cach
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 DEFAULT_ENCODING: Final = "o200k_base"
@@ -42,6 +43,14 @@ _CARRIERS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 """Path parts that say who carries a model, not which one it is."""
+
+
+COMMON: Final = (
+    "gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-5-codex", "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o",
+    "gpt-4o-mini", "chatgpt-4o-latest", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "o4-mini", "o3", "o3-mini",
+    "o1", "o1-mini", "codex-mini-latest", "gpt-oss-120b", "gpt-oss-20b", "claude", "gemini", "gemma", "llama",
+)  # fmt: skip
+"""Names of families that `resolve` knows something of, for suggestions; far from all."""
 
 
 class Resolution(NamedTuple):
@@ -82,6 +91,25 @@ def resolve(model: str | None) -> Resolution:
             model, DEFAULT_ENCODING, False, f"{shown}: {why}; counted with {DEFAULT_ENCODING}, an estimate."
         )
     return Resolution(model, encoding, True, "")
+
+
+def is_known(model: str) -> bool:
+    """Whether anything is known of a model: its encoding, or that there is none to be had."""
+    found = resolve(model)
+    return found.known or any(part in model.lower() for part, _ in _PUBLISHERS) or _is_old(model)
+
+
+def near(model: str, others: Iterable[str] = ()) -> list[str]:
+    """At most three names like this one, the nearest first, out of `COMMON` and `others`."""
+    from difflib import get_close_matches
+
+    names = {name.lower(): name for name in (*COMMON, *others)}
+    return [names[name] for name in get_close_matches(model.strip().lower()[:80], names, 3)]
+
+
+def _is_old(model: str) -> bool:
+    base = _base(model)
+    return base is not None and _FAMILY.match(base) is not None
 
 
 def _base(model: str) -> str | None:

@@ -7,9 +7,10 @@ import json
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import msgspec
 import orjson
@@ -58,6 +59,15 @@ class _Derived:
         self.after = after
 
 
+class Mark(NamedTuple):
+    """How much a store knew at some time."""
+
+    digests: int
+    raws: int
+    derived: int
+    generation: int
+
+
 class Contents:
     """The content store of one source.  One `Content` object per digest; safe from several threads.
 
@@ -76,6 +86,10 @@ class Contents:
         self._cached = 0
         self._spill: IO[bytes] | None = None
         self._spill_size = 0
+        self._generation = 0
+        """Of the two bounded tables: how often one was begun anew."""
+        self._shown: list[tuple[Content, object]] | None = None
+        """In `aside`: contents that were known and are now inline too, with the origin they had."""
 
     def __len__(self) -> int:
         """Distinct contents known so far, derived ones included."""
@@ -107,11 +121,14 @@ class Contents:
                 if content is None:
                     content = self._by_digest[digest] = Content(digest, len(data), form, origin)
                 else:
+                    if self._shown is not None:
+                        self._shown.append((content, content.origin))
                     content.origin = origin
             elif offset < content.origin.first:
                 content.origin.first = offset
             if len(self._by_raw) >= KEYS:
                 self._by_raw_old, self._by_raw = self._by_raw, {}
+                self._generation += 1
             self._by_raw[key] = content
             self._remember(digest, text, len(data))
         return content
@@ -139,6 +156,7 @@ class Contents:
         with self._lock:
             if len(self._derived) >= KEYS:
                 self._derived.clear()
+                self._generation += 1
             self._derived[key] = content
         return content
 
@@ -162,6 +180,42 @@ class Contents:
         with self._lock:
             self._remember(content.digest, text, content.size)
         return text
+
+    def mark(self) -> Mark:
+        """What is known by now; `forget` goes back to it."""
+        return Mark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What becomes known in here is forgotten afterwards; who holds it can still read its text."""
+        with self._lock:
+            mark = self.mark()
+            self._shown = []
+        try:
+            yield
+        finally:
+            with self._lock:
+                for content, origin in reversed(self._shown):
+                    content.origin = origin
+                self._shown = None
+                self.forget(mark)
+
+    def forget(self, mark: Mark) -> None:
+        """Know only what was known at a mark; who holds a later content can still read its text."""
+        with self._lock:
+            known = self._by_digest
+            while len(known) > mark.digests:
+                known.popitem()
+            if mark.generation == self._generation:
+                while len(self._by_raw) > mark.raws:
+                    self._by_raw.popitem()
+                while len(self._derived) > mark.derived:
+                    self._derived.popitem()
+                return
+            # A table was begun anew in between: what is left of it is looked through.
+            self._by_raw = {k: c for k, c in self._by_raw.items() if known.get(c.digest) is c}
+            self._by_raw_old = {k: c for k, c in self._by_raw_old.items() if known.get(c.digest) is c}
+            self._derived = {k: c for k, c in self._derived.items() if known.get(c.digest) is c}
 
     def close(self) -> None:
         """Drop the spill file and the cache."""

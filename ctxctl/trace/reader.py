@@ -11,7 +11,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.codec import Decoder
 from ctxctl.trace.contents import Contents
 from ctxctl.trace.items import Memos
-from ctxctl.trace.lines import blocks
+from ctxctl.trace.lines import Block, blocks
 from ctxctl.trace.source import Source
 
 PROBLEM_LIMIT = 1000
@@ -68,8 +68,8 @@ class Trace:
 
     def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
         """`events`, as many at once as were read together."""
-        one = _Pass(self, start)
-        yield from one.run(first_line, stop)
+        one = Pass(self, start, first_line)
+        yield from one.run(stop)
         if start == 0 and stop is None and not one.found:
             raise no_events(self.source)
 
@@ -83,7 +83,7 @@ class Trace:
 
         decoder = HeaderDecoder(self.source)
         line = first_line - 1
-        for block in blocks(self.source, start, stop):
+        for block in self._blocks(start, stop):
             if block.hole is not None:
                 line += block.hole.whole_line
                 continue
@@ -92,6 +92,14 @@ class Trace:
                 block, data = block._replace(base=len(_BOM)), data[len(_BOM) :]
             events, line = decoder.scan(data, block.base, line)
             yield from events
+
+    def stretches(self, start: int, stop: int | None) -> Iterator[tuple[int, int | None]]:
+        """The parts of [start, stop) that hold lines, in order."""
+        yield start, stop
+
+    def _blocks(self, start: int, stop: int | None) -> Iterator[Block]:
+        for begin, end in self.stretches(start, stop):
+            yield from blocks(self.source, begin, end)
 
     def line(self, offset: int, length: int) -> bytes:
         """The bytes of a line again, as an event's `offset` and `length` give them."""
@@ -103,43 +111,54 @@ class Trace:
         self.source.close()
 
 
-class _Pass:
+class Pass:
     """One run over the lines of a trace: its decoder, its duplicates and its new problems."""
 
-    def __init__(self, trace: Trace, start: int) -> None:
+    def __init__(self, trace: Trace, start: int = 0, first_line: int = 1) -> None:
         self.trace = trace
         self.start = start
+        self.at = start
+        """Where the next line to be read begins."""
+        self.line = first_line - 1
+        """Number of the last line that was read."""
         self.found = False
         self.fresh: list[Problem] = []
+        self._seen: set[int] | None = set() if start == 0 else None
         memos = trace._memos if start <= trace._covered else None
         self.decoder = Decoder(trace.contents, self.fresh.append, memos)
 
-    def run(self, first_line: int, stop: int | None) -> Iterator[list[Event]]:
-        seen: set[int] | None = set() if self.start == 0 else None
-        line = first_line - 1
-        for base, data, ended, hole in blocks(self.trace.source, self.start, stop):
+    def run(self, stop: int | None = None) -> Iterator[list[Event]]:
+        """The events from where the last run ended; a trace that has grown meanwhile is read on."""
+        seen = self._seen
+        for base, data, ended, hole in self.blocks(stop):
             end = base + len(data)
             if hole is not None:
-                self.fresh.append(Problem(line + 1, base, hole.slug, hole.message))
-                line += hole.whole_line
+                self.fresh.append(Problem(self.line + 1, base, hole.slug, hole.message))
+                self.line += hole.whole_line
                 self._absorb(base + hole.length)
+                self.at = base + hole.length
                 continue
             if base == 0 and data.startswith(_BOM):
                 message = "the file starts with a byte-order mark; skipped"
                 self.fresh.append(Problem(1, 0, "byte-order-mark", message))
                 base, data = len(_BOM), data[len(_BOM) :]
             if ended:
-                events, line = self.decoder.scan(data, base, line)
+                events, self.line = self.decoder.scan(data, base, self.line)
             else:
-                events = self.decoder.decode_all(data, line + 1, base, last=True)
+                events = self.decoder.decode_all(data, self.line + 1, base, last=True)
             if seen is not None:
                 events = self._once(events, seen)
             elif self.trace._repeats:
                 events = [event for event in events if event.offset not in self.trace._repeats]
             self._absorb(end)
+            self.at = end
             if events:
                 self.found = True
                 yield events
+
+    def blocks(self, stop: int | None) -> Iterator[Block]:
+        """What is there from where the last run ended."""
+        return self.trace._blocks(self.at, stop)
 
     def _once(self, events: list[Event], seen: set[int]) -> list[Event]:
         """The events without those seen before, which are reported."""

@@ -5,58 +5,103 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from signal import SIGHUP, SIGINT
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
+import msgspec
 from textual import on
-from textual.app import App
+from textual.app import ComposeResult
+from textual.screen import Screen
 
+from ctxctl.config import Settings
+from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.text import visible
-from ctxctl.tui import keys, lifecycle, messages
+from ctxctl.tui import keys, lifecycle, memory, messages, recall, remap, themes, walk
 from ctxctl.tui.faults import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
-from ctxctl.tui.screens.help import Help
+from ctxctl.tui.screens.diff import DiffScreen
 from ctxctl.tui.screens.turns import TurnsScreen
-from ctxctl.tui.themes import DARK, LIGHT
+from ctxctl.tui.shell import Shell
+from ctxctl.tui.widgets.paint import Swatches
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.live import Live
+    from ctxctl.tui.diff.values import Pairing
 
 
-class CtxApp(App[None]):
+class CtxApp(Shell):
     """Opens a trace after the first paint, and shows it."""
 
     TITLE = "ctxctl"
     CSS_PATH = "app.tcss"
     ENABLE_COMMAND_PALETTE = False
     ALLOW_SELECT = False
-    BINDINGS: ClassVar = keys.bindings("app")
 
-    def __init__(self, open_inspector: Callable[[], Inspector], name: str) -> None:
-        super().__init__()
-        for theme in (DARK, LIGHT):
-            self.register_theme(theme)
-        self.theme = _theme(os.environ)
-        self.loader = Loader(open_inspector, self.post_message)
+    def __init__(
+        self,
+        open_inspector: Callable[[], Inspector],
+        name: str,
+        live: Callable[[], Live] | None = None,
+        *,
+        settings: Settings | None = None,
+        kept: memory.Memory | None = None,
+        left: memory.Left | None = None,
+        first: Screen[None] | None = None,
+    ) -> None:
+        """`live`: watch what this gives, and never call `open_inspector`.
+
+        `kept` is what is remembered, `left` how this trace was left; `first` lies over the main screen at
+        first.  Raises UsageError where the settings name keys or actions that are none.
+        """
+        settings = settings or Settings()
+        chosen = remap.resolve(settings.keys, where=settings.file or "settings")
+        super().__init__(name)
+        keys.use(chosen)
+        self.set_keymap(remap.keymap(chosen))
+        self.theme = themes.chosen(settings.theme, (kept or memory.Memory()).theme, os.environ)
+        self.loader = Loader(open_inspector, self.post_message, live)
+        self.swatches = Swatches()
         self.turns = TurnsScreen(name)
+        self.first = first
         self.farewell: list[str] = []
         """Lines for the terminal once it is restored; without trace content unless made visible."""
         self.fault = False
         """Something inside went wrong, for one view or for all."""
         self._undo: Callable[[], None] | None = None
+        self._left = left if live is None else None
+        """Where the trace was left, until the view is there again or the user has gone elsewhere."""
+
+    def compose(self) -> ComposeResult:
+        """What lies below all screens."""
+        yield self.swatches
 
     def on_mount(self) -> None:
         """Paint first, open the trace after."""
-        self._undo = lifecycle.catch_signals(self._leave)
+        self.take_signals()
         self.push_screen(self.turns)
+        if self.first is not None:
+            self.push_screen(self.first)
         self.call_after_refresh(self.loader.start)
         if not self.is_headless:
             self.set_interval(1.0, self._watch_terminal)
 
     def on_unmount(self) -> None:
         """Give the signals back."""
+        self.release_signals()
+
+    def take_signals(self) -> None:
+        """Leave in order when a signal says so."""
+        self.release_signals()
+        self._undo = lifecycle.catch_signals(self._leave)
+
+    def release_signals(self) -> None:
+        """Leave the signals to whoever has the terminal."""
         if self._undo is not None:
             self._undo()
+            self._undo = None
 
     def _leave(self, code: int) -> None:
         if code == 128 + SIGHUP:
@@ -73,14 +118,27 @@ class CtxApp(App[None]):
     @on(messages.Opened)
     def _opened(self, message: messages.Opened) -> None:
         self.turns.opened(message.trace)
+        if self._left is not None:
+            self.turns.apply(recall.chosen(self.turns.state, self._left))
 
     @on(messages.Grown)
     def _grown(self, message: messages.Grown) -> None:
-        self.turns.grown(message.growth, message.part)
+        self.turns.grown(message.growth, message.part, message.kept)
+        self._come_back()
 
     @on(messages.Outlined)
     def _outlined(self, message: messages.Outlined) -> None:
         self.turns.outlined(message.growth, message.trace)
+        self._come_back()
+        self._left = None
+
+    @on(messages.Anew)
+    def _anew(self, message: messages.Anew) -> None:
+        self.turns.anew(message.name, message.why)
+
+    @on(messages.Watched)
+    def _watched(self, message: messages.Watched) -> None:
+        self.turns.watched(message.watching, message.problems)
 
     @on(messages.Failed)
     def _failed(self, message: messages.Failed) -> None:
@@ -110,14 +168,55 @@ class CtxApp(App[None]):
         """Quit as an interrupted program does."""
         self.exit(return_code=128 + SIGINT)
 
-    def action_help(self) -> None:
-        """Show all keys."""
-        if not isinstance(self.screen, Help):
-            self.push_screen(Help())
+    # Where one is, and where one was
 
-    def action_theme(self) -> None:
-        """Light or dark."""
-        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+    def _come_back(self) -> None:
+        """Go to the turn that was left as soon as it is known, unless the user is already elsewhere."""
+        state = self.turns.state
+        if self._left is None or not state.list.count:
+            return
+        if state.cursor or state.pane != "turns":
+            self._left = None
+            return
+        found = recall.back(state, self._left)
+        if found is None:
+            return
+        self._left = None
+        self.turns.apply(found)
+        if found.cursor and found.entry is not None:
+            self.tell(f"back at turn {found.entry.turn}, where this trace was left")
+
+    def go_to(self, ordinal: int, *, step: bool) -> bool:
+        """Show a step's frame on the main screen, or its turn's; False if the step is not known yet."""
+        state = self.turns.state
+        found = recall.at(state, ordinal, step=step)
+        if found is None:
+            return False
+        while self.screen is not self.turns and len(self.screen_stack) > 1:
+            self.pop_screen()
+        self._left = None
+        self.turns.apply(replace(found, visits=walk.jump(state, ordinal).visits))
+        return True
+
+    def front_session(self) -> str | None:
+        """The session of the turn in front."""
+        entry = self.turns.state.entry
+        return None if entry is None else entry.session
+
+    def front_address(self) -> str | None:
+        """The address of the frame in front, with the trace's name; None while there is none."""
+        state = self.turns.state
+        here, entry = walk.here_of(state), state.entry
+        if here is None or entry is None:
+            return None
+        address = str(entry.turn)
+        if here.step:
+            address += f".{state.list.turns.rows[here.ordinal].step}"
+        if entry.thread != MAIN_THREAD:
+            address = f"{entry.thread}:{address}"
+        if len(state.list.turns.sessions) > 1 and entry.session is not None:
+            address = f"{entry.session}/{address}"
+        return f"{self.trace_name}@{address}"
 
     # Errors: what Textual prints holds local variables, and with them the trace
 
@@ -142,22 +241,51 @@ class CtxApp(App[None]):
         self._close_messages_no_wait()
 
 
-def _theme(environment: os._Environ[str]) -> str:
-    """Light where the terminal says that its background is (COLORFGBG), else dark."""
-    background = environment.get("COLORFGBG", "").rpartition(";")[2]
-    return (LIGHT if background in ("7", "15") else DARK).name
-
-
-def run(open_inspector: Callable[[], Inspector], name: str) -> int:
+def run(
+    open_inspector: Callable[[], Inspector],
+    name: str,
+    *,
+    live: Callable[[], Live] | None = None,
+    settings: Settings | None = None,
+    pair: Pairing | None = None,
+) -> int:
     """Run the UI until the user leaves; the exit code.
+
+    `live`: watch what this gives while it is written, and never call `open_inspector`.  `pair`: begin with
+    these two frames held against each other; it is called after `open_inspector`.
 
     `open_inspector` is called in a thread after the first paint.  Its CtxctlError ends the UI: the message
     goes to stderr once the terminal is restored, and the error's exit code is returned.  128 + n after a
     signal, 130 after Ctrl+C, 70 after an internal error; its place in the code goes to stderr, never a value.
+
+    Raises UsageError, before the terminal is touched, where the settings name keys or actions that are none.
     """
-    app = CtxApp(open_inspector, name)
-    app.run()
+    settings = settings or Settings()
+    if settings.color == "never":
+        os.environ["NO_COLOR"] = "1"  # where Textual looks, and programs that are opened from here
+    where = memory.file(os.environ) if settings.remember else None
+    key = memory.key_of(name) if where is not None and live is None else None
+    kept = memory.load(where)
+    left = kept.left(key) if pair is None else None
+    first = None if pair is None else DiffScreen(pair, first=True)
+    app = CtxApp(open_inspector, name, live, settings=settings, kept=kept, left=left, first=first)
+    with lifecycle.stderr_aside() as aside:
+        app.terminal = aside.terminal
+        app.run(mouse=settings.mouse)
     app.loader.stop()
-    for n, line in enumerate(app.farewell):
+    for n, line in enumerate([*app.farewell, *aside.lines]):
         sys.stderr.write(("ctxctl: " if n == 0 else "  ") + visible(line) + "\n")
+    _remember(app, where, key)
     return app.return_code or 0
+
+
+def _remember(app: CtxApp, where: Path | None, key: str | None) -> None:
+    """Keep how the trace was left; what others have kept meanwhile stays."""
+    if where is None:
+        return
+    before = memory.load(where)
+    after = before.leaving(key, recall.left(app.turns.state))
+    if app.theme_chosen:
+        after = msgspec.structs.replace(after, theme=app.theme_chosen)
+    if after != before:
+        memory.save(where, after)

@@ -1,32 +1,75 @@
-"""One frame's changes grouped by status, as the lines of a list.  Plain Python."""
+"""One frame's changes in groups, as the lines of a list.  Plain Python."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
+from ctxctl.engine.query import Query
 from ctxctl.model.results import Change
-from ctxctl.model.vocab import Status
+from ctxctl.model.vocab import STATUSES, Status
 
 ORDER: Final[tuple[Status, ...]] = ("added", "updated", "removed", "omitted", "skipped")
 """What enters first, what stays as it is last."""
 
+Order = Literal["frame", "window", "new", "freed", "name", "kind"]
+ORDERS: Final[tuple[Order, ...]] = ("frame", "window", "new", "freed", "name", "kind")
+"""What the changes of a group can be sorted by: as they stand in the frame, by tokens, the most first, or by
+words.
+"""
+
+Facet = Literal["status", "kind", "source", "segment", "server", "none"]
+FACETS: Final[tuple[Facet, ...]] = ("status", "kind", "source", "segment", "server", "none")
+"""What the changes can be grouped by."""
+
+
+class Arrangement(NamedTuple):
+    """How the changes are listed."""
+
+    order: Order = "frame"
+    reverse: bool = False
+    by: Facet = "status"
+    only: Query | None = None
+    """Those are listed of which this holds."""
+
+
+AS_IT_IS: Final = Arrangement()
+"""By status, in the order of the frame."""
+
+
+class Holding(NamedTuple):
+    """What is known of an item besides its change."""
+
+    stale: int = 0
+    """Tokens that older copies of it still hold in the window."""
+    saved: int | None = None
+    """Tokens that were not sent again because the model has them; None: not known of the single item."""
+    segment: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """All changes of one status; where only their number is known, `changes` is empty."""
+    """Changes that have something in common; where only their number is known, `changes` is empty."""
 
-    status: Status
+    key: str
+    """What they have in common: a status, a kind …"""
     changes: Sequence[Change]
     count: int
     in_window: int
     new: int
     freed: int
+    saved: int | None = None
+    stale: int = 0
     folded: bool = False
     noted: Sequence[Change] = ()
     """Changes to list even where the group is folded: something happened to what was skipped."""
+
+    @property
+    def status(self) -> Status | None:
+        """The status that they have in common, where it is that."""
+        return next((status for status in STATUSES if status == self.key), None)
 
     @property
     def shown(self) -> Sequence[Change]:
@@ -61,19 +104,27 @@ class ChangeTable:
     """Group index and index in it of each item, for keeping the cursor on an item across frames."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The first words of items that have no title."""
+    holdings: Mapping[str, Holding] = field(default_factory=dict)
+    """By item, what else is known; of those of which something is."""
+    arrangement: Arrangement = AS_IT_IS
 
     @classmethod
     def of(
-        cls, groups: Sequence[Group], notes: Sequence[Note] = (), labels: Mapping[str, str] | None = None
+        cls,
+        groups: Sequence[Group],
+        notes: Sequence[Note] = (),
+        labels: Mapping[str, str] | None = None,
+        holdings: Mapping[str, Holding] | None = None,
+        arrangement: Arrangement = AS_IT_IS,
     ) -> ChangeTable:
-        """A table of the groups that hold anything; proportional to the changes."""
-        kept = tuple(sorted((g for g in groups if g.count), key=lambda g: ORDER.index(g.status)))
+        """A table of the groups that hold anything, in their order; proportional to the changes."""
+        kept = tuple(group for group in groups if group.count)
         places = {
             change.item: (g, n)
             for g, group in enumerate(kept)
             for n, change in enumerate(group.changes or group.noted)
         }
-        return cls(tuple(notes), kept, (), places, labels or {})._placed()
+        return cls(tuple(notes), kept, (), places, labels or {}, holdings or {}, arrangement)._placed()
 
     def _placed(self) -> ChangeTable:
         line = len(self.notes)
@@ -95,6 +146,14 @@ class ChangeTable:
         g = bisect_right(self.starts, line) - 1
         below = line - self.starts[g]
         return self.groups[g] if below == 0 else self.groups[g].shown[below - 1]
+
+    def group_at(self, line: int) -> Group | None:
+        """The group to which a line belongs; None on notes."""
+        return self.groups[bisect_right(self.starts, line) - 1] if line >= len(self.notes) else None
+
+    def heading(self, group: Group) -> int:
+        """The line of a group's heading, also of one that has been folded since."""
+        return next(start for g, start in zip(self.groups, self.starts, strict=True) if g.key == group.key)
 
     def change_at(self, line: int) -> Change | None:
         """The change on a line, None on headings, notes and outside."""
@@ -120,46 +179,121 @@ class ChangeTable:
                 return start + 1
         return 0
 
-    def folded(self, status: Status, folded: bool) -> ChangeTable:
+    def folded(self, key: str, folded: bool) -> ChangeTable:
         """The same table with one group folded or unfolded."""
-        groups = tuple(replace(g, folded=folded) if g.status == status else g for g in self.groups)
+        groups = tuple(replace(g, folded=folded) if g.key == key else g for g in self.groups)
         return replace(self, groups=groups)._placed()
 
-    def is_folded(self, status: Status) -> bool:
+    def is_folded(self, key: str) -> bool:
         """Whether a group is folded; False for a group that is not there."""
-        return any(group.folded for group in self.groups if group.status == status)
+        return any(group.folded for group in self.groups if group.key == key)
 
 
-def grouped(
-    changes: Sequence[Change],
-    skipped: Sequence[Change] | None,
-    skipped_count: int,
-    used: int,
-) -> list[Group]:
-    """Groups by status.
+class Facts(NamedTuple):
+    """One frame's changes before they are arranged."""
 
-    `changes` may hold some of the skipped items, those to which something happened; they are listed always.
-    `skipped` holds all of them; None: only their number is known, and their tokens are what is left.
+    changes: Sequence[Change]
+    """What changed; may hold some of the skipped items, those to which something happened."""
+    skipped: Sequence[Change] | None
+    """All that was skipped; None: only their number is known."""
+    skipped_count: int
+    used: int
+    """Tokens in the window: what the changes do not hold, the skipped items do."""
+    saved: int | None
+    stale: int
+    holdings: Mapping[str, Holding]
+    servers: Callable[[Change], str]
+    """The MCP server of an item, empty where its names tell none."""
+
+
+def arranged(facts: Facts, how: Arrangement) -> list[Group]:
+    """The groups, in their order; costs a sort of the changes.
+
+    Where only the number of skipped items is known, they are a group of their own, of which those are listed
+    to which something happened.
     """
-    by_status: dict[Status, list[Change]] = {status: [] for status in ORDER}
+    unlisted = facts.skipped is None
+    noted = [change for change in facts.changes if change.status == "skipped"]
+    changes = [change for change in facts.changes if change.status != "skipped"]
+    if facts.skipped is not None:
+        changes += facts.skipped
+    key = _KEYS[how.by](facts)
+    found: dict[str, list[Change]] = {}
     for change in changes:
-        by_status[change.status].append(change)
-    noted = by_status.pop("skipped")
-    groups = [_group(status, found) for status, found in by_status.items()]
-    if skipped is not None:
-        return [*groups, replace(_group("skipped", skipped), noted=noted)]
-    some = _group("skipped", noted)
-    rest = max(used - sum(group.in_window for group in groups), some.in_window)
-    groups.append(replace(some, changes=(), count=skipped_count, in_window=rest, folded=True, noted=noted))
-    return groups
+        found.setdefault(key(change), []).append(change)
+    groups = [_group(name, _sorted(held, how, facts), facts) for name, held in found.items()]
+    if how.by == "status":
+        groups = [replace(g, noted=noted, saved=facts.saved) if g.key == "skipped" else g for g in groups]
+    if unlisted:
+        some = _group("skipped", noted, facts)
+        rest = max(facts.used - sum(group.in_window for group in groups), some.in_window)
+        stale = max(facts.stale - sum(group.stale for group in groups), 0)
+        some = replace(some, changes=(), count=facts.skipped_count, folded=True, noted=noted)
+        groups.append(replace(some, in_window=rest, saved=facts.saved, stale=stale))
+    return sorted(groups, key=_RANKS.get(how.by, _by_size))
 
 
-def _group(status: Status, changes: Sequence[Change]) -> Group:
+NONE: Final[dict[Facet, str]] = {"source": "no source", "server": "no server", "segment": "no segment"}
+"""The group of what has nothing to be grouped by."""
+
+_KEYS: Final[dict[Facet, Callable[[Facts], Callable[[Change], str]]]] = {
+    "status": lambda facts: lambda change: change.status,
+    "kind": lambda facts: lambda change: change.kind,
+    "source": lambda facts: lambda change: change.source or NONE["source"],
+    "segment": lambda facts: lambda change: _holding(facts, change).segment or NONE["segment"],
+    "server": lambda facts: lambda change: facts.servers(change) or NONE["server"],
+    "none": lambda facts: lambda change: "all",
+}
+
+_SEGMENTS: Final = ("tools", "system", "history", "context", "user")
+
+
+def _by_size(group: Group) -> tuple[object, ...]:
+    """What weighs most first; what has nothing in common, and what is not listed, last."""
+    return (
+        group.key == "skipped",
+        group.key in NONE.values(),
+        -max(group.in_window, group.freed),
+        group.key,
+    )
+
+
+_RANKS: Final[dict[Facet, Callable[[Group], tuple[object, ...]]]] = {
+    "status": lambda group: (ORDER.index(group.status) if group.status else len(ORDER),),
+    "segment": lambda group: (
+        group.key == "skipped",
+        _SEGMENTS.index(group.key) if group.key in _SEGMENTS else len(_SEGMENTS),
+        group.key,
+    ),
+}
+
+
+def _holding(facts: Facts, change: Change) -> Holding:
+    return facts.holdings.get(change.item, Holding())
+
+
+def _sorted(changes: list[Change], how: Arrangement, facts: Facts) -> list[Change]:
+    """In the order asked for; what is equal stays as it stands in the frame."""
+    keys: dict[Order, Callable[[Change], object]] = {
+        "window": lambda change: -change.in_window,
+        "new": lambda change: -change.new,
+        "freed": lambda change: -change.freed,
+        "name": lambda change: (change.title or change.item).casefold(),
+        "kind": lambda change: (change.kind, (change.title or change.item).casefold()),
+    }
+    key = keys.get(how.order)
+    if key is not None:
+        changes.sort(key=key)  # type: ignore[arg-type]  # one kind of key at a time
+    return changes[::-1] if how.reverse else changes
+
+
+def _group(key: str, changes: Sequence[Change], facts: Facts) -> Group:
     return Group(
-        status,
+        key,
         changes,
         len(changes),
         sum(change.in_window for change in changes),
         sum(change.new for change in changes),
         sum(change.freed for change in changes),
+        stale=sum(_holding(facts, change).stale for change in changes),
     )

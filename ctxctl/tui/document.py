@@ -5,18 +5,30 @@ A row is a slice of the text, never a copy of it: a text of ten megabytes costs 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ctxctl.text import cells, visible
+from ctxctl.text import TAB, cells, visible
+from ctxctl.tui.folds import Folds
+from ctxctl.tui.spans import Spans
 
 SLICE: Final = 3000
 """Work of one `Wrap.extend`: about this many plain rows, some milliseconds."""
-_HARD: Final = 20
+_HARD: Final = 4
 """Work of a row that holds anything but printable ASCII, in plain rows."""
+_CHARS: Final = 8
+"""Characters of such a row that cost as much as a plain row."""
+_JOINED: Final = 4
+"""What a word with joined characters costs, in plain rows."""
+_HALVED: Final = 6
+"""What it costs to break such a word, in words."""
+_WORDS: Final = re.compile(r"[\t ]|[^\t ]+")
 _JOINERS: Final = "\u200d\ufe0f"
 
 
@@ -26,14 +38,51 @@ class Document:
     Kinds of a diff are those of `textdiff` (blank, `+`, `-`, `@`); `!` is a remark of ours.
     """
 
-    __slots__ = ("kinds", "numbered", "text")
+    __slots__ = ("folded", "folds", "kinds", "lines", "links", "numbered", "remark", "spans", "text")
 
-    def __init__(self, text: str, *, kinds: bytes | None = None, numbered: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        kinds: bytes | None = None,
+        numbered: bool = False,
+        spans: Spans | None = None,
+        folds: Folds | None = None,
+        folded: frozenset[int] = frozenset(),
+        links: Sequence[int] | None = None,
+        remark: str = "",
+    ) -> None:
         self.text = text
         self.kinds = kinds
         """One byte a line, or None: all lines are blank."""
         self.numbered = numbered
         """Whether the view shows line numbers."""
+        self.lines = text.count("\n") + 1 if numbered else 0
+        """Number of lines; counted where they are numbered."""
+        self.spans = spans
+        """Stretches with a style of their own."""
+        self.folds = folds if folds else None
+        self.folded = folded
+        """Lines that are folded to begin with."""
+        self.links = links
+        """By line, the ordinal of the step that it leads to; -1: to none."""
+        self.remark = remark
+        """What to know of how the text is shown."""
+
+    @property
+    def pointed(self) -> bool:
+        """Whether single lines can be acted on, so that one of them has to be pointed at."""
+        return self.folds is not None or self.links is not None
+
+    @property
+    def gutter(self) -> int:
+        """Cells in front of the text."""
+        if self.kinds is not None:
+            return 2
+        if not self.numbered:
+            return 1 if self.folds is None else 3
+        digits = max(len(str(self.lines)), 5)
+        return digits + (2 if self.folds is None else 3)
 
     @classmethod
     def of_lines(cls, lines: Iterable[tuple[str, str]]) -> Document:
@@ -51,19 +100,28 @@ class Document:
 
 
 class WrappedRow(NamedTuple):
-    """One row: its text (raw), its 0-based line, and whether the line begins here."""
+    """One row: its text (raw), its 0-based line, whether the line begins and ends here, and its offset."""
 
     text: str
     line: int
     first: bool
+    last: bool
+    start: int
 
 
 class Wrap:
-    """The rows of a document at a width; `extend` until `done`."""
+    """The rows of a document at a width; `extend` until `done`.
 
-    def __init__(self, document: Document, width: int) -> None:
+    With `broken` false every line is one row, however long; `folded` lines stand for those folded below them.
+    """
+
+    def __init__(
+        self, document: Document, width: int, *, broken: bool = True, folded: frozenset[int] = frozenset()
+    ) -> None:
         self.document = document
         self.width = max(width, 1)
+        self.broken = broken
+        self.folded = folded
         self.done = False
         self._starts = array("Q")
         self._lines = array("Q")
@@ -84,33 +142,69 @@ class Wrap:
         """The first row of a line, or of the last line found so far."""
         return min(bisect_left(self._lines, line), max(self.count - 1, 0))
 
-    def row(self, n: int) -> WrappedRow:
-        """Row `n` (0 ≤ n < count)."""
+    def row_at(self, offset: int) -> int | None:
+        """The row that holds an offset of the text; None where it is not found yet."""
+        if offset >= self._at and not self.done:
+            return None
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+    def line_of(self, n: int) -> int:
+        """The line of row `n`."""
+        return self._lines[n]
+
+    def start(self, n: int) -> int:
+        """Where row `n` begins in the text."""
+        return self._starts[n]
+
+    def row(self, n: int, left: int = 0) -> WrappedRow:
+        """Row `n` (0 ≤ n < count), without its first `left` characters; never more than a view can show."""
         start, line = self._starts[n], self._lines[n]
         end = self._starts[n + 1] if n + 1 < len(self._starts) else self._at
-        text = self.document.text[start:end]
-        if text.endswith("\n") or (end < len(self.document.text) and text.endswith(" ")):
-            text = text[:-1]
-        return WrappedRow(text, line, n == 0 or self._lines[n - 1] != line)
+        text = self.document.text
+        feed = text.find("\n", start, end)
+        last = feed >= 0 or end >= len(text)
+        end = feed if feed >= 0 else end
+        if not last and text.endswith(" ", start, end):
+            end -= 1
+        start = min(start + left, end)
+        if not self.broken:
+            end = min(end, start + self.width)
+        first = n == 0 or self._lines[n - 1] != line
+        return WrappedRow(text[start:end], line, first, last, start)
+
+    def refold(self, folded: frozenset[int], line: int) -> None:
+        """Find the rows from a line on anew, with other lines folded; the line itself is not hidden."""
+        self.folded = folded
+        n = bisect_left(self._lines, line)
+        if n >= len(self._lines):
+            return
+        self._at, self._line = self._starts[n], self._lines[n]
+        del self._starts[n:], self._lines[n:]
+        self.done = False
 
     def extend(self, work: int = SLICE) -> None:
         """Find more rows, at a bounded cost."""
         text = self.document.text
         size = len(text)
+        folds = self.document.folds
         while work > 0 and not self.done:
             line_end = text.find("\n", self._at)
             line_end = size if line_end < 0 else line_end
             work = self._wrap_line(line_end, work)
             if self._at < line_end:
                 return
+            fold = folds.at(self._line) if folds is not None and self._line in self.folded else None
+            if fold is not None:
+                line_end, self._line = fold.end, fold.last
             self.done = line_end == size
             self._at = min(line_end + 1, size)
             self._line += 1
 
     def _wrap_line(self, end: int, work: int) -> int:
         """Rows of the current line up to `end` or until the work is spent; what is left of it is returned."""
-        if self._at == end:
+        if self._at == end or not self.broken:
             self._add()
+            self._at = end
             return work - 1
         while self._at < end and work > 0:
             self._add()
@@ -119,8 +213,8 @@ class Wrap:
                 taken = len(piece)
                 work -= 1
             else:
-                taken = self._fitting(piece)
-                work -= _HARD
+                taken, cost = fitting(piece, self.width)
+                work -= cost
             stop = self._at + taken
             self._at = stop if stop >= end else self._at_word(stop)
         return work
@@ -129,24 +223,69 @@ class Wrap:
         self._starts.append(self._at)
         self._lines.append(self._line)
 
-    def _fitting(self, piece: str) -> int:
-        """How many characters of the piece fit into the width once they are made visible; at least one."""
-        if cells(visible(piece, newline=True)) <= self.width:
-            return len(piece)
-        low, high = 1, len(piece) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if cells(visible(piece[:middle], newline=True)) <= self.width:
-                low = middle
-            else:
-                high = middle - 1
-        while low > 1 and (
-            unicodedata.combining(piece[low]) or piece[low] in _JOINERS or piece[low - 1] in _JOINERS
-        ):
-            low -= 1
-        return low
-
     def _at_word(self, stop: int) -> int:
         """Where the next row begins: after the last blank of the row's second half, else at `stop`."""
         blank = self.document.text.rfind(" ", self._at + (stop - self._at) // 2 + 1, stop + 1)
         return stop if blank < 0 else blank + 1
+
+
+def fitting(piece: str, width: int) -> tuple[int, int]:
+    """How many characters of a piece fit into the width once they are made visible, at least one; and what
+    it cost to find out, in plain rows.
+    """
+    cost = _HARD + len(piece) // _CHARS
+    if not any(joiner in piece for joiner in _JOINERS) and "\t" not in piece:
+        taken = bisect_right(list(accumulate(map(_width, piece))), width)
+    else:
+        taken, joined = _by_words(piece, width)
+        cost += _JOINED * joined
+    while 1 < taken < len(piece) and unicodedata.combining(piece[taken]):
+        taken -= 1
+    return max(taken, 1), cost
+
+
+def _by_words(piece: str, width: int) -> tuple[int, int]:
+    """As `fitting`, word by word: what a character looks like depends on those of its word only, and how wide
+    a tab is on what stands before it.  Also how many words had to be looked at as a whole.
+    """
+    taken = at = joined = 0
+    for match in _WORDS.finditer(piece):
+        word = match.group()
+        whole = any(joiner in word for joiner in _JOINERS)
+        joined += whole
+        size = _word(word) if whole else TAB - at % TAB if word == "\t" else sum(map(_width, word))
+        if at + size > width:
+            rest = width - at
+            if whole:
+                return taken + _halving(word, rest), joined + _HALVED
+            return taken + bisect_right(list(accumulate(map(_width, word))), rest) * (word != "\t"), joined
+        at += size
+        taken += len(word)
+    return taken, joined
+
+
+@lru_cache(maxsize=1 << 14)
+def _width(char: str) -> int:
+    """Cells of a character on its own, made visible; of a tab it says nothing."""
+    return cells(visible(char, newline=True))
+
+
+@lru_cache(maxsize=1 << 10)
+def _word(word: str) -> int:
+    return cells(visible(word, newline=True))
+
+
+def _halving(word: str, width: int) -> int:
+    """How many characters of a word fit, where what one looks like depends on those around it."""
+    low, high = 0, len(word) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cells(visible(word[:middle], newline=True)) <= width:
+            low = middle
+        else:
+            high = middle - 1
+    while low > 0 and (
+        unicodedata.combining(word[low]) or word[low] in _JOINERS or word[low - 1] in _JOINERS
+    ):
+        low -= 1
+    return low

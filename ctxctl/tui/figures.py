@@ -9,6 +9,10 @@ from ctxctl.model.vocab import Status
 
 MINUS: Final = "\u2212"
 
+COMPACTION: Final = "◇"
+BREAK: Final = "↯"
+"""A request of which a prompt cache could reuse less than nine tenths of the one before."""
+
 SIGNS: Final[dict[Status, str]] = {
     "added": "+",
     "updated": "~",
@@ -43,7 +47,7 @@ KINDS: Final = {
 }
 """Context kinds in at most five letters, for lists without room; others show their first five."""
 
-_LEVELS: Final = "▁▂▃▄▅▆▇█"
+LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 
 def number(n: int) -> str:
@@ -78,8 +82,8 @@ def percent(part: int, whole: int) -> str:
 def level(part: int, whole: int) -> str:
     """One cell that shows how full something is."""
     if whole <= 0 or part <= 0:
-        return " " if part <= 0 else _LEVELS[-1]
-    return _LEVELS[min(part * len(_LEVELS) // whole, len(_LEVELS) - 1)]
+        return " " if part <= 0 else LEVELS[-1]
+    return LEVELS[min(part * len(LEVELS) // whole, len(LEVELS) - 1)]
 
 
 def counted(n: int, noun: str) -> str:

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Mapping
 from typing import Final
 
-from ctxctl.model.results import Step, UsageView
+from ctxctl.model.results import Step
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.text import cells, pad
-from ctxctl.tui.figures import methods, number, percent, short, signed
-from ctxctl.tui.lines import Parts, Piece, one_line, spread
+from ctxctl.tui.figures import counted, methods, number, percent, short
+from ctxctl.tui.lines.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.outline import TurnEntry
+from ctxctl.tui.spark import sparkline
 from ctxctl.tui.state import State
+from ctxctl.tui.strip import strip
+from ctxctl.tui.watching import phrase
+
+_SPARK: Final = 120
+_LEAST: Final = 6
+"""Cells that the window by turn takes at most and at least."""
 
 FREE: Final = "·"
+STALE: Final = "░"
 RESERVE: Final = "\u2571"
 
 
-def head(state: State, width: int) -> tuple[Parts, Parts]:
-    """Two lines: what is open and where in it, then the window's use beside what the provider billed."""
-    return _where(state, width), _use(state, width)
+def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
+    """What is open and where in it; the window by turn and its use; the stages of the step.
+
+    Three lines, four where it is `tall`.
+    """
+    step = None if state.detail is None else state.detail.step
+    return [_where(state, width), *_use(state, width, 2 if tall else 1), strip(step, width)]
 
 
 def _where(state: State, width: int) -> Parts:
@@ -29,6 +43,10 @@ def _where(state: State, width: int) -> Parts:
     right: list[Piece] = []
     if state.trace.policy != "recorded":
         left.append(Piece(f"policy {state.trace.policy}", "warning", 8))
+    if state.trace.live:
+        left.append(_following(state))
+        if state.trace.watching is not None:
+            left.append(Piece(phrase(state.trace.watching), "muted", 8))
     if entry is not None:
         left.append(Piece(entry.session or "", "muted", 1))
         left.append(Piece(entry.thread, "thread", 7))
@@ -38,33 +56,54 @@ def _where(state: State, width: int) -> Parts:
     if step is not None:
         left.append(Piece(step.model or "", "", 6))
         mode = step.mode if step.mode_declared else f"{step.mode} (inferred)"
-        right.append(Piece(mode, "muted", 5))
+        right.append(Piece(mode, "muted", 4))
+    methods_said = "" if step is None else methods(step.window.by_method)
+    right.append(Piece(methods_said or state.trace.encoding, "muted", 3))
     return spread(left, right, width)
+
+
+def _following(state: State) -> Piece:
+    """Whether the cursor goes with the newest turn, and what it has missed otherwise."""
+    if state.following:
+        return Piece("following", "good", 9)
+    if state.newer:
+        return Piece(f"+{counted(state.newer, 'newer turn')} · F", "warning", 9)
+    return Piece("F follows", "muted", 5)
 
 
 def _step(state: State, entry: TurnEntry) -> int:
     """Which of the turn's steps the frame shown is, from 1."""
     target = state.target
-    if target is None or target.whole_turn:
+    if target is None or target.whole_turn or target.ordinal >= len(state.list.turns.rows):
         return entry.steps
     return state.list.turns.rows[target.ordinal].step
 
 
-def _use(state: State, width: int) -> Parts:
+def _use(state: State, width: int, rows: int) -> list[Parts]:
+    """The window by turn, and beside it how full it is now."""
     step = None if state.detail is None else state.detail.step
-    reading = _reading(state)
-    if step is None:
-        return spread(reading, [Piece(state.trace.encoding, "muted")], width)
-    left = _used(step) + reading
-    right = _billed(step.usage)
-    right.append(Piece(methods(step.window.by_method) or state.trace.encoding, "muted", 8))
-    return spread(left, right, width)
+    said = _reading(state) + ([] if step is None else _used(step))
+    needed = sum(cells(piece.text) + 2 for piece in said) + 2
+    right = spread([], said, max(min(width, needed), width - _SPARK))
+    size = sum(cells(text) for text, _ in right)
+    lines = _spark(state, width - size - 1, rows)
+    last = [(" ", ""), *lines[-1], *right] if width > size else right
+    return [*([(" ", ""), *line, (" " * size, "")] for line in lines[:-1]), last]
+
+
+def _spark(state: State, width: int, rows: int) -> list[Parts]:
+    place = state.place
+    if place is None or width < _LEAST:
+        return [[(" " * max(width, 0), "")]] * rows
+    thread = state.list.turns.nest.thread_of(place.turn)
+    return sparkline(thread.series, bisect_left(thread.turns, place.turn), width, rows)
 
 
 def _reading(state: State) -> list[Piece]:
     """How much of the trace is read, until all of it is."""
     if state.phase == "opening":
-        return [Piece("opening the trace…", "muted", 9)]
+        watched = state.trace.watching is not None
+        return [] if watched else [Piece("opening the trace…", "muted", 9)]
     if state.progress is None:
         return []
     return [Piece(f"reading the trace… {int(state.progress * 100)} %", "muted", 9)]
@@ -81,31 +120,21 @@ def _used(step: Step) -> list[Piece]:
         pieces = [Piece(f"{number(window.used)} of {number(full)} used", style, 10), Piece(share, style, 6)]
     if window.over:
         pieces.append(Piece(f"over by {number(window.over)}", "warning", 9))
+    elif window.free is not None:
+        pieces.append(Piece(f"{number(window.free)} free", "", 5))
     if window.uncounted:
         pieces.append(Piece(f"{number(window.uncounted)} uncounted", "warning", 7))
-    return pieces
-
-
-def _billed(usage: UsageView | None) -> list[Piece]:
-    if usage is None or usage.reported_input is None:
-        return [Piece("usage not reported", "muted", 2)]
-    how = "billed" if usage.provenance == "native" else f"billed ({usage.provenance})"
-    pieces = [Piece(f"{how} {number(usage.reported_input)}", "", 7)]
-    if usage.difference is not None:
-        off = signed(usage.difference)
-        pieces.append(Piece(f"counted {number(usage.counted_input)} ({off})", "", 6))
-    if usage.reported_cached is not None:
-        pieces.append(Piece(f"cached {number(usage.reported_cached)}", "muted", 3))
     return pieces
 
 
 # The budget bar ---------------------------------------------------------------------------------------------
 
 
-def bar(step: Step | None, width: int) -> Parts:
+def bar(step: Step | None, width: int, stale: Mapping[str, int] | None = None) -> Parts:
     """The window as one line: a stretch for each segment with its name, then what is free and reserved.
 
     Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
+    The end of a stretch that older copies take up is `░`.
     """
     room = max(width - 2, 0)
     if step is None or room == 0:
@@ -116,8 +145,11 @@ def bar(step: Step | None, width: int) -> Parts:
     reserve = 0 if window.limit is None or window.cap is None else max(window.limit - window.cap, 0)
     sizes = _shares([tokens for _, tokens in segments] + [free, reserve], room)
     parts: Parts = [(" ", "")]
-    for (name, _), size in zip(segments, sizes, strict=False):
-        parts.append((_labelled(name, size), f"segment-{name if name in SEGMENTS else 'other'}"))
+    for (name, tokens), size in zip(segments, sizes, strict=False):
+        old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
+        style = name if name in SEGMENTS else "other"
+        parts.append((_labelled(name, size - old), f"segment-{style}"))
+        parts.append((STALE * old, f"legend-{style}"))
     parts.append((_filled("free " + short(free), sizes[-2], FREE), "free"))
     parts.append((_filled("reserve", sizes[-1], RESERVE), "reserve"))
     parts.append((" " * (width - 1 - sum(sizes)), ""))
@@ -134,7 +166,7 @@ def legend(step: Step | None, width: int) -> Parts:
         for name, tokens in ordered(step.segments)
     ]
     if step.ledger.stale:
-        entries.append((f"stale {show(step.ledger.stale)}", "muted", "░ "))
+        entries.append((f"stale {show(step.ledger.stale)}", "muted", f"{STALE} "))
     if step.ledger.saved is not None:
         entries.append((f"saved {show(step.ledger.saved)}", "muted", ""))
     if step.window.free is not None:

@@ -72,9 +72,16 @@ class Lane:
         self._thread = Thread(target=self._run, name=f"ctxctl-{name}", daemon=True)
 
     def open(self, inspector: Inspector) -> None:
-        """Begin to answer; what was asked before waits until now."""
-        self._desk = Desk(self, inspector)
-        self._thread.start()
+        """Begin to answer, or go on with another inspector; what was asked before waits until now."""
+        with self._changed:
+            first, self._desk = self._desk is None, Desk(self, inspector)
+        if first:
+            self._thread.start()
+
+    def forget(self) -> None:
+        """The trace has changed: answers given before are not given again."""
+        if self._desk is not None:
+            self._desk.forget()
 
     def ask(self, want: messages.Want) -> None:
         """Ask for something; an unanswered request of the same kind is dropped."""
@@ -133,11 +140,12 @@ class Lane:
             return self._wanted.pop(next(iter(self._wanted)))
 
     def _answer(self, want: messages.Want) -> None:
-        assert self._desk is not None
-        self._desk.want = want
+        desk = self._desk
+        assert desk is not None
+        desk.want = want
         fault = None
         try:
-            answer = ANSWERS[type(want)](self._desk, want)
+            answer = ANSWERS[type(want)](desk, want)
         except CtxctlError as error:
             answer = want.failed(str(error))
         except Superseded:

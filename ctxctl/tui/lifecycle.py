@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import select
 import signal
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, TextIO
 
 SIGNALS: Final = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)
 )
 _GRACE: Final = 2.0
 """Seconds that an orderly end may take once the terminal is gone."""
+
+_MOST_ASIDE: Final = 1 << 16
+_MOST_LINES: Final = 20
 
 
 def catch_signals(leave: Callable[[int], None]) -> Callable[[], None]:
@@ -58,3 +64,119 @@ def end_soon(code: int) -> None:
     timer = threading.Timer(_GRACE, os._exit, (code,))
     timer.daemon = True
     timer.start()
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """While another program has the terminal, Ctrl+C and Ctrl+\\ are meant for it alone.
+
+    A handler that does nothing, and not SIG_IGN: that would be inherited.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGQUIT") if hasattr(signal, name)]
+    before = {number: signal.signal(number, _nothing) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _nothing(number: int, frame: object) -> None:
+    pass
+
+
+def keys_from_terminal() -> bool:
+    """Where standard input is data, read keys from the terminal itself; whether there is one.
+
+    `sys.stdin` goes on to be the data; file descriptor 0, and with it `sys.__stdin__`, is the terminal.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        data = os.dup(0)
+        os.dup2(terminal, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+    sys.stdin = os.fdopen(data, "r", encoding="utf-8", errors="surrogateescape")
+    return True
+
+
+class Aside:
+    """What was written to standard error while the UI had the screen, by libraries for example."""
+
+    def __init__(self) -> None:
+        self.terminal = 2
+        """File descriptor of the terminal that the UI is drawn on."""
+        self.lines: list[str] = []
+        """What was written, raw, once the UI has left."""
+
+
+@contextmanager
+def stderr_aside() -> Iterator[Aside]:
+    """Keep standard error off the screen: what is written to it meanwhile goes to a file of our own.
+
+    Textual draws on `sys.__stderr__`, which is another descriptor of the terminal meanwhile; where standard
+    error is no terminal it is standard output's.
+    """
+    aside = Aside()
+    original = sys.__stderr__
+    draws_on = 2 if _is_terminal(2) else 1
+    if original is None or not _is_terminal(draws_on):
+        yield aside
+        return
+    aside.terminal = os.dup(draws_on)
+    encoding = original.encoding or "utf-8"
+    terminal = os.fdopen(aside.terminal, "w", encoding=encoding, errors="backslashreplace", closefd=False)
+    with tempfile.TemporaryFile() as kept:
+        _flush(original)
+        if draws_on == 2:
+            os.dup2(kept.fileno(), 2)
+        sys.__stderr__ = terminal  # type: ignore[misc]
+        try:
+            yield aside
+        finally:
+            sys.__stderr__ = original  # type: ignore[misc]
+            _flush(terminal)
+            _flush(original)
+            if draws_on == 2:
+                os.dup2(aside.terminal, 2)
+            kept.seek(0)
+            aside.lines = told(kept.read(_MOST_ASIDE).decode("utf-8", "replace"))
+            os.close(aside.terminal)
+
+
+def told(text: str) -> list[str]:
+    """The lines that were kept aside, without those that may quote the trace.
+
+    A panic of a native library names its place in the first line; the message below it may hold data.
+    """
+    lines: list[str] = []
+    panicked = False
+    for line in text.splitlines():
+        if re.match(r"thread '.*' (?:\(\d+\) )?panicked at ", line):
+            panicked = True
+            lines.append(line)
+        elif panicked and (not line.strip() or line.startswith("note: run with")):
+            panicked = False
+        elif not panicked and line.strip():
+            lines.append(line)
+    return lines[:_MOST_LINES]
+
+
+def _is_terminal(fd: int) -> bool:
+    try:
+        return os.isatty(fd)
+    except OSError:
+        return False
+
+
+def _flush(stream: TextIO) -> None:
+    with suppress(OSError, ValueError):
+        stream.flush()

@@ -17,11 +17,13 @@ from textual.message import Message
 from ctxctl.errors import CtxctlError
 from ctxctl.tui import gather, messages, pauses
 from ctxctl.tui.faults import FAULT_EXIT, place_of
+from ctxctl.tui.follower import Follower
 from ctxctl.tui.lanes import Activity, Lane, Post, Stopped
 from ctxctl.tui.outline import Grouping
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.live import Live
 
 _UPDATE: Final = 0.1
 """Seconds between two tellings of which turns there are."""
@@ -33,8 +35,15 @@ class Loader:
     `post` is called from the threads and must be safe for that, as `post_message` is.
     """
 
-    def __init__(self, open_inspector: Callable[[], Inspector], post: Post) -> None:
+    def __init__(
+        self,
+        open_inspector: Callable[[], Inspector],
+        post: Post,
+        live: Callable[[], Live] | None = None,
+    ) -> None:
+        """`live`: watch what this gives, and never call `open_inspector`."""
         self._open = open_inspector
+        self._live = live
         self._post = post
         self._stopping = False
         self._lanes: dict[str, Lane] = {}
@@ -62,7 +71,7 @@ class Loader:
         deadline = monotonic() + timeout
         for lane in self._lanes.values():
             lane.join(max(deadline - monotonic(), 0.0))
-        if self._inspector is not None:
+        if self._inspector is not None and self._live is None:
             self._inspector.close()
 
     def ask(self, want: messages.Want) -> None:
@@ -79,10 +88,45 @@ class Loader:
 
     def _run(self) -> None:
         with contextlib.suppress(Stopped):
-            inspector = self._begin()
-            if inspector is not None:
-                self._read(inspector)
+            if self._live is not None:
+                self._watch(self._live)
+            else:
+                inspector = self._begin()
+                if inspector is not None:
+                    self._read(inspector)
         self._activity.end(self)
+
+    def _watch(self, open_live: Callable[[], Live]) -> None:
+        """Follow a session until the program ends."""
+        from ctxctl.inspector.live import Stopped as Left
+
+        live = None
+        try:
+            with pauses.short():
+                live = open_live()
+                follower = Follower(live, self._tell, self._hand)
+                while True:
+                    if follower.look(lambda: self._stopping, self._check):
+                        self._activity.begin(self)
+                    else:
+                        self._activity.end(self)
+        except Left:
+            raise Stopped from None
+        except Exception as error:
+            self._fail(error)
+        finally:
+            if live is not None:
+                live.close()
+
+    def _hand(self, inspector: Inspector | None) -> None:
+        """Answer from another inspector; None: from the same one, but afresh."""
+        with self._lock:
+            self._inspector = inspector or self._inspector
+            for lane in self._lanes.values():
+                if inspector is not None:
+                    lane.open(inspector)
+                else:
+                    lane.forget()
 
     def _begin(self) -> Inspector | None:
         """Open the trace; None if it cannot be shown."""
@@ -95,10 +139,7 @@ class Loader:
                 inspector.close()
             self._fail(error)
             return None
-        with self._lock:
-            self._inspector = inspector
-            for lane in self._lanes.values():
-                lane.open(inspector)
+        self._hand(inspector)
         return inspector
 
     def _fail(self, error: BaseException) -> None:

@@ -9,6 +9,7 @@ from textual.message_pump import MessagePump
 
 from ctxctl.tui.outline import Growth
 from ctxctl.tui.state import Trace
+from ctxctl.tui.watching import Watching
 
 
 class Opened(Message, bubble=False):
@@ -25,10 +26,12 @@ class Grown(Message, bubble=False):
     Each speaks of its own turns, so none replaces another; the loader sends few a second.
     """
 
-    def __init__(self, growth: Growth, part: float) -> None:
+    def __init__(self, growth: Growth, part: float, kept: int | None = None) -> None:
         super().__init__()
         self.growth = growth
         self.part = part
+        self.kept = kept
+        """Rows that are as they were told before; None: all of them."""
 
 
 class Outlined(Message, bubble=False):
@@ -38,6 +41,28 @@ class Outlined(Message, bubble=False):
         super().__init__()
         self.growth = growth
         self.trace = trace
+
+
+class Anew(Message, bubble=False):
+    """Another session is watched now, or the file was replaced: what was shown is of the past."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__()
+        self.name = name
+        self.why = why
+
+
+class Watched(Message, bubble=False):
+    """How the watch stands, and how many problems there are by now."""
+
+    def __init__(self, watching: Watching, problems: int) -> None:
+        super().__init__()
+        self.watching = watching
+        self.problems = problems
+
+    def can_replace(self, message: Message) -> bool:
+        """The newest one says it all."""
+        return isinstance(message, Watched)
 
 
 class Failed(Message, bubble=False):

@@ -8,16 +8,14 @@ there.  Everything else here costs the number of turns that are unfolded, at mos
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import NamedTuple
 
 from ctxctl.model.outline import Row
-
-ThreadName = tuple[str | None, str]
-"""Session and thread."""
+from ctxctl.tui.nest import Nest, ThreadName
+from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED
 
 
 @dataclass(slots=True, eq=False)
@@ -45,18 +43,44 @@ class TurnEntry:
     compacted: bool = False
     flagged: bool = False
     """Some step has a warning."""
+    peak: int = 0
+    """Most tokens that any of its steps had in its window."""
+    limit: int | None = None
+    broken: bool = False
+    """In some step a prompt cache could reuse less than nine tenths of the request before."""
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    omitted: int = 0
+    """Items, step by step, in sum."""
+    skipped: int = 0
+    """Items that its last step left as they were."""
+    model: str | None = None
+    """Of its last step."""
+    cached: int | None = None
+    reported: int | None = None
+    answered: int | None = None
+    """Tokens that the provider reported, of all its steps: served from a cache, sent, answered."""
+
+    @property
+    def notable(self) -> bool:
+        """Whether it is worth a stop: a compaction, a warning, a broken cache, something left out."""
+        return self.compacted or self.flagged or self.broken or self.omitted > 0
+
+    @property
+    def marks(self) -> int:
+        """The same for a chart."""
+        return (
+            COMPACTED * self.compacted
+            | BROKEN * self.broken
+            | FLAGGED * self.flagged
+            | OMITTED * (self.omitted > 0)
+        )
 
     @property
     def last(self) -> int:
         """Ordinal of its last step."""
         return self.ordinals[self.steps - 1]
-
-
-class Place(NamedTuple):
-    """What one line of the list stands for: a turn, or (`step` is not None) one step of it, both 0-based."""
-
-    turn: int
-    step: int | None
 
 
 class Growth(NamedTuple):
@@ -68,11 +92,25 @@ class Growth(NamedTuple):
     """All rows; only those that some entry speaks of may be read."""
     peak: int
     """Most tokens that any step had in its window."""
+    kept: int | None = None
+    """Leading entries that are the turns they were; those behind them are gone or told anew.  None: all."""
+
+
+class _Undo(NamedTuple):
+    """What a grouping was before it took rows that may be taken back."""
+
+    known: int
+    entries: dict[int, TurnEntry]
+    open: dict[ThreadName, int]
+    peak: int
 
 
 class Grouping:
     """Groups rows into turns as they come.  Belongs to one thread; what it hands out is never changed again,
     but for `ordinals`, which only grow.
+
+    Rows may say with a number `settled` that those behind it can be others the next time: they are taken back
+    then, and what that costs is what they were.
     """
 
     def __init__(self) -> None:
@@ -84,37 +122,103 @@ class Grouping:
         self._untitled: set[int] = set()
         """Turns whose title may be filled in soon: it follows the row of their last step."""
         self._read = 0
+        """Rows that were taken for good."""
         self._peak = 0
+        self._undo: _Undo | None = None
 
     def take(
-        self, rows: Sequence[Row], pause: Callable[[], None] | None = None, *, complete: bool = False
+        self,
+        rows: Sequence[Row],
+        pause: Callable[[], None] | None = None,
+        *,
+        complete: bool = False,
+        kept: int | None = None,
     ) -> Growth:
         """What the rows from the last one taken on have changed.
 
-        `rows` may grow meanwhile.  `complete`: there will be no more.  `pause` is called every few thousand
-        rows and may raise to stop.
+        `rows` may grow meanwhile.  `complete`: there will be no more.  `kept`: only so many of the rows taken
+        for good are still what they were.  `pause` is called every few thousand rows and may raise to stop.
         """
-        for index in list(self._untitled):
-            self._entitle(index, rows)
+        known = len(self._entries) if self._undo is None else self._undo.known
+        self._take_back()
+        if kept is not None and kept < self._read:
+            self._cut(rows, kept)
+            known = min(known, len(self._entries))
         end = len(rows)
-        untitled: set[int] = set()
+        settled = min(end, getattr(rows, "settled", end))
+        touched = set(self._untitled)
         for n in range(self._read, end):
             if pause is not None and n % 2048 == 0:
                 pause()
-            index = self._take(rows[n])
-            if self._entries[index].title is None:
-                untitled.add(index)
-        self._read = end
-        self._untitled = untitled
+            if n == settled:
+                self._undo = _Undo(len(self._entries), {}, dict(self._open), self._peak)
+            touched.add(self._take(rows[n]))
+            if n < settled:
+                self._read = n + 1
+        for index in touched:
+            self._entitle(index, rows)
+        self._untitled = {index for index in touched if self._entries[index].title is None}
         if complete:
-            for index in untitled:
-                self._entitle(index, rows)
             for index in self._open.values():
                 self._close(index)
             self._open = {}
         changed = [(index, replace(self._entries[index])) for index in sorted(self._changed)]
         self._changed = set()
-        return Growth(changed, rows, self._peak)
+        return Growth(changed, rows, self._peak, known)
+
+    def _take_back(self) -> None:
+        """Forget the rows that were not taken for good."""
+        undo, self._undo = self._undo, None
+        if undo is None:
+            return
+        self._drop(undo.known)
+        for index, entry in undo.entries.items():
+            self._entries[index] = entry
+            self._changed.add(index)
+            self._untitled.add(index)
+        self._open, self._peak = undo.open, undo.peak
+
+    def _drop(self, count: int) -> None:
+        """Forget the entries behind the first `count`."""
+        for entry in self._entries[count:]:
+            del self._places[entry.session, entry.thread, entry.turn]
+        del self._entries[count:]
+        self._changed = {index for index in self._changed if index < count}
+        self._untitled = {index for index in self._untitled if index < count}
+
+    def _cut(self, rows: Sequence[Row], kept: int) -> None:
+        """Forget rows that were taken for good; costs the number of turns, and the rows of those hit."""
+        entries = self._entries
+        self._drop(sum(1 for entry in entries if entry.ordinals[0] < kept))
+        self._open = {}
+        for index, entry in enumerate(entries):
+            if entry.last >= kept:
+                ordinals = entry.ordinals[: bisect_left(entry.ordinals, kept)]
+                entries[index] = TurnEntry(entry.session, entry.thread, entry.turn, None, ordinals)
+                for ordinal in ordinals:
+                    _add(entries[index], rows[ordinal])
+                entries[index].whole = True
+                self._changed.add(index)
+                self._untitled.add(index)
+            thread = (entry.session, entry.thread)
+            before = self._open.get(thread)
+            if before is None or entries[before].last < entries[index].last:
+                self._open[thread] = index
+        for index in self._open.values():
+            if entries[index].whole:
+                entries[index].whole = False
+                self._changed.add(index)
+        self._peak = max((rows[n].used for n in range(kept)), default=0)
+        self._read = kept
+
+    def _remember(self, index: int) -> TurnEntry:
+        """An entry that is about to change; the one before is kept where the change may be taken back."""
+        entry, undo = self._entries[index], self._undo
+        if undo is not None and index < undo.known and index not in undo.entries:
+            undo.entries[index] = entry
+            entry = self._entries[index] = replace(entry, ordinals=entry.ordinals[: entry.steps])
+        self._changed.add(index)
+        return entry
 
     def _take(self, row: Row) -> int:
         key = (row.session, row.thread, row.turn)
@@ -122,7 +226,7 @@ class Grouping:
         if index is None:
             index = self._places[key] = len(self._entries)
             self._entries.append(TurnEntry(row.session, row.thread, row.turn))
-        entry = self._entries[index]
+        entry = self._remember(index)
         before = self._open.get((row.session, row.thread))
         if before != index:
             if before is not None:
@@ -130,21 +234,12 @@ class Grouping:
             self._open[row.session, row.thread] = index
             entry.whole = False
         entry.ordinals.append(row.ordinal)
-        entry.steps += 1
-        entry.title = entry.title or row.title
-        entry.used = row.used
-        entry.new += row.new
-        entry.freed += row.freed
-        entry.cap = row.cap
-        entry.compacted |= row.compacted
-        entry.flagged |= any(flag in WARNINGS for flag in row.flags)
+        _add(entry, row)
         self._peak = max(self._peak, row.used)
-        self._changed.add(index)
         return index
 
     def _close(self, index: int) -> None:
-        self._entries[index].whole = True
-        self._changed.add(index)
+        self._remember(index).whole = True
 
     def _entitle(self, index: int, rows: Sequence[Row]) -> None:
         entry = self._entries[index]
@@ -152,6 +247,35 @@ class Grouping:
         if title != entry.title:
             entry.title = title
             self._changed.add(index)
+
+
+def _add(entry: TurnEntry, row: Row) -> None:
+    """Sum up one more step."""
+    entry.steps += 1
+    entry.used = row.used
+    entry.new += row.new
+    entry.freed += row.freed
+    entry.cap = row.cap
+    entry.compacted |= row.compacted
+    entry.flagged |= any(flag in WARNINGS for flag in row.flags)
+    entry.peak = max(entry.peak, row.used)
+    entry.limit = row.limit
+    entry.model = row.model
+    entry.broken |= row.broken
+    counts = row.counts
+    entry.added += counts.added
+    entry.updated += counts.updated
+    entry.removed += counts.removed
+    entry.omitted += counts.omitted
+    entry.skipped = counts.skipped
+    entry.reported = _more(entry.reported, row.reported)
+    entry.cached = _more(entry.cached, row.cached)
+    entry.answered = _more(entry.answered, row.answered)
+
+
+def _more(known: int | None, more: int | None) -> int | None:
+    """A sum of what is known."""
+    return known if more is None else (known or 0) + more
 
 
 class Turns:
@@ -167,6 +291,10 @@ class Turns:
         self.sessions: set[str | None] = set()
         self.peak = 0
         """Most tokens that any step had in its window."""
+        self.nest = Nest()
+        """Which thread began where."""
+        self._before: list[tuple[int, int, bool]] = []
+        """By entry, what was known before it: the thread's turns, the highest, and whether of the session."""
 
     @property
     def several(self) -> bool:
@@ -182,17 +310,35 @@ class Turns:
 
     def grow(self, growth: Growth) -> None:
         """Take in what more is known."""
+        if growth.kept is not None:
+            while len(self.entries) > growth.kept:
+                self._forget(self.entries.pop())
         for index, entry in growth.entries:
+            self.nest.take(index, entry, growth.rows)
             if index < len(self.entries):
                 self.entries[index] = entry
                 continue
             self.entries.append(entry)
             thread = (entry.session, entry.thread)
-            self.totals[thread] = max(self.totals.get(thread, 0), entry.turn)
+            total = self.totals.get(thread, 0)
+            self._before.append((total, self.highest, entry.session in self.sessions))
+            self.totals[thread] = max(total, entry.turn)
             self.highest = max(self.highest, entry.turn)
             self.sessions.add(entry.session)
         self.rows = growth.rows
         self.peak = growth.peak
+        self.nest.settle()
+
+    def _forget(self, entry: TurnEntry) -> None:
+        """The last entry is gone."""
+        self.nest.remove()
+        total, self.highest, known = self._before.pop()
+        if total:
+            self.totals[entry.session, entry.thread] = total
+        else:
+            del self.totals[entry.session, entry.thread]
+        if not known:
+            self.sessions.discard(entry.session)
 
     def total(self, entry: TurnEntry) -> int:
         """How many turns of the entry's thread are known."""
@@ -203,62 +349,3 @@ WARNINGS = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
 )
 """Flags of a step that the list of turns marks; the others are facts of the recording."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folding:
-    """Which turns are unfolded, and how list lines and turns map to each other."""
-
-    turns: Turns
-    unfolded: tuple[int, ...] = ()
-    """Indices of the turns whose steps are listed, ascending."""
-    _starts: tuple[int, ...] = ()
-    """Line of each unfolded turn."""
-
-    @property
-    def count(self) -> int:
-        """Lines of the list."""
-        return len(self.turns.entries) + self._steps_before(len(self.unfolded))
-
-    def _steps_before(self, k: int) -> int:
-        """Step lines of the first `k` unfolded turns."""
-        if k == 0:
-            return 0
-        last = self.unfolded[k - 1]
-        return self._starts[k - 1] - last + self.turns.entries[last].steps
-
-    def at(self, line: int) -> Place:
-        """What list line `line` (0 ≤ line < count) stands for."""
-        k = bisect_right(self._starts, line)
-        if k:
-            turn = self.unfolded[k - 1]
-            below = line - self._starts[k - 1]
-            if below == 0:
-                return Place(turn, None)
-            if below <= self.turns.entries[turn].steps:
-                return Place(turn, below - 1)
-        return Place(line - self._steps_before(k), None)
-
-    def line(self, place: Place) -> int:
-        """The line of a place; of a step whose turn is folded, the turn's."""
-        k = bisect_left(self.unfolded, place.turn)
-        line = place.turn + self._steps_before(k)
-        if place.step is not None and self.is_unfolded(place.turn):
-            return line + 1 + place.step
-        return line
-
-    def is_unfolded(self, turn: int) -> bool:
-        """Whether the turn's steps are listed."""
-        k = bisect_left(self.unfolded, turn)
-        return k < len(self.unfolded) and self.unfolded[k] == turn
-
-    def with_turns(self, unfolded: Iterable[int]) -> Folding:
-        """The same list with exactly these turns unfolded."""
-        chosen = tuple(sorted(set(unfolded)))
-        sizes = [self.turns.entries[turn].steps for turn in chosen]
-        before = [0, *accumulate(sizes)]
-        return Folding(self.turns, chosen, tuple(turn + before[n] for n, turn in enumerate(chosen)))
-
-    def toggled(self, turn: int) -> Folding:
-        """The same list with one turn folded or unfolded."""
-        return self.with_turns(set(self.unfolded) ^ {turn})

@@ -1,190 +1,37 @@
-"""What is being looked at: one immutable value, and the functions that lead from one to the next.
+"""What leads from one view to the next.
 
-Plain Python: no widget, no event loop, no file.  A screen keeps a `State`, replaces it by what a function
-here returns, and paints it; nothing here costs more than the number of unfolded turns.
+A screen keeps a `State`, replaces it by what a function here returns, and paints it.
+
+Plain Python.  Nothing here costs more than what is unfolded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import replace
 
 from ctxctl.model.outline import Row
-from ctxctl.model.results import Change, Step, Turn, Window
-from ctxctl.model.vocab import Status
-from ctxctl.tui.changes import ChangeTable, Group
-from ctxctl.tui.document import Document
-from ctxctl.tui.outline import Folding, Growth, Place, TurnEntry, Turns
-
-Pane = Literal["turns", "changes", "item"]
-PANES: Final[tuple[Pane, ...]] = ("turns", "changes", "item")
-Tab = Literal["content", "diff"]
-Phase = Literal["opening", "reading", "ready"]
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What is known of the open trace as a whole."""
-
-    name: str
-    format: str = "native"
-    encoding: str = ""
-    """Counting method and encoding, such as ``exact:o200k_base``."""
-    assumed: str = ""
-    """One sentence where the encoding was assumed, else empty."""
-    policy: str = "recorded"
-    problems: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What the cursor in the list of turns asks for: a step, or a whole turn (its last step's frame)."""
-
-    ordinal: int
-    whole_turn: bool
-    first: int
-    """The step whose previous frame is compared with: the turn's first, or the step itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """One frame's facts, or why there are none.  `turn` is None where a single step was asked for."""
-
-    target: Target
-    step: Step | None
-    turn: Turn | None
-    table: ChangeTable
-    with_skipped: bool = False
-    error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ItemKey:
-    """Which item's text is wanted, and in which comparison."""
-
-    target: Target
-    change: Change
-
-    def same(self, other: ItemKey | None) -> bool:
-        """Whether both ask for the same text."""
-        return other is not None and self.target == other.target and self.change == other.change
-
-
-@dataclass(frozen=True, slots=True)
-class ItemText:
-    """An item's text and its difference to the version in the frame before; None with a reason in words."""
-
-    key: ItemKey
-    content: Document | None
-    diff: Document | None
-    note: str = ""
-    """Why there is no content."""
-    diff_note: str = ""
-    """Why there is no diff, or what is special about it."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The whole view; see the fields' types for what each part holds."""
-
-    trace: Trace
-    phase: Phase = "opening"
-    progress: float | None = None
-    """Part of the trace read, 0 to 1, while `phase` is `reading`."""
-    list: Folding = field(default_factory=lambda: Folding(Turns()))
-    cursor: int = 0
-    """Line in the list of turns."""
-    held: tuple[Place, Target] | None = None
-    """A turn that went on while its changes were being looked at, and what is shown of it until the user
-    comes back to the list or moves on.
-    """
-    pane: Pane = "turns"
-    detail: Detail | None = None
-    change: int = 0
-    """Line in the table of changes."""
-    item: str | None = None
-    """Item that the cursor in the changes stays on when the frame changes."""
-    folded: frozenset[Status] = frozenset()
-    skipped: bool = False
-    """Whether skipped items are listed."""
-    tab: Tab | None = None
-    """None: the diff of what was updated, the content of everything else."""
-    text: ItemText | None = None
-
-    @property
-    def place(self) -> Place | None:
-        """The turn or step under the cursor."""
-        return self.list.at(self.cursor) if self.list.count else None
-
-    @property
-    def entry(self) -> TurnEntry | None:
-        """The turn under the cursor, or that of the step under it."""
-        place = self.place
-        return None if place is None else self.list.turns.entries[place.turn]
-
-    @property
-    def target(self) -> Target | None:
-        """The frame that the cursor asks for; of a turn that is still being read, its first step's."""
-        place, entry = self.place, self.entry
-        if place is None or entry is None:
-            return None
-        if self.held is not None and self.held[0] == place and self.pane != "turns":
-            return self.held[1]
-        first = entry.ordinals[0]
-        if place.step is not None:
-            ordinal = entry.ordinals[place.step]
-            return Target(ordinal, whole_turn=False, first=ordinal)
-        if entry.whole:
-            return Target(entry.last, whole_turn=True, first=first)
-        return Target(first, whole_turn=False, first=first)
-
-    @property
-    def shown(self) -> Detail | None:
-        """The detail, if it is the one that the cursor asks for."""
-        return self.detail if self.detail is not None and self.detail.target == self.target else None
-
-    @property
-    def table(self) -> ChangeTable:
-        """The changes to show; those of the last frame stay until the next ones are there."""
-        return ChangeTable() if self.detail is None else self.detail.table
-
-    @property
-    def selected(self) -> Change | None:
-        """The change under the cursor."""
-        return self.table.change_at(self.change)
-
-    @property
-    def wanted(self) -> ItemKey | None:
-        """The text that the item pane asks for."""
-        detail, change = self.shown, self.selected
-        return None if detail is None or change is None else ItemKey(detail.target, change)
-
-    @property
-    def shown_text(self) -> ItemText | None:
-        """The item's text, if it is the one asked for."""
-        wanted = self.wanted
-        return self.text if self.text and wanted and wanted.same(self.text.key) else None
-
-    @property
-    def shown_tab(self) -> Tab:
-        """Which of content and diff is in view."""
-        if self.tab is not None:
-            return self.tab
-        return "diff" if self.selected is not None and self.selected.status == "updated" else "content"
-
-    @property
-    def window(self) -> Window | None:
-        """The window of the frame shown."""
-        return None if self.detail is None or self.detail.step is None else self.detail.step.window
-
+from ctxctl.tui.changes import FACETS, ORDERS
+from ctxctl.tui.folding import Folding
+from ctxctl.tui.nest import HEADING, Place, ThreadName
+from ctxctl.tui.outline import Growth
+from ctxctl.tui.view import PANES as PANES
+from ctxctl.tui.view import Detail as Detail
+from ctxctl.tui.view import ItemKey as ItemKey
+from ctxctl.tui.view import ItemText as ItemText
+from ctxctl.tui.view import Pane as Pane
+from ctxctl.tui.view import State as State
+from ctxctl.tui.view import Target as Target
+from ctxctl.tui.view import Trace as Trace
+from ctxctl.tui.view import Visit as Visit
+from ctxctl.tui.watching import Watching
 
 # What the loader says ---------------------------------------------------------------------------------------
 
 
 def opened(state: State, trace: Trace) -> State:
     """The trace is open; its steps are being read."""
-    return replace(state, trace=trace, phase="reading", progress=0.0)
+    return replace(state, trace=trace, phase="reading", progress=0.0, following=trace.live)
 
 
 def progressed(state: State, part: float) -> State:
@@ -193,17 +40,50 @@ def progressed(state: State, part: float) -> State:
 
 
 def grown(state: State, growth: Growth) -> State:
-    """More turns are known; the cursor stays on the turn or step it was on."""
-    place, target = state.place, state.target
-    state.list.turns.grow(growth)
-    folding = state.list.with_turns(state.list.unfolded)
-    state = replace(state, list=folding)
+    """More turns are known; the cursor stays on the turn or step it was on, unless it follows the newest."""
+    place, target, turns = state.place, state.target, state.list.turns
+    known = len(turns.entries)
+    turns.grow(growth)
+    listing = state.list.grown()
+    more = max(len(turns.entries) - known, 0)
+    state = replace(state, list=listing, newer=state.newer + more if state.trace.live else 0)
+    if state.following and growth.entries:
+        newest = max(growth.entries, key=lambda told: told[1].last)[0]
+        return followed(state, newest)
     if place is None or target is None:
         return state
-    state = replace(state, cursor=folding.line(place))
+    if place.turn >= len(turns.entries):
+        return replace(state, cursor=max(listing.count - 1, 0), held=None)
+    state = replace(state, cursor=listing.line(place))
     if state.pane != "turns" and state.target != target:
         return replace(state, held=(place, target))
     return state
+
+
+def followed(state: State, newest: int | None = None) -> State:
+    """With the cursor on a turn, the last one where none is named, or on its last step if they are listed."""
+    turns = state.list.turns
+    if not turns.entries:
+        return replace(state, following=True, newer=0)
+    if newest is None:
+        newest = max(range(len(turns.entries)), key=lambda turn: turns.entries[turn].last)
+    step = turns.entries[newest].steps - 1 if state.list.is_unfolded(newest) else None
+    line = state.list.line(Place(newest, step))
+    return replace(state, cursor=line, held=None, following=True, newer=0)
+
+
+def anew(state: State, name: str) -> State:
+    """Another session is watched, or the file was replaced: nothing of what was shown is true any more."""
+    fresh = State(replace(state.trace, name=name, problems=0), pane=state.pane, tab=state.tab)
+    return replace(fresh, following=state.trace.live, order=state.order, reverse=state.reverse, by=state.by)
+
+
+def watched(state: State, watching: Watching, problems: int) -> State:
+    """How the watch stands; what there is when nothing is left to be read is shown as ready."""
+    trace = replace(state.trace, live=True, watching=watching, problems=problems)
+    if watching.steady and state.phase == "reading":
+        return replace(state, trace=trace, phase="ready", progress=None)
+    return replace(state, trace=trace)
 
 
 def outlined(state: State, growth: Growth, trace: Trace) -> State:
@@ -219,11 +99,15 @@ def detailed(state: State, detail: Detail) -> State:
     if detail.target != state.target:
         return state
     table = detail.table
-    for status in state.folded:
-        table = table.folded(status, True)
-    if detail.with_skipped and not state.skipped:
+    for key in state.folded:
+        table = table.folded(key, True)
+    if detail.with_skipped and not state.skipped and table.arrangement.by == "status":
         table = table.folded("skipped", True)
     found = None if state.item is None else table.find(state.item)
+    if found is None and state.seeking and not state.skipped:
+        state = replace(state, skipped=True)  # the screen asks again
+    else:
+        state = replace(state, seeking=False)
     change = table.first() if found is None else found
     same = state.detail is not None and state.detail.target == detail.target
     if same and found is None:
@@ -241,46 +125,94 @@ def texted(state: State, text: ItemText) -> State:
 
 
 def to_line(state: State, line: int) -> State:
-    """Move the cursor in the list of turns to a line, or to the nearest there is."""
-    return replace(state, cursor=_clamped(line, state.list.count), held=None)
+    """Move the cursor in the list of turns to a line, or to the nearest there is; that ends following."""
+    return replace(state, cursor=_clamped(line, state.list.count), held=None, following=False)
 
 
 def next_turn(state: State, by: int) -> State:
-    """Go `by` turns on, to the turn's own line; back from a step line leads to its turn first."""
-    place = state.place
-    if place is None:
-        return state
-    if place.step is not None and by < 0:
-        by += 1
-    turn = _clamped(place.turn + by, len(state.list.turns.entries))
-    if turn == place.turn and by > 0:
-        return state
-    return replace(state, cursor=state.list.line(Place(turn, None)), held=None)
+    """Go `by` turns on in the list, to the turn's own line; back from a step line leads to its turn first."""
+    line = state.cursor
+    for _ in range(abs(by)):
+        found = _turn_line(state, line, by > 0)
+        if found is None:
+            break
+        line = found
+    return state if line == state.cursor else to_line(state, line)
+
+
+def _turn_line(state: State, line: int, forward: bool) -> int | None:
+    """The nearest line of a turn behind a line, or before it."""
+    listing = state.list
+    while True:
+        here = listing.at(line) if 0 <= line < listing.count else None
+        if here is not None and here.step is not None and here.step >= 0 and not listing.turns.nest.kids:
+            steps = listing.turns.entries[here.turn].steps
+            line += steps - here.step if forward else -here.step - 1
+        else:
+            line += 1 if forward else -1
+        if not 0 <= line < listing.count:
+            return None
+        if listing.at(line).step is None:
+            return line
 
 
 def toggle_steps(state: State, unfold: bool | None = None) -> State:
-    """Fold or unfold the turn under the cursor; the cursor stays on the turn.
+    """Fold or unfold what is under the cursor, which stays there: a turn's steps, a thread, a session.
 
-    From a step line, folding leads to its turn.  A turn of one step has nothing to unfold.
+    From a step, folding leads to its turn; from a thread that is folded, or has nothing to fold, to the turn
+    that set it off.  A turn of one step has no steps to unfold.
     """
     place = state.place
     if place is None:
         return state
-    is_unfolded = state.list.is_unfolded(place.turn)
-    wanted = not is_unfolded if unfold is None else unfold
-    if place.step is not None and wanted:
+    listing, turn = state.list, place.turn
+    entry = listing.turns.entries[turn]
+    if place.step == HEADING:
+        closed = entry.session in listing.closed
+        return (
+            state
+            if unfold is not None and unfold != closed
+            else _at(state, listing.toggled_session(entry.session), place)
+        )
+    thread = listing.leads(turn)
+    shut = thread is not None and thread.name in listing.shut
+    own = Place(turn, None)
+    if place.step is not None:
+        return state if unfold else _at(state, listing.toggled(turn), own)
+    if thread is not None and shut and unfold is not False:
+        return _at(state, listing.toggled_thread(thread.name), own)
+    if listing.is_unfolded(turn):
+        return state if unfold else _at(state, listing.toggled(turn), own)
+    if unfold is not False and entry.steps > 1:
+        return _at(state, listing.toggled(turn), own)
+    if unfold:
         return state
-    if wanted == is_unfolded or (wanted and state.list.turns.entries[place.turn].steps < 2):
-        return replace(state, cursor=state.list.line(Place(place.turn, None)))
-    folding = state.list.toggled(place.turn)
-    return replace(state, list=folding, cursor=folding.line(Place(place.turn, None)))
+    if thread is not None and not shut:
+        return _at(state, listing.toggled_thread(thread.name), own)
+    above = listing.turns.nest.thread_of(turn).at
+    return state if unfold is None or above is None else _at(state, listing, Place(above.turn, None))
+
+
+def _at(state: State, listing: Folding, place: Place) -> State:
+    return replace(state, list=listing, cursor=listing.line(place), following=False)
+
+
+def toggle_threads(state: State) -> State:
+    """Fold all threads below others, or unfold them where all are."""
+    place, listing = state.place, state.list
+    nest = listing.turns.nest
+    below: frozenset[ThreadName] = frozenset(t.name for t in nest.threads.values() if t.at is not None)
+    if place is None or not below:
+        return state
+    return _at(state, listing.with_threads(frozenset() if below <= listing.shut else below), place)
 
 
 def row_of(state: State, place: Place) -> Row:
     """The outline row of a step line, or of a turn's last step."""
     turns = state.list.turns
     entry = turns.entries[place.turn]
-    return turns.rows[entry.last if place.step is None else entry.ordinals[place.step]]
+    step = place.step if place.step is not None and place.step >= 0 else entry.steps - 1
+    return turns.rows[entry.ordinals[step]]
 
 
 # The table of changes ---------------------------------------------------------------------------------------
@@ -293,18 +225,37 @@ def to_change(state: State, line: int) -> State:
 
 
 def toggle_group(state: State) -> State:
-    """Fold or unfold the group whose heading is under the cursor."""
-    if state.detail is None or not 0 <= state.change < state.table.count:
+    """Fold or unfold the group whose heading is under the cursor, or that of the change there."""
+    detail = state.detail
+    if detail is None or not 0 <= state.change < state.table.count:
         return state
-    group = state.table.at(state.change)
-    if not isinstance(group, Group):
+    group = state.table.group_at(state.change)
+    if group is None:
         return state
-    if group.status == "skipped":
+    if group.key == "skipped":
+        state = replace(state, change=state.table.heading(group))
         return toggle_skipped(state)
     folded = not group.folded
-    table = state.table.folded(group.status, folded)
-    statuses = state.folded | {group.status} if folded else state.folded - {group.status}
-    return replace(state, detail=replace(state.detail, table=table), folded=statuses)
+    table = state.table.folded(group.key, folded)
+    keys = state.folded | {group.key} if folded else state.folded - {group.key}
+    return replace(state, detail=replace(detail, table=table), folded=keys, change=table.heading(group))
+
+
+def toggle_groups(state: State) -> State:
+    """Fold all groups but what was skipped, or unfold them where all are; the cursor stays in its group."""
+    table, detail = state.table, state.detail
+    if detail is None:
+        return state
+    keys = {group.key for group in table.groups if group.key != "skipped"}
+    fold = not all(table.is_folded(key) for key in keys)
+    here = table.group_at(state.change)
+    for key in keys:
+        table = table.folded(key, fold)
+    folded = state.folded | keys if fold else state.folded - keys
+    change = table.first() if here is None else table.heading(here)
+    if not fold and state.item is not None:
+        change = table.find(state.item) or change
+    return replace(state, detail=replace(detail, table=table), folded=folded, change=change)
 
 
 def toggle_skipped(state: State) -> State:
@@ -312,6 +263,8 @@ def toggle_skipped(state: State) -> State:
     shown = not state.skipped
     state = replace(state, skipped=shown)
     if state.detail is None or not state.detail.with_skipped:
+        return state
+    if state.by != "status":
         return state
     table = state.table.folded("skipped", not shown)
     return replace(
@@ -321,13 +274,28 @@ def toggle_skipped(state: State) -> State:
     )
 
 
+def sort(state: State) -> State:
+    """Sort the changes by the next thing; they are shown as they were until they are sorted."""
+    return replace(state, order=ORDERS[(ORDERS.index(state.order) + 1) % len(ORDERS)], reverse=False)
+
+
+def turned(state: State) -> State:
+    """The other way round."""
+    return replace(state, reverse=not state.reverse)
+
+
+def group(state: State) -> State:
+    """Group the changes by the next thing; the groups that were folded by another stay known."""
+    return replace(state, by=FACETS[(FACETS.index(state.by) + 1) % len(FACETS)])
+
+
 # Panes ------------------------------------------------------------------------------------------------------
 
 
 def enter(state: State) -> State:
     """Go one level in: from the turns to the changes, from a change to its text; a heading folds."""
     if state.pane == "turns":
-        return replace(state, pane="changes") if state.place is not None else state
+        return replace(state, pane="changes", following=False) if state.place is not None else state
     if state.pane == "changes":
         if state.selected is None:
             return toggle_group(state)
@@ -336,7 +304,9 @@ def enter(state: State) -> State:
 
 
 def back(state: State) -> State:
-    """Go one level out."""
+    """Go one level out; from changes of which only some are listed, to all of them."""
+    if state.pane != "item" and state.only is not None:
+        return replace(state, only=None)
     return focused(state, PANES[max(PANES.index(state.pane) - 1, 0)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from ctxctl.tui.changes import ChangeTable
+from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable
 from ctxctl.tui.document import Document
 from ctxctl.tui.messages import Want
 from ctxctl.tui.state import Detail, ItemKey, ItemText, Target
@@ -46,10 +46,11 @@ class Reading(Message, bubble=False):
 class WantDetail(Want):
     """The changes of a frame."""
 
-    def __init__(self, target: Target, with_skipped: bool) -> None:
+    def __init__(self, target: Target, with_skipped: bool, how: Arrangement = AS_IT_IS) -> None:
         super().__init__()
         self.target = target
         self.with_skipped = with_skipped
+        self.how = how
 
     def failed(self, why: str) -> Message:
         """A frame without changes."""
@@ -58,6 +59,8 @@ class WantDetail(Want):
 
 class WantItem(Want):
     """An item's text and diff."""
+
+    lane = "item"
 
     def __init__(self, key: ItemKey) -> None:
         super().__init__()
@@ -79,10 +82,6 @@ class WantReading(Want):
     def failed(self, why: str) -> Message:
         """The reason."""
         return Reading(self.title, Document.of_lines([("!", why)]))
-
-
-class WantAssembled(WantReading):
-    """The assembled text of a step."""
 
 
 class WantStages(WantReading):

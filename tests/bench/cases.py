@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import generate
+from tests.bench import generate, screens
 from tests.bench.measure import Sample, first_screen, middle, run
 
 SMALL = Path("traces") / "coding-agent.jsonl"
 FIRST = b"Since Sunday"
 """Part of the first prompt of the small trace."""
 FIRST_LARGE = b"s01"
-PRESSES = 60
+WATCHED = 60
+"""Seconds for which a writer is watched."""
 DIFFS = (
     ("code, a dozen edits", "code", "0.0005"),
     ("code, a tenth of the lines", "code", "0.1"),
@@ -82,9 +83,13 @@ class Case:
         """Highest peak memory in bytes."""
         return max(s.rss for s in self.samples)
 
+    def all_printed(self, column: int) -> list[float]:
+        """A number that the program printed, of each run."""
+        return [float(s.output.split()[column]) for s in self.samples]
+
     def printed(self, column: int = 0) -> float:
         """Median of a number that the program printed."""
-        return middle([float(s.output.split()[column]) for s in self.samples])
+        return middle(self.all_printed(column))
 
 
 class Bench:
@@ -103,6 +108,8 @@ class Bench:
         if gigabyte:
             self._large("1gb", generate.gigabyte(), max(3, runs // 2))
         self._ui()
+        seconds = WATCHED if runs > 1 else WATCHED // 6
+        self._probe("watch", "watch", str(self.scratch), str(seconds), runs=1, keep=True)
         self._importers()
         if only:
             self.cases = {name: case for name, case in self.cases.items() if only in name}
@@ -188,7 +195,9 @@ class Bench:
 
     def _ui(self) -> None:
         path = generate.turns_10k()
-        self._probe("turns 10k", "turns", str(path), str(PRESSES), runs=2, keep=True)
+        for act in screens.ACTS:
+            argv = [sys.executable, "-m", "tests.bench.screens", str(path), act.name]
+            self._add(f"ui: {act.name}", argv, runs=2, keep=True)
         for name, file, mark in [
             ("first screen small", SMALL, FIRST),
             *((f"first screen {size}", file, FIRST_LARGE) for size, file in self.files.items()),

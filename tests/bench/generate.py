@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,20 +81,25 @@ def _request(number: int, refs: list[str]) -> tuple[bytes, bytes, bytes]:
     return assembly, injection, usage
 
 
-def repeating(limit: int, seed: int = 20260501) -> Iterator[bytes]:
-    """Lines of a log of about `limit` bytes whose requests repeat their history."""
+def repeating(
+    limit: int, seed: int = 20260501, size: Callable[[random.Random], int] = words.size
+) -> Iterator[bytes]:
+    """Lines of a log of about `limit` bytes whose requests repeat their history.
+
+    `size` gives the characters of an item.
+    """
     rng = random.Random(seed)
     log = _Log()
     written = requests = session_number = 0
     while written < limit:
         session_number += 1
         session = f"s{session_number:02d}"
-        window = [_fixed(rng, n) for n in range(_FIXED)]
+        window = [_fixed(rng, n, size) for n in range(_FIXED)]
         for turn in range(1, _TURNS + 1):
             name = f"t{turn}"
             window.append(_item(rng, f"u{turn}", "user_message", rng.randint(40, 900)))
             for n in range(_GROW - 1):
-                window.append(_item(rng, f"m{turn}-{n}", rng.choice(_KINDS), words.size(rng)))
+                window.append(_item(rng, f"m{turn}-{n}", rng.choice(_KINDS), size(rng)))
             lines = []
             if len(window) > _FULL:
                 lines += _compact(rng, log, session, name, window, turn)
@@ -114,9 +119,9 @@ def repeating(limit: int, seed: int = 20260501) -> Iterator[bytes]:
                 return
 
 
-def _fixed(rng: random.Random, number: int) -> _Item:
+def _fixed(rng: random.Random, number: int, size: Callable[[random.Random], int]) -> _Item:
     kind = "system_prompt" if number == 0 else "tool_definition" if number < 16 else "file_excerpt"
-    return _item(rng, f"f{number}", kind, words.size(rng))
+    return _item(rng, f"f{number}", kind, size(rng))
 
 
 def _compact(

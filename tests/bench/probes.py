@@ -189,60 +189,18 @@ def diff_difflib(sort: str, share: str) -> None:
     print(time.process_time() - start, len(lines))
 
 
-def turns(path: str, presses: str) -> None:
-    """Press next and previous turn in a headless UI; print milliseconds of work on the event loop, p50, p95.
+def watch(folder: str, seconds: str) -> None:
+    """See `tests.bench.watching.watch`."""
+    from tests.bench import watching
 
-    Work is the CPU time of the loop's own thread in its callbacks from one key to the time when nothing is
-    under way any more: key, messages from the loader, layout and painting.
-    """
-    import asyncio
-
-    from ctxctl.inspector import Inspector
-    from ctxctl.tui.app import CtxApp
-
-    spent = 0.0
-    plain: Callable[[asyncio.Handle], None] = asyncio.Handle._run
-
-    def timed(handle: asyncio.Handle) -> None:
-        nonlocal spent
-        start = time.thread_time()
-        plain(handle)
-        spent += time.thread_time() - start
-
-    async def press() -> list[float]:
-        nonlocal spent
-        app = CtxApp(lambda: Inspector.open(path), path)
-        rng = random.Random(3)
-        took: list[float] = []
-        async with app.run_test(size=(120, 40)) as pilot:
-            await _settle(app, pilot)
-            for _ in range(40):
-                await pilot.press("right_square_bracket")
-            await _settle(app, pilot)
-            for _ in range(int(presses)):
-                spent = 0.0
-                await pilot.press(rng.choice(("left_square_bracket", "right_square_bracket")))
-                await _settle(app, pilot)
-                took.append(spent * 1000)
-        return took
-
-    asyncio.Handle._run = timed  # type: ignore[method-assign, assignment]
-    took = sorted(asyncio.run(press()))
-    print(took[len(took) // 2], took[int(len(took) * 0.95)])
+    watching.watch(folder, seconds)
 
 
-async def _settle(app: object, pilot: object) -> None:
-    """Wait until the loader has nothing to do and the screen is painted.
+def watch_write(path: str, seconds: str, out: str) -> None:
+    """See `tests.bench.watching.write`."""
+    from tests.bench import watching
 
-    The waiting itself is cheap: it is done on the loop whose work is measured.
-    """
-    import asyncio
-
-    idle = app.loader.idle  # type: ignore[attr-defined]
-    await asyncio.sleep(0.01)
-    while not idle.is_set():
-        await asyncio.sleep(0.01)
-    await pilot.pause()  # type: ignore[attr-defined]
+    watching.write(path, seconds, out)
 
 
 PROBES: dict[str, Callable[..., None]] = {
@@ -254,8 +212,9 @@ PROBES: dict[str, Callable[..., None]] = {
     "outline": outline,
     "diff-ours": diff_ours,
     "diff-difflib": diff_difflib,
-    "turns": turns,
     "importer": importer,
+    "watch": watch,
+    "watch-write": watch_write,
 }
 
 if __name__ == "__main__":

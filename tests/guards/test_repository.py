@@ -126,7 +126,8 @@ def imported() -> set[str]:
                 names.add(node.module.split(".")[0])
     found = names - sys.stdlib_module_names - {"ctxctl", "__future__"}
     # protobuf's module comes with opentelemetry-proto, which is made of it.
-    owners = {"yaml": "PyYAML", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto"}
+    owners = {"yaml": "PyYAML", "opentelemetry": "opentelemetry-proto", "google": "opentelemetry-proto",
+              "re2": "google-re2"}  # fmt: skip
     return {owners.get(name, name) for name in found}
 
 

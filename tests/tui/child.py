@@ -1,14 +1,16 @@
-"""The UI over a made-up trace, as a process of its own: `child.py WHAT`."""
+"""The UI over a made-up trace, as a process of its own: `child.py WHAT [MORE...]`."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from typing import Any
 
 from fake import FakeInspector, notes_agent, unreadable
 
-from ctxctl.tui import app
+from ctxctl.tui import app, literal
 
 
 class Slow(FakeInspector):
@@ -19,14 +21,67 @@ class Slow(FakeInspector):
         return super().outline(progress)
 
 
-def main(what: str) -> int:
-    if what == "crash":
+def crash(self: Any, by: int) -> None:
+    """What a bug does."""
+    secret = "SECRET of the trace"
+    raise ValueError(secret)
 
-        def crash(self: Any, by: int) -> None:
-            secret = "SECRET of the trace"
-            raise ValueError(secret)
 
-        app.TurnsScreen.action_turn = crash  # type: ignore[method-assign]
+def panic(self: Any, by: int) -> None:
+    """What a library written in Rust does before it raises, and one that warns."""
+    os.write(2, b"thread '<unnamed>' panicked at src/lib.rs:7:5:\nSECRET of the trace\nnote: run with it\n")
+    os.write(2, b"a library \x1b[2Jwarns\n")
+
+
+def toured(log: str) -> None:
+    """Write down which screens are opened, which commands they have, and whether anything is a link."""
+    from textual.strip import Strip
+
+    from ctxctl.tui.screens.palette import Palette
+
+    def note(**said: Any) -> None:
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(json.dumps(said) + "\n")
+
+    push, pop, made, render = app.CtxApp.push_screen, app.CtxApp.pop_screen, Palette.__init__, Strip.render
+
+    def push_screen(self: Any, screen: Any, *more: Any, **named: Any) -> Any:
+        note(screen=type(screen).__name__, depth=len(self.screen_stack))
+        return push(self, screen, *more, **named)
+
+    def pop_screen(self: Any) -> Any:
+        note(depth=len(self.screen_stack) - 2)
+        return pop(self)
+
+    def palette(self: Any, ids: Any, *more: Any) -> None:
+        note(ids=list(ids))
+        made(self, ids, *more)
+
+    def rendered(self: Any, console: Any) -> str:
+        for segment in self:
+            if segment.style is not None and (segment.style.link or "@click" in (segment.style.meta or {})):
+                note(action=segment.text)
+        return render(self, console)
+
+    # A bell of our own could not be told from one of the trace.
+    app.CtxApp.bell = lambda self: note(bell=True)  # type: ignore[method-assign]
+    app.CtxApp.push_screen = push_screen  # type: ignore[assignment]
+    app.CtxApp.pop_screen = pop_screen  # type: ignore[method-assign]
+    Palette.__init__ = palette  # type: ignore[method-assign]
+    Strip.render = rendered  # type: ignore[method-assign]
+
+
+def main(what: str, *more: str) -> int:
+    if what in ("crash", "panic"):
+        app.TurnsScreen.action_turn = {"crash": crash, "panic": panic}[what]  # type: ignore[method-assign]
+    if what in ("tour", "leaky-tour"):
+        from ctxctl.cli.main import run
+
+        trace, log = more
+        toured(log)
+        if what == "leaky-tour":
+            literal.shown = lambda text: text.replace("\n", " ")
+        return run(["replay", trace])
     if what == "hostile":
         from test_tui_hostile import hostile
 
@@ -42,4 +97,4 @@ def main(what: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

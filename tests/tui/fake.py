@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Semaphore
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.cursor import At
 from ctxctl.errors import CtxctlError
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.life import life_of
 from ctxctl.model.content import Content
-from ctxctl.model.outline import Row
+from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
     Cache,
@@ -29,6 +32,7 @@ from ctxctl.model.results import (
     Window,
 )
 from ctxctl.model.vocab import STAGES, STATUSES, Status, segment_of
+from ctxctl.model.whatif import AS_RECORDED
 
 
 class Thing(NamedTuple):
@@ -82,13 +86,18 @@ class FakeInspector:
         self.requests = requests
         self.name = name
         self.format = "native"
-        self.params = SimpleNamespace(policy="recorded", encoding="o200k_base", assumed="")
+        self.params = SimpleNamespace(
+            policy="recorded", encoding="o200k_base", assumed="", limits=AS_RECORDED
+        )
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)
         self.summary: Summary | None = None
         self.closed = False
         self.known: list[Row] = []
+        self.natives: dict[int, dict[str, Any]] = {}
+        """Lines of the trace with more fields than a content."""
+        self._keys: dict[tuple[str, str | None], int] = {}
         self._cap = cap
         self._failing = failing or {}
         self._steps: list[int] = []
@@ -110,6 +119,20 @@ class FakeInspector:
                 progress(n / len(self.requests))
             self.known.append(self._row(n))
         return SimpleNamespace(rows=tuple(self.known))
+
+    def walk(
+        self, progress: Callable[[float], None] | None = None, *, skipped: bool = False
+    ) -> Iterator[tuple[At, Any]]:
+        self._call("walk")
+        book = SimpleNamespace(versions=_Omitted(self.requests))
+        threads = {(request.session, request.thread): SimpleNamespace(book=book) for request in self.requests}
+        for n in range(len(self.requests)):
+            if progress is not None:
+                progress(n / len(self.requests))
+            yield (
+                At(self._step(n, self.previous(n)), self._placements(n), None),
+                SimpleNamespace(threads=threads),
+            )
 
     def step(self, ordinal: int) -> Step:
         self._call("step")
@@ -147,16 +170,51 @@ class FakeInspector:
                 return n
         return None
 
+    def compare(self, a: Frame, b: Frame) -> Any:
+        self._call("compare")
+        return Inspector.compare(self, a, b)  # type: ignore[arg-type]
+
+    def places(self) -> Any:
+        self._call("places")
+        threads = dict.fromkeys((request.session, request.thread) for request in self.requests)
+        by_thread = [SimpleNamespace(session=session, thread=thread) for session, thread in threads]
+        return SimpleNamespace(spans=self.requests, by_thread=by_thread)
+
     def text(self, content: Content) -> str:
         return str(content.origin)
 
     def native(self, line: int) -> dict[str, Any]:
         self._call("native")
+        if line in self.natives:
+            return self.natives[line]
         return {"data": {"content": f"the recorded text of line {line}"}}
+
+    def moments(
+        self,
+        item: str,
+        *,
+        session: str | None = None,
+        thread: str | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Iterator[Life]:
+        self._call("moments")
+
+        def steps() -> Iterator[Step]:
+            for n in range(len(self.requests)):
+                if progress is not None:
+                    progress(n / len(self.requests))
+                yield self._step(n, self.previous(n))
+
+        return life_of(steps(), item, session, thread)
 
     def assembled(self, ordinal: int) -> str:
         self._call("assembled")
         return "\n".join(thing.text or "" for thing in self.requests[ordinal].things)
+
+    def resolve(self, address: str) -> int:
+        from ctxctl.inspector.address import resolve
+
+        return resolve(address, self.known)  # type: ignore[arg-type]
 
     def close(self) -> None:
         self.closed = True
@@ -206,7 +264,7 @@ class FakeInspector:
                 if thing.text is None
                 else Content(thing.version or "", len(thing.text), "text", thing.text),
                 digest=thing.version,
-                key=0,
+                key=self._keys.setdefault((thing.item, thing.version), len(self._keys)),
                 line=n + 1,
             )
             for thing in self.requests[n].things
@@ -264,6 +322,16 @@ class FakeInspector:
             segments=segments,
             first_line=n + 1,
         )
+
+
+class _Omitted(dict[tuple[str, str | None], Any]):
+    """Versions of what was omitted, as a thread's book has them."""
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        for request in requests:
+            for thing, _ in request.omitted:
+                content = thing.text and Content(thing.version or "", len(thing.text), "text", thing.text)
+                self[thing.item, thing.version] = SimpleNamespace(content=content)
 
 
 def _changes(request: Request, then: dict[str, Thing], line: int) -> tuple[Change, ...]:

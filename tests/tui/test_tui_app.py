@@ -215,20 +215,20 @@ async def test_a_trace_that_turns_out_unreadable_is_closed_again() -> None:
 
 
 async def test_an_error_in_one_view_is_shown_there_and_the_rest_works() -> None:
-    inspector = notes(failing={"assembled": unreadable("the file is gone")})
+    inspector = notes(failing={"compare": unreadable("the file is gone")})
     async with running(made(inspector)) as session:
-        await session.press("t")
+        await session.press("G", "D")
         assert "the file is gone" in session.text
-        await session.press("escape", "j")
+        await session.press("escape", "k")
         assert "what changed in turn 2" in session.text
         await session.press("q")
     assert session.app.return_code == 0
 
 
 async def test_a_bug_in_one_view_is_told_without_data_and_remembered() -> None:
-    inspector = notes(failing={"assembled": ValueError("SECRET of the trace")})
+    inspector = notes(failing={"compare": ValueError("SECRET of the trace")})
     async with running(made(inspector)) as session:
-        await session.press("t")
+        await session.press("G", "D")
         assert "internal error: ValueError" in session.text
         assert "SECRET" not in session.text
         await session.press("escape", "q")

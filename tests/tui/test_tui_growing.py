@@ -42,7 +42,7 @@ async def test_turns_show_as_they_are_found_and_can_be_opened() -> None:
         await session.pilot.press("j", "enter", "j", "enter")
         await until(session, lambda: "changed in 1" in session.text)
         await session.pilot.press("t")
-        await until(session, lambda: "assembled text of step 2.1" in session.text)
+        await until(session, lambda: "made-up.jsonl@2.1" in session.text and "5 blocks" in session.text)
         await session.pilot.press("escape")
         inspector.deliver(20)
         await settle(session.app, session.pilot)

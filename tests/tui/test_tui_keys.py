@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -10,8 +11,15 @@ from textual.binding import Binding
 
 from ctxctl.tui import keys
 from ctxctl.tui.app import CtxApp
+from ctxctl.tui.screens.assembled import AssembledScreen
+from ctxctl.tui.screens.diff import DiffScreen
+from ctxctl.tui.screens.overview import Overview
+from ctxctl.tui.screens.palette import Palette
 from ctxctl.tui.screens.reader import Reader
+from ctxctl.tui.screens.search import SearchScreen
 from ctxctl.tui.screens.turns import TurnsScreen
+from ctxctl.tui.screens.whatif import WhatIf
+from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
@@ -21,6 +29,13 @@ OWNERS: dict[str, type] = {
     "list": Rows,
     "text": TextView,
     "reader": Reader,
+    "line": Prompt,
+    "palette": Palette,
+    "overview": Overview,
+    "diff": DiffScreen,
+    "assembled": AssembledScreen,
+    "whatif": WhatIf,
+    "search": SearchScreen,
 }
 
 
@@ -47,14 +62,64 @@ def test_bindings_carry_their_ids(scope: str) -> None:
 
 
 def test_the_help_names_every_key() -> None:
-    text = "\n".join(line for _, line in keys.help_lines())
+    text = " ".join(" ".join(line for _, line in keys.help_lines()).split())
     for action in keys.ACTIONS:
         assert action.help in text
         for key in action.keys:
             assert keys.name(key) in text
 
 
-def test_the_documentation_names_every_action() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "ui.md").read_text(encoding="utf-8")
-    for action in keys.ACTIONS:
-        assert f"`{action.id}`" in page, f"docs/ui.md does not name {action.id}"
+def test_the_help_begins_with_the_screen_in_front() -> None:
+    headings = [line for kind, line in keys.help_lines(["reader"]) if kind == "@"]
+    assert headings[0] == "Full-screen texts"
+    assert len(headings) == len(set(headings))
+
+
+def test_keys_have_different_names() -> None:
+    names = {keys.name(key) for action in keys.ACTIONS for key in action.keys}
+    assert len(names) == len({key for action in keys.ACTIONS for key in action.keys})
+    assert not [name for name in names if "_" in name and name != "_"]
+
+
+NOTES = {
+    "whatif": "See [whatif.md](whatif.md). The form has the keys of a line of input, "
+    "but `↑` and `↓` go to another field.",
+}
+PAGE = Path(__file__).parents[2] / "docs" / "ui.md"
+FROM, TO = "tests/tui/test_tui_keys.py -->\n", "## What it never does"
+
+
+def tables() -> str:
+    """The keys of every scope, as the documentation lists them."""
+    lines = []
+    for scope, heading in keys._HEADINGS.items():
+        actions = [action for action in keys.ACTIONS if action.scope == scope]
+        if not actions:
+            continue
+        lines += [f"### {heading}", ""]
+        lines += [NOTES[scope], ""] if scope in NOTES else []
+        lines += ["| key | does | id |", "|---|---|---|"]
+        for action in actions:
+            shown = " ".join(_code(keys.name(key)) for key in action.keys)
+            lines.append(f"| {shown} | {action.help} | `{action.id}` |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _code(key: str) -> str:
+    return "`` ` ``" if key == "`" else "`\\|`" if key == "|" else f"`{key}`"
+
+
+def test_the_documentation_lists_the_keys() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(FROM)
+    _, _, after = rest.partition(TO)
+    wanted = f"{before}{FROM}\n{tables()}\n{TO}{after}"
+    if os.environ.get("CTXCTL_UPDATE_GOLDENS"):
+        PAGE.write_text(wanted, encoding="utf-8")
+        text = wanted
+    assert text == wanted, "docs/ui.md lists other keys; CTXCTL_UPDATE_GOLDENS=1 writes them anew"
+
+
+def test_every_scope_has_a_heading() -> None:
+    assert {action.scope for action in keys.ACTIONS} <= set(keys._HEADINGS)

@@ -10,7 +10,7 @@ import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 
 from ctxctl.text import cells
-from ctxctl.tui import figures, gather, header, lines
+from ctxctl.tui import figures, gather, header, itemhead, lines
 from ctxctl.tui import state as moves
 from ctxctl.tui.lines import Column, Parts, Piece
 from ctxctl.tui.outline import Grouping
@@ -69,7 +69,7 @@ def test_every_line_has_exactly_the_width(width: int) -> None:
     state = moves.toggle_steps(moves.to_line(state, 0), True)
     made = [lines.turn_line(state, n, width) for n in range(state.list.count)]
     made += [lines.change_line(state.table, n, width) for n in range(state.table.count)]
-    made += [lines.change_heading(width), lines.turn_heading(width)]
+    made += [lines.change_heading(state.table, width), lines.turn_heading(width)]
     for parts in made:
         assert cells(said(parts)) == width
     if width >= 2:
@@ -80,7 +80,7 @@ def test_every_line_has_exactly_the_width(width: int) -> None:
 
 def test_a_turn_line_has_number_title_and_tokens() -> None:
     line = said(lines.turn_line(loaded(FakeInspector(notes_agent())), 0, 60))
-    assert line.startswith("▸ ")
+    assert line.startswith("▸  1")
     assert " 1 " in line
     assert "Rewrite this note" in line
     assert "+102" in line
@@ -95,7 +95,7 @@ def test_steps_are_below_their_turn() -> None:
 def test_other_threads_are_marked() -> None:
     ask = Thing("a", "text")
     state = loaded(FakeInspector([Request(1, (ask,)), Request(1, (ask,), thread="explorer", title="look")]))
-    assert "↳explorer look" in said(lines.turn_line(state, 1, 60))
+    assert "↳explorer ≈ look" in said(lines.turn_line(state, 1, 60))
 
 
 def test_changes_have_sign_title_tokens_and_cause() -> None:
@@ -133,20 +133,23 @@ def test_columns_share_the_rest() -> None:
 
 def test_the_head_says_where_we_are() -> None:
     state = loaded(FakeInspector(notes_agent()), 1)
-    first, second = (said(parts) for parts in header.head(state, 120))
+    first, second, third = (said(parts) for parts in header.head(state, 140))
     assert first.split("  ")[0].strip() == "made-up.jsonl"
     for words in ("s1", "main", "gpt-4o", "turn 2/3", "step 1/1", "window (inferred)"):
         assert words in first
-    for words in ("of 400 used", "billed 140", "counted", "exact:o200k_base"):
+    assert "exact:o200k_base" in first
+    for words in ("107 of 400 used", "27 %", "293 free", "┄400"):
         assert words in second
+    assert "billed ✓ 140 (+30.8 %), 70 cached" in third
 
 
 def test_the_head_says_what_is_unknown() -> None:
     inspector = FakeInspector([Request(1, (Thing("a", "text"), Thing("b", None)))], cap=None)
-    second = said(header.head(loaded(inspector), 120)[1])
+    _, second, third = (said(parts) for parts in header.head(loaded(inspector), 120))
     assert "limit unknown" in second
     assert "1 uncounted" in second
-    assert "usage not reported" in second
+    assert "┄" not in second
+    assert third.rstrip().endswith("billed ✓")
 
 
 def test_the_head_says_when_the_window_is_over_its_limit() -> None:
@@ -188,5 +191,5 @@ def test_versions_are_told_by_their_beginning() -> None:
     assert line is not None
     change = state.table.change_at(line)
     assert change is not None
-    assert lines.versions(change).count("…") == 2
-    assert "→" in lines.versions(change)
+    assert itemhead.versions(change).count("…") == 2
+    assert "→" in itemhead.versions(change)

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.model.outline import Row
-from ctxctl.tui.outline import Folding, Grouping, Place, Turns
+from ctxctl.tui.folding import Folding
+from ctxctl.tui.nest import Place
+from ctxctl.tui.outline import Grouping, Turns
 
 ASK = Thing("a", "a text")
 

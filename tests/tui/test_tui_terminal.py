@@ -2,115 +2,31 @@
 
 from __future__ import annotations
 
-import fcntl
+import base64
+import json
 import os
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+import terminal as ptys
+from terminal import PATIENCE, Terminal, child, harm
+from test_tui_tour import trace_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pty")
 
-HERE = Path(__file__).parent
-RESTORED = ("\x1b[?1049l", "\x1b[?1000l", "\x1b[?1003l", "\x1b[?2004l", "\x1b[?25h")
-PATIENCE = 30.0
-OURS = re.compile(r"\x1b\[[0-9;:?>=<]*\$?[a-zA-Z]|\x1b\]22;[a-z]+\x07|[\r\n]")
-"""What Textual sends by itself: CSI sequences, and the shape of the mouse pointer."""
 
-
-class Terminal:
-    """A pty with the UI in it."""
-
-    def __init__(self, what: str, before: Callable[[], None] | None = None) -> None:
-        self.master, slave = os.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.slave = slave
-        self.modes = termios.tcgetattr(slave)
-        self.seen = ""
-
-        def start() -> None:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            if before is not None:
-                before()
-
-        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-        environment["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "child.py"), what],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            preexec_fn=start,
-            env=environment,
-        )
-
-    def read(self, seconds: float = 0.1) -> None:
-        """Take what the process has written."""
-        if select.select([self.master], [], [], seconds)[0]:
-            try:
-                self.seen += os.read(self.master, 1 << 16).decode("utf-8", "replace")
-            except OSError:
-                time.sleep(0.05)
-
-    def wait_for(self, text: str) -> None:
-        """Read until a text has been painted."""
-        end = time.monotonic() + PATIENCE
-        while text not in self.seen:
-            assert time.monotonic() < end, f"{text!r} did not appear"
-            assert self.process.poll() is None, self.seen
-            self.read()
-
-    def type(self, keys: str) -> None:
-        """Press keys."""
-        os.write(self.master, keys.encode())
-
-    def wait(self) -> int:
-        """Read until the process has ended; its exit code."""
-        end = time.monotonic() + PATIENCE
-        while self.process.poll() is None:
-            assert time.monotonic() < end, "the process did not end"
-            self.read()
-        for _ in range(3):
-            self.read(0.05)
-        return self.process.returncode
-
-    def assert_restored(self) -> None:
-        """Modes of the terminal are as before, on both sides."""
-        for sequence in RESTORED:
-            assert sequence in self.seen
-        assert termios.tcgetattr(self.slave)[:4] == self.modes[:4]
-
-    @property
-    def farewell(self) -> str:
-        """What was written after the screen was left."""
-        return self.seen.rpartition("\x1b[?1049l")[2]
-
-
-@contextmanager
-def terminal(what: str = "notes", before: Callable[[], None] | None = None) -> Iterator[Terminal]:
-    """A terminal that is cleaned up whatever happens."""
-    found = Terminal(what, before)
-    try:
-        yield found
-    finally:
-        if found.process.poll() is None:
-            found.process.kill()
-            found.process.wait()
-        for fd in (found.master, found.slave):
-            try:
-                os.close(fd)
-            except OSError:
-                continue
+def terminal(
+    what: str = "notes", before: Callable[[], None] | None = None, **settings: object
+) -> AbstractContextManager[Terminal]:
+    """The made-up trace on a terminal."""
+    return ptys.terminal(child(what), before=before, **settings)
 
 
 @pytest.mark.parametrize(("keys", "code"), [("q", 0), ("\x03", 130)])
@@ -178,11 +94,176 @@ def test_bytes_of_a_hostile_trace() -> None:
             tty.type(keys)
             tty.read(0.3)
         tty.type("t")
-        tty.wait_for("assembled text")
+        tty.rest(0.5)
         tty.type("q")
         tty.type("q")
         assert tty.wait() == 0
-    left = OURS.sub("", tty.seen)
-    assert not re.search("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b]", left), left[-200:]
-    assert "\x1b[2J\x1b[H\x1b[31m" not in tty.seen
-    assert "\x1b[6n" not in tty.seen
+    assert harm(tty.bytes.decode("utf-8")) == []
+
+
+# What else has the terminal
+
+
+def test_stopping_and_going_on() -> None:
+    with terminal() as tty:
+        tty.wait_for("what changed in turn 1")
+        for _ in range(2):
+            before = len(tty.bytes)
+            tty.type("\x1a")
+            tty.wait_for("\x1b[?1049l", before)
+            wait_until(lambda: _stopped(tty.process.pid))
+            before = len(tty.bytes)
+            tty.process.send_signal(signal.SIGCONT)
+            tty.wait_for("what changed in turn 1", before)
+        tty.type("]")
+        tty.wait_for("what changed in turn 2")
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _stopped(pid: int) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip().startswith("T")
+
+
+def test_what_libraries_write_is_kept_off_the_screen_and_told_after() -> None:
+    with terminal("panic") as tty:
+        tty.wait_for("what changed in turn 1")
+        tty.type("]")
+        tty.rest(0.3)
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+        assert "panicked" not in tty.seen.rpartition("\x1b[?1049l")[0]
+        assert "panicked at src/lib.rs:7:5" in tty.farewell
+        assert "a library ␛[2Jwarns" in tty.farewell
+        assert "SECRET" not in tty.seen
+
+
+def test_with_standard_error_elsewhere_the_ui_is_still_on_the_terminal(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as log, terminal("panic", stderr=log.fileno()) as tty:
+        tty.wait_for("what changed in turn 1")
+        tty.type("]")
+        tty.rest(0.3)
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+    assert b"panicked" in (tmp_path / "log").read_bytes()
+    assert b"\x1b[?1049h" not in (tmp_path / "log").read_bytes()
+
+
+def test_resizing_over_and_over() -> None:
+    with terminal() as tty:
+        tty.wait_for("what changed in turn 1")
+        for n in range(60):
+            tty.resize(1 + n * 37 % 210, 1 + n * 13 % 60)
+            tty.process.send_signal(signal.SIGWINCH)
+            tty.read(0.01)
+        tty.resize(80, 24)
+        tty.process.send_signal(signal.SIGWINCH)
+        tty.rest(0.3)
+        tty.type("]")
+        tty.wait_for("what changed in turn 2")
+        tty.type("q")
+        assert tty.wait() == 0
+
+
+def test_a_trace_through_a_pipe_is_shown_and_keys_come_from_the_terminal(tmp_path: Path) -> None:
+    path = trace_of(("one", "two", "three"), tmp_path / "t.jsonl")
+    reading, writing = os.pipe()
+    with ptys.terminal([sys.executable, "-m", "ctxctl", "replay", "-"], stdin=reading) as tty:
+        os.close(reading)
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(path.read_bytes())
+        tty.wait_for("what changed in turn 1")
+        tty.type("]")
+        tty.wait_for("what changed in turn 2")
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+
+
+def test_a_pager_has_the_terminal_and_gives_it_back(tmp_path: Path) -> None:
+    pager = tmp_path / "my pager"
+    pager.write_text(
+        f"#!/bin/sh\ntrap 'touch \"{tmp_path}/interrupted\"' INT\n"
+        f"cp \"$1\" '{tmp_path}/copy'; echo \"$1\" > '{tmp_path}/name'\n"
+        "printf 'PAGER HAS IT '; stty -a <&0 | grep -q ' icanon' && printf 'as it was'\n"
+        "read line; read line; exit 0\n"
+    )
+    pager.chmod(0o700)
+    environment = {"PAGER": f"'{pager}'", "TMPDIR": str(tmp_path)}
+    with terminal("hostile", environment=environment) as tty:
+        tty.wait_for("what changed in turn 1")
+        tty.type("?")
+        tty.wait_for("keys")
+        tty.type("o")
+        tty.wait_for("PAGER HAS IT as it was")
+        before = len(tty.bytes)
+        tty.type("\x03")  # meant for the pager, which shows it has gone
+        wait_until((tmp_path / "interrupted").exists)
+        tty.type("\r\r")
+        tty.wait_for("\x1b[?1049h", before)
+        tty.rest(0.3)
+        tty.type("\x1b")
+        tty.rest(0.3)
+        tty.type("q")
+        assert tty.wait() == 0
+        tty.assert_restored()
+    assert "next turn" in (tmp_path / "copy").read_text()
+    assert not Path((tmp_path / "name").read_text().strip()).exists()
+
+
+def test_the_clipboard_gets_text_made_visible() -> None:
+    with terminal("hostile") as tty:
+        tty.wait_for("what changed in turn 1")
+        tty.type("p")
+        tty.rest(0.3)
+        tty.type("y")
+        tty.wait_for("sent to the clipboard")
+        tty.type("\x1b")
+        tty.rest(0.3)
+        tty.type("q")
+        assert tty.wait() == 0
+    sent = re.findall(r"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", tty.seen)
+    assert len(sent) == 1
+    copied = base64.b64decode(sent[0]).decode("utf-8")
+    assert "␛]52;c;" in copied
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", copied)
+
+
+def test_nothing_is_written_at_home_but_what_is_remembered(tmp_path: Path) -> None:
+    path = trace_of(("one", "two", "three"), tmp_path / "t.jsonl")
+    state = tmp_path / "state"
+    for turn in (1, 2):
+        command = [sys.executable, "-m", "ctxctl", "replay", str(path)]
+        with ptys.terminal(command, environment={"CTXCTL_STATE_DIR": str(state)}) as tty:
+            tty.wait_for(f"what changed in turn {turn}")
+            tty.rest(0.3)
+            if turn == 1:
+                tty.type("]")
+                tty.wait_for("what changed in turn 2")
+            tty.type("q")
+            assert tty.wait() == 0
+    assert [entry.name for entry in state.iterdir()] == ["ui.json"]
+    kept = json.loads((state / "ui.json").read_text())
+    assert [left["ordinal"] for left in kept["traces"].values()] == [1]
+
+
+def test_wrong_keys_in_the_settings_are_told_at_once(tmp_path: Path) -> None:
+    path = trace_of(("one",), tmp_path / "t.jsonl")
+    (tmp_path / "ctxctl.toml").write_text('[keys]\n"turn.nxt" = "n"\n')
+    command = [sys.executable, "-m", "ctxctl", "replay", str(path)]
+    with ptys.terminal(command, environment={"CTXCTL_CONFIG": str(tmp_path / "ctxctl.toml")}) as tty:
+        assert tty.wait() == 2
+    assert "nothing is called 'turn.nxt'" in tty.seen
+    assert "did you mean turn.next" in tty.seen
+    assert "\x1b[?1049h" not in tty.seen

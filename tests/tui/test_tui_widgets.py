@@ -8,13 +8,21 @@ import pytest
 from textual.app import App, ComposeResult
 
 from ctxctl.tui.document import Document
+from ctxctl.tui.themes import DARK
 from ctxctl.tui.widgets.rows import CURSOR, Rows
 from ctxctl.tui.widgets.textview import TextView
 
 
-class RowsApp(App[None]):
+class Themed(App[None]):
     CSS_PATH = "../../ctxctl/tui/app.tcss"
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_theme(DARK)
+        self.theme = DARK.name
+
+
+class RowsApp(Themed):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
@@ -31,9 +39,7 @@ class RowsApp(App[None]):
         self.moved.append(event.line)
 
 
-class TextApp(App[None]):
-    CSS_PATH = "../../ctxctl/tui/app.tcss"
-
+class TextApp(Themed):
     def compose(self) -> ComposeResult:
         yield TextView(ident="text")
 

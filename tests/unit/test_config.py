@@ -71,6 +71,11 @@ def test_named_file_and_off(tmp_path: Path) -> None:
         ("modell = 'x'\n", "unknown-setting", "no setting 'modell'"),
         ("file = 'x'\n", "unknown-setting", "no setting 'file'"),
         ("model = \n", "bad-config", "line 1"),
+        ("theme = 'pink'\n", "bad-setting", "auto, dark, light"),
+        ("mouse = 'maybe'\n", "bad-setting", "mouse must be true or false"),
+        ("keys = 'x'\n", "bad-setting", "keys must be a table"),
+        ("[keys]\nhelp = 3\n", "bad-setting", '"help" a key or a list'),
+        ("[keys]\nhelp = ['?', '']\n", "bad-setting", '"help" a key or a list'),
     ],
 )
 def test_wrong_values_say_where_they_came_from(tmp_path: Path, text: str, slug: str, says: str) -> None:
@@ -84,3 +89,16 @@ def test_wrong_values_say_where_they_came_from(tmp_path: Path, text: str, slug: 
 def test_wrong_environment(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="environment: problems"):
         config.load(env={"CTXCTL_PROBLEMS": "many"}, cwd=tmp_path)
+
+
+def test_settings_of_the_ui(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "pyproject.toml",
+        "[tool.ctxctl]\ntheme = 'light'\nremember = false\nmouse = 'no'\n"
+        "[tool.ctxctl.keys]\nturn.next = 'n'\n'turn.previous' = ['N', 'p']\nabout = []\n",
+    )
+    settings = config.load(env={"CTXCTL_KEYS": "x"}, cwd=tmp_path)
+    assert (settings.theme, settings.remember, settings.mouse) == ("light", False, False)
+    assert settings.keys == {"turn.next": ("n",), "turn.previous": ("N", "p"), "about": ()}
+    assert config.load(env={"CTXCTL_THEME": "terminal-dark"}, cwd=tmp_path).theme == "terminal-dark"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiktoken.model import MODEL_PREFIX_TO_ENCODING, MODEL_TO_ENCODING
 
 from ctxctl.tokens.encodings import NAMES
-from ctxctl.tokens.models import resolve
+from ctxctl.tokens.models import COMMON, is_known, near, resolve
 
 # A prefix that does not end a word gets something after it that does.
 PREFIXED = {
@@ -88,3 +88,24 @@ def test_any_name_resolves(model: str) -> None:
     assert found.encoding in NAMES
     assert found.known == (found.assumed == "")
     assert len(found.assumed) < 250
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["gpt-4o", "openrouter/openai/gpt-4.1-mini", "claude-sonnet-4-5", "bedrock/anthropic.claude-3", "gpt2"],
+)
+def test_models_of_which_something_is_known(model: str) -> None:
+    assert is_known(model)
+
+
+@pytest.mark.parametrize("model", ["", "gpt-40", "mistral-large", "no such thing", "x" * 100_000])
+def test_models_of_which_nothing_is_known(model: str) -> None:
+    assert not is_known(model)
+
+
+def test_near_names() -> None:
+    assert "gpt-4o" in near("gpt-40")
+    assert near("house-modal", ["house-model"]) == ["house-model"]
+    assert len(near("gpt", ["gpt-a", "gpt-b", "gpt-c", "gpt-d"])) <= 3
+    assert near("\x1b[31m" * 10_000) == []
+    assert all(is_known(name) for name in COMMON)

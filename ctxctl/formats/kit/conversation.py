@@ -238,6 +238,19 @@ class Conversation:
         turn = self.turn if not self.steps else None
         self._flush(Place(self.session, self.thread, turn, None))
 
+    def tell_anew(self, unsaid: str | None = None) -> None:
+        """What was told so far no longer counts (it is in another file): the next request tells all of it.
+
+        The window's items keep their identities; give them all to `replace` before.  `unsaid`: name of the
+        last step, which may come again.
+        """
+        self._versions.clear()
+        self._window = Window()
+        self._old, self._clean = [], 0
+        self._puts.clear()
+        if unsaid is not None:
+            self._steps.pop(unsaid, None)
+
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -27,9 +29,10 @@ Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) -> Iterator[Json]:
     """What `reader` makes of a database; rows are `sqlite3.Row`s.  Closes the run.
 
-    What a write-ahead log beside the file holds is not read.  Problems: `document-too-large`, `bad-database`.
+    What a write-ahead log beside the file holds is read with it, so that a database in use is shown as its
+    program sees it.  Problems: `document-too-large`, `bad-database`.
     """
-    data = source.read(0, MAX_DATABASE + 1)
+    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
     if len(data) > MAX_DATABASE:
         run.problem("document-too-large", f"a database of more than {MAX_DATABASE >> 20} MiB; not read")
         return
@@ -47,6 +50,31 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
         except (sqlite3.Error, OverflowError, IndexError) as error:
             run.problem("bad-database", f"the database cannot be read: {error}")
     yield from run.finish()
+
+
+def _with_log(source: Source, data: bytes) -> bytes:
+    """The database as it is with its write-ahead log; both are copied first, and the originals never opened.
+
+    Where the log cannot be read, or belongs to another state of the file, the file alone counts.
+    """
+    path = source.path
+    if path is None or source.spooled or len(data) > MAX_DATABASE:
+        return data
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        size = log.stat().st_size
+        if not 0 < size <= MAX_DATABASE or log.is_symlink() or not log.is_file():
+            return data
+        with tempfile.TemporaryDirectory(prefix="ctxctl-") as folder:
+            copy = Path(folder) / "copy.db"
+            copy.write_bytes(data)
+            copy.with_name("copy.db-wal").write_bytes(log.read_bytes())
+            with closing(sqlite3.connect(copy)) as database:
+                database.execute("PRAGMA trusted_schema = OFF")
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return copy.read_bytes()
+    except (OSError, sqlite3.Error):
+        return data
 
 
 def _without_views(database: sqlite3.Connection) -> None:

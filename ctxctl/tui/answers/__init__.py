@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import main
+from ctxctl.tui.answers import assembled, diff, item, main, places, search, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.messages import Want
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {**main.ANSWERS}
+ANSWERS: Final[dict[type[Want], Answer[Any]]] = {**main.ANSWERS, **item.ANSWERS, **places.ANSWERS, **whatif.ANSWERS, **search.ANSWERS, **diff.ANSWERS, **assembled.ANSWERS}
 """By kind of request, what computes the answer."""

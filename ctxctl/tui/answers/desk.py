@@ -64,14 +64,15 @@ class Desk:
 
     def kept(self, key: object, make: Callable[[], Any]) -> Any:
         """What `make` returned for this key lately, else what it returns now."""
-        found = self._kept.pop(key, None)
+        kept = self._kept  # another dict once the trace has changed: what is made of the old one is not kept
+        found = kept.pop(key, None)
         if found is None:
             found = make()
-        self._kept[key] = found
-        if len(self._kept) > _KEPT:
-            del self._kept[next(iter(self._kept))]
+        kept[key] = found
+        if len(kept) > _KEPT:
+            del kept[next(iter(kept))]
         return found
 
     def forget(self) -> None:
-        """Forget kept answers: the trace has changed."""
+        """Forget kept answers: the trace has changed.  Safe from any thread."""
         self._kept = {}

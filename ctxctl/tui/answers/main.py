@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.message import Message
 
-from ctxctl.tui import gather, wants
+from ctxctl.tui import detailing, gather, wants
 from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.search import filtering
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 
 def _detail(desk: Desk, want: wants.WantDetail) -> Message:
     key = (want.target, want.with_skipped)
-    return wants.Detailed(desk.kept(key, lambda: gather.detail(desk.inspector, *key)))
-
-
-def _item(desk: Desk, want: wants.WantItem) -> Message:
-    return wants.Texted(gather.item(desk.inspector, want.key))
-
-
-def _assembled(desk: Desk, want: wants.WantAssembled) -> Message:
-    return wants.Reading(want.title, gather.assembled(desk.inspector, want.ordinal))
+    found = desk.kept(key, lambda: detailing.facts(desk.inspector, *key))
+    if want.how.only is None:
+        return wants.Detailed(
+            desk.kept((*key, want.how), lambda: detailing.arranged_detail(found, want.how)),
+        )
+    return wants.Detailed(filtering.filtered(desk.inspector, found, want.how))
 
 
 def _stages(desk: Desk, want: wants.WantStages) -> Message:
@@ -42,8 +40,6 @@ def _about(desk: Desk, want: wants.WantAbout) -> Message:
 
 ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
     wants.WantDetail: _detail,
-    wants.WantItem: _item,
-    wants.WantAssembled: _assembled,
     wants.WantStages: _stages,
     wants.WantProblems: _problems,
     wants.WantAbout: _about,

@@ -23,4 +23,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("text.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "text"),
     Action("text.first", ("g", "home"), "edge(False)", "the beginning", "text"),
     Action("text.last", ("G", "end"), "edge(True)", "the end", "text"),
+    Action("text.find", ("slash",), "find", "find a word in this text", "text", "find", ("item",)),
+    Action("text.next_match", ("n",), "match(1)", "the next match", "text"),
+    Action("text.previous_match", ("N",), "match(-1)", "the match before", "text"),
+    Action("text.unfind", ("escape",), "unfind", "show no matches any more", "text"),
+    Action("text.fold", ("space",), "fold", "fold or unfold the object at the cursor", "text"),
+    Action("text.fold_all", ("z",), "fold_all", "fold or unfold all objects", "text"),
+    Action("text.choose", ("enter",), "choose", "go to the step of the line", "text"),
+    Action("text.left", ("h", "left"), "sideways(-1)", "to the left, where lines are not wrapped", "text"),
+    Action("text.right", ("l", "right"), "sideways(1)", "to the right, where lines are not wrapped", "text"),
 )

@@ -46,8 +46,13 @@ class Reader(Screen[None]):
         """Show a document."""
         view = self.query_one("#text", TextView)
         view.border_title = content(title)
+        view.border_subtitle = content(document.remark)
         view.show(document)
         view.focus()
+
+    def action_wrap(self) -> None:
+        """Break long lines, or do not."""
+        self.query_one("#text", TextView).toggle_wrap()
 
     def seen(self) -> Seen | None:
         """The document."""

@@ -7,21 +7,28 @@ from typing import Final
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 
 from ctxctl.tui import header, keys, lines, wants
 from ctxctl.tui import state as moves
+from ctxctl.tui.changes import Arrangement
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import counted
 from ctxctl.tui.lines import Parts, Piece
-from ctxctl.tui.literal import content
+from ctxctl.tui.literal import shown
 from ctxctl.tui.messages import ask
 from ctxctl.tui.outline import Growth
+from ctxctl.tui.screens.hold import Hold
 from ctxctl.tui.screens.reader import Reader
-from ctxctl.tui.state import PANES, ItemKey, Pane, State, Target, Trace
+from ctxctl.tui.screens.searching import Searching
+from ctxctl.tui.screens.steering import Steering
+from ctxctl.tui.screens.whatif import WhatIf
+from ctxctl.tui.state import PANES, Pane, State, Target, Trace
+from ctxctl.tui.watching import Watching
+from ctxctl.tui.whatif.state import Memory
 from ctxctl.tui.widgets.budget import BudgetBar
 from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.pane import Backdrop
+from ctxctl.tui.widgets.pane import Pane as Frame
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
@@ -29,11 +36,13 @@ TWO: Final = 60
 """Columns from which the changes stand beside the turns."""
 THREE: Final = 160
 """Columns from which the item's text stands beside both."""
+TALL: Final = 40
+"""Lines from which the window by turn has two."""
 
 _EMPTY: Final = Document("")
 
 
-class TurnsScreen(Screen[None]):
+class TurnsScreen(Steering, Searching):
     """Shows a `State` and turns keys into the next one; asks for what the new one lacks."""
 
     BINDINGS = keys.bindings("turns")
@@ -41,26 +50,25 @@ class TurnsScreen(Screen[None]):
     def __init__(self, name: str) -> None:
         super().__init__(id="turns-screen")
         self.state = State(Trace(name))
-        self._titled: dict[str, str] = {}
-        """Titles as they are painted: to change one repaints its whole pane."""
-        self._asked: tuple[Target, bool] | None = None
+        self._whatif = Memory()
+        """The last what-if."""
+        self._asked: tuple[Target, bool, Arrangement] | None = None
         """What was last asked for; the list of turns grows in place, so an older state cannot say."""
-        self._wanted: tuple[ItemKey, Pane] | None = None
-        """The item's text last asked for or shown, and the pane in front then."""
+        self._hold = Hold(self, self._surround)
 
     def compose(self) -> ComposeResult:
         """Four strips and three panes."""
-        yield Banner(lambda width: header.head(self.state, width), ident="head")
+        yield Banner(self._head, ident="head")
         yield BudgetBar(ident="budget")
-        with Horizontal(id="panes"):
-            with Vertical(id="pane-turns", classes="pane"):
-                yield Banner(lambda width: [_indented(lines.turn_heading(width - 1))], classes="columns")
+        with Backdrop(ident="panes"):
+            with Frame(ident="pane-turns"):
+                yield Banner(self._turn_heading, ident="turn-heading", classes="columns")
                 yield Rows(lambda line, width: lines.turn_line(self.state, line, width), "turns")
-            with Vertical(id="pane-changes", classes="pane"):
-                yield Banner(lambda width: [_indented(lines.change_heading(width - 1))], classes="columns")
+            with Frame(ident="pane-changes"):
+                yield Banner(self._change_heading, ident="change-heading", classes="columns")
                 yield Rows(lambda line, width: lines.change_line(self.state.table, line, width), "changes")
-            with Vertical(id="pane-item", classes="pane"):
-                yield Banner(self._item_head, ident="item-head")
+            with Frame(ident="pane-item"):
+                yield Banner(self.item_head, ident="item-head")
                 yield TextView(ident="item")
         yield Banner(self._keys, ident="keys")
 
@@ -76,10 +84,26 @@ class TurnsScreen(Screen[None]):
         """The trace is open."""
         self.apply(moves.opened(self.state, trace))
 
-    def grown(self, growth: Growth, part: float) -> None:
-        """A part of it has been read, with these turns."""
+    def grown(self, growth: Growth, part: float, kept: int | None = None) -> None:
+        """A part of it has been read, with these turns; steps from `kept` on may be others than before."""
         state = moves.progressed(self.state, part)
-        self.apply(moves.grown(state, growth) if growth.entries else state, growing=True)
+        state = moves.grown(state, growth) if growth.entries or kept is not None else state
+        if kept is not None and self._asked is not None and self._asked[0].ordinal >= kept:
+            self._asked = None
+        self.apply(state, growing=True)
+
+    def anew(self, name: str, why: str) -> None:
+        """Another session is watched from here on."""
+        self._asked = None
+        self.forget_item()
+        self._whatif = Memory()
+        self.apply(moves.anew(self.state, name))
+        if why:
+            self.app.notify(shown(why), markup=False)
+
+    def watched(self, watching: Watching, problems: int) -> None:
+        """How the watch stands."""
+        self.apply(moves.watched(self.state, watching, problems))
 
     def outlined(self, growth: Growth, trace: Trace) -> None:
         """All turns are known."""
@@ -88,12 +112,8 @@ class TurnsScreen(Screen[None]):
     @on(wants.Detailed)
     def detailed(self, message: wants.Detailed) -> None:
         """A frame's changes are there."""
+        self._hold.answered()
         self.apply(moves.detailed(self.state, message.detail))
-
-    @on(wants.Texted)
-    def texted(self, message: wants.Texted) -> None:
-        """An item's text is there."""
-        self.apply(moves.texted(self.state, message.text))
 
     # Painting
 
@@ -121,58 +141,46 @@ class TurnsScreen(Screen[None]):
         if new.pane != old.pane:
             self._front()
         self._ask_detail()
-        self._show_item()
-        self._titles()
-        self.query_one("#head", Banner).update()
+        self.show_item()
+        if not self._hold.waiting:
+            self._surround()
         if new.pane != old.pane or new.trace != old.trace:
             self.query_one("#keys", Banner).update()
-        self.query_one("#budget", BudgetBar).show(None if new.detail is None else new.detail.step)
+        self.moved_on(old, new)
+
+    def _surround(self) -> None:
+        """Paint what stands around the lists, where it differs."""
+        if self.is_attached:
+            self._titles()
+            for name in ("head", "turn-heading", "change-heading"):
+                self.query_one(f"#{name}", Banner).update()
+            self.query_one("#budget", BudgetBar).show(self.state.detail)
 
     def _ask_detail(self) -> None:
         """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items."""
         new = self.state
-        if new.target is None or self._asked == (new.target, new.skipped):
+        how = new.arrangement
+        if new.target is None or self._asked == (new.target, new.skipped, how):
             return
         moved = self._asked is None or self._asked[0] != new.target
-        self._asked = (new.target, new.skipped)
-        has = new.shown is not None and (new.shown.with_skipped or not new.skipped)
-        if moved or not has:
-            ask(self, wants.WantDetail(new.target, new.skipped))
+        self._asked = (new.target, new.skipped, how)
+        listed = new.shown is not None and new.shown.with_skipped
+        has = new.shown is not None and (listed == new.skipped or (listed and how.by == "status"))
+        if moved or not has or new.table.arrangement != how:
+            ask(self, wants.WantDetail(new.target, new.skipped, how))
+            if moved:
+                self._hold.begin()
 
-    def _item_is_seen(self) -> bool:
-        return self.has_class("-three") or self.state.pane == "item"
+    def _head(self, width: int) -> Sequence[Parts]:
+        return header.head(self.state, width, tall=self.has_class("-tall"))
 
-    def _show_item(self) -> None:
-        state = self.state
-        if not self._item_is_seen():
-            self._wanted = None
-            return
-        wanted = state.wanted
-        if wanted is not None:
-            before, self._wanted = self._wanted, (wanted, state.pane)
-            news = before is None or not wanted.same(before[0]) or before[1] != state.pane
-            if news and state.shown_text is None:
-                ask(self, wants.WantItem(wanted))
-        if wanted is None or state.shown_text is not None:
-            self.query_one("#item", TextView).show(self._document())
-        self.query_one("#item-head", Banner).update()
+    def _turn_heading(self, width: int) -> Sequence[Parts]:
+        bar = self.query_one("#turns", Rows).show_vertical_scrollbar
+        return [_indented(lines.turn_heading(width - 1 - bar))]
 
-    def _document(self) -> Document:
-        """What the item pane shows: the diff or the content, else why there is none."""
-        text = self.state.shown_text
-        if text is None:
-            return _EMPTY
-        if self.state.shown_tab == "diff" and text.diff is not None:
-            return text.diff
-        if self.state.shown_tab == "diff" and text.diff_note:
-            return Document.of_lines([("!", text.diff_note)])
-        return text.content or Document.of_lines([("!", text.note)])
-
-    def _item_head(self, width: int) -> Sequence[Parts]:
-        change = self.state.selected
-        if change is None:
-            return [lines.spread([Piece("choose an item", "muted")], [], width)]
-        return lines.item_head(change, self.state.shown_tab, width)
+    def _change_heading(self, width: int) -> Sequence[Parts]:
+        bar = self.query_one("#changes", Rows).show_vertical_scrollbar
+        return [_indented(lines.change_heading(self.state.table, width - 1 - bar))]
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [
@@ -181,19 +189,15 @@ class TurnsScreen(Screen[None]):
         ]
         bad = self.state.trace.problems
         right = [Piece(counted(bad, "problem"), "warning", 101, "p")] if bad else []
-        return [lines.spread(shown, right, width)]
+        return [lines.spread(shown, [self.hit_piece(), *right], width)]
 
     def _titles(self) -> None:
         titles = lines.pane_titles(self.state)
         step = None if self.state.detail is None else self.state.detail.step
         error = None if self.state.shown is None else self.state.shown.error
-        titles["basis"] = error or ("" if step is None else f"{step.layer} · from {step.basis}")
+        basis = error or ("" if step is None else f"{step.layer} · from {step.basis}")
         for pane in PANES:
-            if titles[pane] != self._titled.get(pane):
-                self.query_one(f"#pane-{pane}", Vertical).border_title = content(titles[pane])
-        if titles["basis"] != self._titled.get("basis"):
-            self.query_one("#pane-changes", Vertical).border_subtitle = content(titles["basis"])
-        self._titled = titles
+            self.query_one(f"#pane-{pane}", Frame).entitle(titles[pane], basis if pane == "changes" else "")
 
     def _front(self) -> None:
         """Mark and focus the pane in front."""
@@ -217,11 +221,10 @@ class TurnsScreen(Screen[None]):
         self.set_class(width < 100, "-tight")
         self.set_class(width >= 130, "-roomy")
         self.set_class(width >= 190, "-wide")
+        self.set_class(height >= TALL, "-tall")
         self.set_class(height < 20, "-short")
         self.set_class(height < 12, "-shortest")
-        self.call_after_refresh(self._show_item)
-        if width >= THREE and self.state.wanted is not None and self.state.shown_text is None:
-            ask(self, wants.WantItem(self.state.wanted))
+        self.call_after_refresh(self.show_item)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click may have focused another pane."""
@@ -276,17 +279,9 @@ class TurnsScreen(Screen[None]):
         """Focus another pane."""
         self.apply(moves.cycle(self.state, by))
 
-    def action_diff(self) -> None:
-        """Show the diff instead of the content, or the other way round."""
-        self.apply(moves.toggle_tab(self.state))
-
     def action_skipped(self) -> None:
         """List skipped items, or only their number."""
         self.apply(moves.toggle_skipped(self.state))
-
-    def action_assembled(self) -> None:
-        """Read the step's assembled text."""
-        self._read("assembled text", wants.WantAssembled)
 
     def action_stages(self) -> None:
         """Read the step's stages, from what was available to what was injected."""
@@ -300,6 +295,18 @@ class TurnsScreen(Screen[None]):
         step = self.state.list.turns.rows[target.ordinal].step
         title = f"{what} of step {entry.turn}.{step}"
         self._open(want(title, target.ordinal))
+
+    def action_whatif(self) -> None:
+        """Suppose another window, model or policy."""
+        if self.state.phase != "opening":
+            ordinal = None if self.state.target is None else self.state.target.ordinal
+            screen = WhatIf(self.state.trace.name, self._whatif, ordinal)
+            self.app.push_screen(screen, self._from_whatif)
+
+    def _from_whatif(self, ordinal: int | None) -> None:
+        """Go to the turn that was chosen there, if one was."""
+        if ordinal is not None:
+            self.jump(ordinal)
 
     def action_problems(self) -> None:
         """Read what was wrong with the trace."""

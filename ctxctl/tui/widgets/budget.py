@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from textual.strip import Strip
-
 from ctxctl.model.results import Step
 from ctxctl.tui.header import bar, legend
-from ctxctl.tui.widgets.paint import Painted
+from ctxctl.tui.lines import Parts
+from ctxctl.tui.view import Detail
+from ctxctl.tui.widgets.paint import Banner
 
 
-class BudgetBar(Painted):
+class BudgetBar(Banner):
     """Two lines: the bar, and its legend with tokens."""
 
     def __init__(self, *, ident: str | None = None) -> None:
-        super().__init__(ident=ident)
-        self._step: Step | None = None
+        super().__init__(lambda width: [self._bar(width), legend(self._step, width)], ident=ident)
+        self._detail: Detail | None = None
 
-    def show(self, step: Step | None) -> None:
-        """Show the window of a step; None shows an empty bar."""
-        if step is not self._step:
-            self._step = step
-            self.refresh()
+    def show(self, detail: Detail | None) -> None:
+        """Show the window of a frame; None shows an empty bar."""
+        if detail is not self._detail:
+            self._detail = detail
+            self.update()
 
-    def render_line(self, y: int) -> Strip:
-        """The bar, then the legend."""
-        width = self.size.width
-        if y > 1:
-            return self.painted([], width)
-        return self.painted((bar if y == 0 else legend)(self._step, width), width)
+    @property
+    def _step(self) -> Step | None:
+        return None if self._detail is None else self._detail.step
+
+    def _bar(self, width: int) -> Parts:
+        return bar(self._step, width, None if self._detail is None else self._detail.stale)

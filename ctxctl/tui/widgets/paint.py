@@ -15,8 +15,34 @@ from textual.widget import Widget
 from ctxctl.tui.literal import Part, strip
 
 STYLES = [
+    "gauge-full-here",
+    "gauge-here",
+    "good",
+    "muted-here",
+    "warning-here",
+    "title-front",
+    "frame-front",
+    "frame",
+    "cursor-focused",
+    "cursor",
     "add",
+    "add-word",
+    "block",
+    "cached",
+    "wrapper",
+    "caret",
     "del",
+    "del-word",
+    "match",
+    "current",
+    "syntax-comment",
+    "syntax-heading",
+    "syntax-key",
+    "syntax-keyword",
+    "syntax-name",
+    "syntax-number",
+    "syntax-string",
+    "syntax-strong",
     "free",
     "freed",
     "gauge",
@@ -62,31 +88,29 @@ STYLES = [
     "thread",
     "warning",
 ]
-"""Style names of parts; each is the component class ``line--NAME`` in ``app.tcss``."""
+"""Style names of parts and lines; each is the component class ``line--NAME`` in ``app.tcss``."""
 
 
-class Painted(Widget, inherit_bindings=True):
-    """A widget whose lines are parts; each style is resolved once for a theme and state of the widget."""
+class Swatches(Widget):
+    """Where the style names get their styles: one widget for the whole application, never seen.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"line--{name}" for name in (*STYLES, "cursor", "cursor-focused")
-    }
+    Textual resolves all component classes of a widget anew whenever a class of the screen changes; with forty
+    of them on every widget that took most of the time of opening a pane.
+    """
 
-    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
 
-    def __init__(self, *, ident: str | None = None, classes: str | None = None) -> None:
-        self._styles_by_name: dict[str, Style] = {}
-        self._base: Style | None = None
-        self.strips: LRUCache[object, Strip] = LRUCache(512)
-        super().__init__(id=ident, classes=classes)
+    def __init__(self) -> None:
+        self._known: dict[str, Style] = {}
+        super().__init__(id="swatches")
 
     def style_of(self, name: str) -> Style:
-        """The style of a part: only what its class sets, so that the line's own background shows through."""
-        style = self._styles_by_name.get(name)
+        """What the class ``line--NAME`` sets, and nothing else."""
+        style = self._known.get(name)
         if style is None:
             rules = self.get_component_styles(f"line--{name}")
             full = self.get_component_rich_style(f"line--{name}")
-            style = self._styles_by_name[name] = Style(
+            style = self._known[name] = Style(
                 color=full.color if rules.has_rule("color") else None,
                 bgcolor=full.bgcolor if rules.has_rule("background") else None,
                 bold=full.bold or None,
@@ -98,11 +122,70 @@ class Painted(Widget, inherit_bindings=True):
         return style
 
     def notify_style_update(self) -> None:
+        """Another theme: other styles."""
+        super().notify_style_update()
+        self._known.clear()
+
+
+class Painted(Widget, inherit_bindings=True):
+    """A widget whose lines are parts; their styles are those of the application's `Swatches`."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, *, ident: str | None = None, classes: str | None = None) -> None:
+        self._base: Style | None = None
+        self.strips: LRUCache[object, Strip] = LRUCache(512)
+        self._seen_lines: dict[int, Strip] = {}
+        """The widget's lines as they were painted last, by their place in it."""
+        self._seen_width = 0
+        super().__init__(id=ident, classes=classes)
+
+    def style_of(self, name: str) -> Style:
+        """The style of a part: only what its class sets, so that the line's own background shows through."""
+        swatches = getattr(self.app, "swatches", None)
+        return swatches.style_of(name) if swatches is not None else Style.null()
+
+    def notify_style_update(self) -> None:
         """Forget what was painted in the old styles."""
         super().notify_style_update()
-        self._styles_by_name.clear()
         self._base = None
         self.strips.clear()
+        self._seen_lines.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The widget's lines in a region of it; only those are made that are not as they were.
+
+        Textual asks every widget for all its lines whenever one line of any is painted, and prepares each for
+        borders, tints and links: that costs more than all else of a paint.  Lines here have none of these.
+        """
+        if any(self.styles.gutter):
+            return super().render_lines(crop)
+        width = self.region.width
+        if width != self._seen_width:
+            self._seen_lines.clear()
+            self._seen_width = width
+        found = self._seen_lines
+        missing = [y for y in crop.line_range if y not in found]
+        if missing:
+            filters = self.app.get_line_filters()
+            background = self.background_colors[1]
+            for y in missing:
+                line = self.render_line(y).adjust_cell_length(width)
+                for filter_ in filters:
+                    line = line.apply_filter(filter_, background)
+                found[y] = line
+        if crop.column_span == (0, width):
+            return [found[y] for y in crop.line_range]
+        return [found[y].crop(*crop.column_span) for y in crop.line_range]
+
+    def _set_dirty(self, *regions: Region) -> None:
+        """Forget the lines in these regions, or all: the one way by which Textual learns of a change."""
+        super()._set_dirty(*regions)
+        if not regions:
+            self._seen_lines.clear()
+        for region in regions:
+            for y in region.line_range:
+                self._seen_lines.pop(y, None)
 
     def painted(self, parts: Sequence[Part], width: int, over: str = "") -> Strip:
         """A line of parts, over the widget's own style and that of component `over`."""
@@ -154,6 +237,7 @@ class Banner(Painted):
         """Paint the lines that are not as they were."""
         width = self.size.width
         if width != self._width:
+            self._width = -1  # hidden meanwhile, it may be as wide again when it is painted
             self.strips.clear()
             self.refresh()
             return

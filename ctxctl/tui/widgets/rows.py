@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from textual import events
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 
@@ -78,6 +79,17 @@ class Rows(Scroller, can_focus=True):
             self._follow()
         self.repaint(max(before, count))
 
+    def extend(self, count: int) -> None:
+        """Show more rows at the end; those that are there have not changed."""
+        before, self.count = self.count, count
+        self.set_height(count)
+        top, size = round(self.scroll_y), self.size
+        first, last = max(before - top, 0), min(count - top, size.height)
+        for line in range(before, top + last):
+            self.strips.discard((line, self.scrollable_content_region.width, False, False))
+        if first < last:
+            self.refresh(Region(0, first, size.width, last - first))
+
     def place(self, line: int) -> bool:
         """Put the cursor on a row, or on the nearest there is; whether it was elsewhere."""
         line = min(max(line, 0), max(self.count - 1, 0))
@@ -117,6 +129,10 @@ class Rows(Scroller, can_focus=True):
         if found is None:
             found = self.strips[key] = self._paint(line, width, at_cursor)
         return found
+
+    def parts_of(self, line: int, width: int) -> Sequence[Part]:
+        """What a row says in so many cells, whether it is seen or not."""
+        return self._line_of(line, width)
 
     def _paint(self, line: int, width: int, at_cursor: bool) -> Strip:
         if line >= self.count or width <= 0:

@@ -1,33 +1,60 @@
-"""A text of any size, wrapped, painted only where it is seen."""
+"""A text of any size, with the keys to move in it, to fold, to follow its lines and to find words."""
 
 from __future__ import annotations
 
-from textual.strip import Strip
-from textual.timer import Timer
+from typing import Final
+
+from textual import events, on
+from textual.message import Message
 
 from ctxctl.tui import keys
-from ctxctl.tui.document import Document, Wrap
-from ctxctl.tui.figures import MINUS
-from ctxctl.tui.literal import Part
-from ctxctl.tui.widgets.paint import Scroller
+from ctxctl.tui.document import Document
+from ctxctl.tui.find import Find
+from ctxctl.tui.lineedit import History
+from ctxctl.tui.widgets.prompt import Prompt
+from ctxctl.tui.widgets.textbody import TextBody
 
-_KINDS = {"+": "add", "-": "del", "@": "hunk", "!": "remark"}
-_PAUSE = 0.02
-"""Seconds between two slices of wrapping."""
+_SIDEWAYS: Final = 8
+"""Columns by which a text that is not wrapped moves."""
+_ONLY: Final = {
+    "fold": "folds",
+    "fold_all": "folds",
+    "choose": "links",
+    "unfind": "finding",
+    "match": "finding",
+    "sideways": "unwrapped",
+}
+"""Actions that have something to act on only in some texts; elsewhere their keys are the screen's."""
 
 
-class TextView(Scroller, can_focus=True):
-    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices."""
+class TextView(TextBody, can_focus=True):
+    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices.
+
+    Where single lines can be acted on, one of them has a cursor, and moving moves that.
+    """
 
     BINDINGS = keys.bindings("text")
 
-    def __init__(self, *, ident: str | None = None) -> None:
+    class Chosen(Message):
+        """Enter was pressed on a line that leads somewhere."""
+
+        def __init__(self, view: TextView, ordinal: int) -> None:
+            super().__init__()
+            self.view = view
+            self.ordinal = ordinal
+
+        @property
+        def control(self) -> TextView:
+            """The text it comes from."""
+            return self.view
+
+    def __init__(self, *, ident: str | None = None, history: History | None = None) -> None:
         super().__init__(ident=ident)
-        self.document = Document("")
-        self._wrap = Wrap(self.document, 1)
-        self._timer: Timer | None = None
-        self._anchor: int | None = None
-        """Line to bring to the top as soon as it is wrapped; -1: the last row there is."""
+        self._history = history or History()
+        self._bar: Prompt | None = None
+        self._origin = 0
+        """Offset from which the match being typed is looked for."""
+        self._wrapped_around = False
 
     def show(self, document: Document) -> None:
         """Show another document from its beginning; the same one stays where it is."""
@@ -35,99 +62,259 @@ class TextView(Scroller, can_focus=True):
             return
         self.document = document
         self._anchor = None
-        self._rewrap()
+        self.cursor = self.left = 0
+        self._stop_finding()
+        self._rewrap(document.folded)
         self.scroll_to(y=0, animate=False, force=True)
 
-    @property
-    def rows(self) -> int:
-        """Rows known so far."""
-        return self._wrap.count
+    def on_focus(self) -> None:
+        """The cursor looks different, and the line that tells of matches is there."""
+        self.repaint(self._wrap.count)
+        if self._bar is not None:
+            self._bar.display = True
 
-    @property
-    def done(self) -> bool:
-        """Whether all rows are known."""
-        return self._wrap.done
+    def on_blur(self) -> None:
+        """The cursor looks different; another widget's keys are shown."""
+        self.repaint(self._wrap.count)
+        if self._bar is not None and not self._bar.has_focus:
+            self._bar.display = self.screen.focused is self._bar
 
-    def _gutter(self) -> int:
-        """Cells in front of the text."""
-        if self.document.kinds is not None:
-            return 2
-        if not self.document.numbered:
-            return 1
-        return 7
-
-    def _rewrap(self) -> None:
-        before = self._wrap.count
-        self._wrap = Wrap(self.document, self.scrollable_content_region.width - self._gutter() - 1)
-        self._extend()
-        self.repaint(max(before, self._wrap.count))
-
-    def _extend(self) -> None:
-        """Wrap one slice more, and come back for the next."""
-        before = self._wrap.count
-        self._wrap.extend()
-        self.set_height(self._wrap.count)
-        if before < round(self.scroll_y) + self.size.height:
-            self.repaint(self._wrap.count)
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-        if not self._wrap.done:
-            self._timer = self.set_timer(_PAUSE, self._extend)
-        self._to_anchor()
-
-    def _to_anchor(self) -> None:
-        if self._anchor is None:
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor, a second one folds or follows."""
+        row = event.y + self.top - self.gutter.top
+        if not self.document.pointed or not 0 <= row < self._wrap.count:
             return
-        row = self._wrap.count if self._anchor < 0 else self._wrap.row_of(self._anchor)
-        self.scroll_to(y=row, animate=False, force=True)
-        if self._wrap.done or 0 <= self._anchor < self._wrap.lines:
-            self._anchor = None
+        self._point(row)
+        if event.chain == 2:
+            if self.document.links is not None:
+                self.action_choose()
+            else:
+                self.action_fold()
 
-    def render_line(self, y: int) -> Strip:
-        """One line of the view."""
-        n = min(round(self.scroll_y) + y, self._wrap.count)
-        width = self.scrollable_content_region.width
-        found = self.strips.get((n, width))
-        if found is None:
-            parts = self._parts(n) if n < self._wrap.count else []
-            found = self.strips[n, width] = self.painted(parts, width)
-        return found
+    # Moving
 
-    def _parts(self, n: int) -> list[Part]:
-        row = self._wrap.row(n)
-        kind = self.document.kind(row.line)
-        style = _KINDS.get(kind, "")
-        if self.document.kinds is not None:
-            sign = kind if row.first and kind in "+-" else " "
-            fill = " " * self.scrollable_content_region.width if style in ("add", "del") else ""
-            return [(sign.replace("-", MINUS), style), (" ", style), (row.text, style), (fill, style)]
-        if not self.document.numbered:
-            return [(" ", ""), (row.text, style)]
-        return [(f"{row.line + 1:>5}  " if row.first else " " * 7, "gutter"), (row.text, style)]
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that mean nothing in this text are left to the screen."""
+        needs = _ONLY.get(action)
+        has = {
+            "folds": self.document.folds is not None,
+            "links": self.document.links is not None,
+            "finding": self.finder is not None,
+            "unwrapped": not self.broken,
+        }
+        return needs is None or has[needs]
 
-    def on_resize(self) -> None:
-        """Wrap for the new width, with the same line at the top."""
-        if self._wrap.width == max(self.scrollable_content_region.width - self._gutter() - 1, 1):
-            return
-        top = round(self.scroll_y)
-        self._anchor = self._wrap.row(top).line if 0 < top < self._wrap.count else None
-        self._rewrap()
+    def on_key(self, event: events.Key) -> None:
+        """Hand on what was typed behind the key that opened the line of input, in one go with it."""
+        if self._bar is not None and not self._bar.over:
+            taken = self._bar.take(event.key, event.character if event.is_printable else None)
+        else:
+            taken = event.key in keys.keys_of(keys.BY_ID["text.find"])
+            if taken:
+                self.action_find()
+        if taken:
+            event.stop()
+            event.prevent_default()
+
+    def _point(self, row: int) -> None:
+        row = min(max(row, 0), max(self._wrap.count - 1, 0))
+        before, self.cursor = self.cursor, row
+        if row < self.top:
+            self.scroll_to(y=row, animate=False, force=True)
+        elif row >= self.top + self.size.height:
+            self.scroll_to(y=row - self.size.height + 1, animate=False, force=True)
+        self.refresh_line(before)
+        self.refresh_line(row)
 
     def action_move(self, by: int) -> None:
-        """Scroll by rows."""
+        """Move by rows: the cursor where there is one, else the text."""
         self._anchor = None
-        self.scroll_to(y=self.scroll_y + by, animate=False, force=True)
+        if self.document.pointed:
+            last = max(self.top + self.size.height - 1, 0)
+            self._point(min(max(self.cursor, self.top), last) + by)
+        else:
+            self.scroll_to(y=self.scroll_y + by, animate=False, force=True)
 
     def action_page(self, halves: int) -> None:
-        """Scroll by half pages."""
+        """Move by half pages."""
         self.action_move(halves * max(self.size.height // 2, 1))
 
     def action_edge(self, last: bool) -> None:
-        """Scroll to the beginning or the end; to the end also while rows are still being found."""
+        """Move to the beginning or the end; to the end also while rows are still being found."""
         self._anchor = None
         if not last:
+            self.cursor = 0
             self.scroll_to(y=0, animate=False, force=True)
+            self.repaint(self._wrap.count)
             return
-        self._anchor = -1
+        self._anchor, self._to_top = -1, True
+        self._go_on()
+
+    def action_sideways(self, by: int) -> None:
+        """Move over long lines."""
+        self.left = max(self.left + by * _SIDEWAYS, 0)
+        self.repaint(self._wrap.count)
+
+    def toggle_wrap(self) -> None:
+        """Break long lines, or do not."""
+        self.broken = not self.broken
+        self.left = 0
+        self._again()
+
+    def action_choose(self) -> None:
+        """Go where the line leads."""
+        links = self.document.links
+        if links is None or self.cursor >= self._wrap.count:
+            return
+        line = self._wrap.line_of(self.cursor)
+        ordinal = links[line] if line < len(links) else -1
+        if ordinal >= 0:
+            self.post_message(self.Chosen(self, ordinal))
+
+    # Folding
+
+    def action_fold(self) -> None:
+        """Fold or unfold what is at the cursor."""
+        folds = self.document.folds
+        if folds is None or self.cursor >= self._wrap.count:
+            return
+        fold = folds.around(self._wrap.line_of(self.cursor))
+        if fold is not None:
+            self._refold(self._wrap.folded ^ {fold.line}, fold.line)
+
+    def action_fold_all(self) -> None:
+        """Unfold everything; where nothing is folded, fold all that the outermost holds."""
+        folds = self.document.folds
+        if folds is None or self.cursor >= self._wrap.count:
+            return
+        folded = frozenset[int]() if self._wrap.folded else folds.deeper(1) or folds.deeper(0)
+        self._refold(folded, 0, self._wrap.start(self.cursor))
+
+    def _refold(self, folded: frozenset[int], line: int, offset: int | None = None) -> None:
+        """Fold other lines; rows before `line` stay.  The cursor is on it, or where `offset` is."""
+        row = self._wrap.row_of(line)
+        before, offset = self._wrap.count, self._wrap.start(row) if offset is None else offset
+        self._wrap.refold(folded, line)
+        self._anchor, self._to_top = offset, False
+        self._go_on()
+        self.repaint(max(before, self._wrap.count))
+
+    # Finding
+
+    def action_find(self) -> None:
+        """Ask for a word."""
+        self._stop_finding()
+        self._origin = self._wrap.start(self.top) if self.top < self._wrap.count else 0
+        self._bar = Prompt("/", history=self._history, asker=self, classes="find")
+        self._bar.open_over(self.screen)
+
+    @on(Prompt.Changed)
+    def _typed(self, message: Prompt.Changed) -> None:
+        message.stop()
+        if message.prompt is self._bar:
+            self._begin_finding(message.value)
+
+    @on(Prompt.Accepted)
+    def _accepted(self, message: Prompt.Accepted) -> None:
+        message.stop()
+        if message.prompt is self._bar and not message.value:
+            self._stop_finding()
+
+    @on(Prompt.Cancelled)
+    def _cancelled(self, message: Prompt.Cancelled) -> None:
+        message.stop()
+        if message.prompt is self._bar:
+            self.action_unfind()
+            self._anchor, self._to_top = self._origin, True
+            self._to_anchor()
+
+    def _begin_finding(self, query: str) -> None:
+        self.finder = Find(self.document.text, query) if query else None
+        self.match = None
+        self._wrapped_around = False
+        self._go_on()
+        self._say()
+        self.repaint(self._wrap.count)
+
+    def _stop_finding(self) -> None:
+        if self.finder is not None:
+            self.finder = None
+            self.repaint(self._wrap.count)
+        self.match = None
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def action_unfind(self) -> None:
+        """Show no matches any more."""
+        self._stop_finding()
+
+    def action_match(self, by: int) -> None:
+        """Go to the next match or the one before, around the ends."""
+        finder = self.finder
+        if finder is None or not finder.places:
+            return
+        current = 0 if self.match is None else self.match + by
+        if not 0 <= current < len(finder.places) and not finder.done:
+            return  # the one that would be next is still being looked for
+        self._wrapped_around = not 0 <= current < len(finder.places)
+        self._to_match(current % len(finder.places))
+
+    def look(self) -> None:
+        """Look through one slice more of the text."""
+        finder = self.finder
+        if finder is None:
+            return
+        before = len(finder.places)
+        finder.extend()
+        if self.match is None:
+            found = finder.from_(self._origin)
+            if found is None and finder.done and finder.places:
+                found, self._wrapped_around = 0, True
+            if found is not None:
+                self._to_match(found)
+        if len(finder.places) > before:
+            self.repaint(self._wrap.count)
+        self._say()
+
+    def _to_match(self, n: int) -> None:
+        finder = self.finder
+        assert finder is not None
+        self.match = n
+        offset = finder.places[n]
+        self._unfold_at(offset)
+        self._anchor, self._to_top = offset, False
         self._to_anchor()
+        if not self.broken:
+            self._show_column(offset)
+        if self._anchor is not None and self._timer is None:
+            self._go_on()
+        self.repaint(self._wrap.count)
+        self._say()
+
+    def _show_column(self, offset: int) -> None:
+        """In a line that is not wrapped, bring an offset between the left and the right edge."""
+        row = self._wrap.row_at(offset)
+        if row is not None:
+            column = offset - self._wrap.start(row)
+            size = len(self.finder.query) if self.finder is not None else 0
+            if not self.left <= column <= self.left + self._wrap.width - size:
+                self.left = max(column - self._wrap.width // 3, 0)
+
+    def _unfold_at(self, offset: int) -> None:
+        """Unfold what hides an offset."""
+        folds = self.document.folds
+        if folds is None or not self._wrap.folded:
+            return
+        row = self._wrap.row_at(offset)
+        while row is not None:
+            line = self._wrap.line_of(row)
+            hidden = self.document.text.find("\n", self._wrap.start(row), offset) >= 0
+            if folds.at(line) is None or line not in self._wrap.folded or not hidden:
+                return
+            self._refold(self._wrap.folded - {line}, line)
+            row = self._wrap.row_at(offset)
+
+    def _say(self) -> None:
+        if self._bar is not None:
+            self._bar.note = "" if self.finder is None else self.finder.said(self.match, self._wrapped_around)

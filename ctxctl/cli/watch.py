@@ -1,0 +1,207 @@
+"""``ctxctl watch``: a session while it is written."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.cli.session import Manner
+    from ctxctl.cli.watchlines import Lines
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.live import Live, News
+
+_WAIT = 1.0
+_TERMINATED = 143
+"""Exit code after SIGTERM: 128 and the signal's number, as shells have it."""
+
+PlaceArg = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TRACE|DIR]",
+        help="File to follow, which need not exist yet; or a directory: its newest session. "
+        "None: the newest session here and where known runtimes write.",
+        autocompletion=opt.complete_files,
+    ),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", metavar="[THREAD:]TURN", help="End when this turn is over.")
+]
+Exec = Annotated[
+    str | None,
+    typer.Option(
+        "--exec", metavar="CMD", help="Run a shell command for each turn that is over; its JSON is on stdin."
+    ),
+]
+Idle = Annotated[
+    float | None,
+    typer.Option("--idle", metavar="SECONDS", min=0.0, help="End when nothing was written for so long."),
+]
+Pin = Annotated[
+    bool, typer.Option("--pin", help="Stay with the first session, whatever newer ones there are.")
+]
+
+
+def watch(
+    place: PlaceArg = None,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    until: Until = None,
+    exec_: Exec = None,
+    idle: Idle = None,
+    pin: Pin = False,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    color: opt.Color = None,
+) -> None:
+    """Follow a session while it is written: the UI on a terminal; lines when piped, or --plain, --json."""
+    import sys
+
+    from ctxctl.cli.output import dumb, is_terminal
+    from ctxctl.cli.session import manner
+
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, format=format, color=color,
+    )  # fmt: skip
+    _check(place)
+    lines = plain or json or until is not None or exec_ is not None or idle is not None or dumb()
+    if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
+        raise typer.Exit(_interface(place, how, pin=pin))
+    raise typer.Exit(_lines(place, how, until=until, command=exec_, idle=idle, pin=pin))
+
+
+def _check(place: str | None) -> None:
+    from ctxctl.errors import UsageError
+
+    if place == "-":
+        raise UsageError(
+            "cannot-follow", "standard input cannot be followed",
+            hint="write it to a file and watch that: COMMAND >> run.jsonl & ctxctl watch run.jsonl",
+        )  # fmt: skip
+
+
+def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
+    """Open the terminal UI; its exit code."""
+    from ctxctl.tui.app import run
+
+    settings = how.settings
+
+    def live() -> Live:
+        return _live(place, how, pin=pin)
+
+    def inspector() -> Inspector:
+        from ctxctl.inspector import Inspector
+
+        return Inspector.open(
+            place or ".", target=settings.target, model=settings.model, encoding=settings.encoding,
+            policy=settings.policy, format=settings.format,
+        )  # fmt: skip
+
+    return run(inspector, place or "watch", live=live, settings=settings)
+
+
+def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object], None] | None = None) -> Live:
+    from ctxctl.inspector.live import Live
+
+    settings = how.settings
+    return Live(
+        place, target=settings.target, model=settings.model, encoding=settings.encoding,
+        policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
+        skipped=how.everything, seeks=take is None,
+    )  # fmt: skip
+
+
+class _Signals:
+    """SIGINT and SIGTERM ask to come to an end; the second one is obeyed at once."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """For as long as the block runs."""
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, _frame: object) -> None:
+        if self.number:
+            raise KeyboardInterrupt
+        self.number = number
+
+    @property
+    def code(self) -> int:
+        """The exit code that they call for."""
+        return 130 if self.number == signal.SIGINT else _TERMINATED
+
+
+def _lines(
+    place: str | None, how: Manner, *, until: str | None, command: str | None, idle: float | None, pin: bool
+) -> int:
+    """Print what is over until something ends it; the exit code."""
+    from ctxctl.cli.hooks import Hooks
+    from ctxctl.cli.watchlines import Lines, goal
+    from ctxctl.inspector.live import Stopped
+
+    signals = _Signals()
+    hooks = Hooks(command) if command is not None else None
+    lines = Lines(how, goal(until), hooks.turn if hooks is not None else None)
+    with _live(place, how, pin=pin, take=lines.take) as live, signals.caught():
+        lines.live = live
+        with suppress(Stopped):
+            _follow(live, lines, signals, idle)
+        _end(live, lines, signals)
+    if hooks is not None:
+        hooks.close(patient=not signals.number)
+    if signals.number:
+        from ctxctl.cli.output import note
+
+        note("ctxctl: interrupted" if signals.code == 130 else "ctxctl: terminated")
+        return signals.code
+    return 0
+
+
+def _follow(live: Live, lines: Lines, signals: _Signals, idle: float | None) -> None:
+    quiet_since = time.monotonic()
+
+    def stop() -> bool:
+        return bool(signals.number) or lines.over
+
+    while not stop():
+        wait = _WAIT if idle is None else min(_WAIT, max(0.0, quiet_since + idle - time.monotonic()))
+        news = live.poll(wait, stop)
+        lines.tell(news)
+        if news.changed or news.state == "reading":
+            quiet_since = time.monotonic()
+        elif idle is not None and time.monotonic() - quiet_since >= idle:
+            return
+
+
+def _end(live: Live, lines: Lines, signals: _Signals) -> None:
+    """Take what is open for over, and say what it came to."""
+    from ctxctl.errors import UnreadableError
+
+    news: News | None = None
+    try:
+        if not lines.over:
+            news = live.finish()
+    except UnreadableError:
+        lines.status.clear()
+        if not signals.number:
+            raise
+    lines.end(news)

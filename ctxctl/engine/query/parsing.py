@@ -1,0 +1,303 @@
+"""From what a user types to a query: total, in linear time, with the column of what is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NoReturn
+
+from ctxctl.engine.query import facts
+from ctxctl.engine.query.terms import (
+    OPERATORS,
+    Field,
+    Is,
+    Not,
+    Number,
+    Range,
+    Term,
+    Value,
+    Word,
+    all_of,
+    any_of,
+)
+from ctxctl.engine.query.value import Query
+from ctxctl.errors import UsageError
+
+LONGEST: Final = 2000
+"""Characters of a query."""
+DEEPEST: Final = 40
+"""Parentheses and negations inside each other."""
+
+_BLANK: Final = re.compile(r"\s+")
+_WORD: Final = re.compile(r'[^\s()"]+')
+_NAME: Final = re.compile(r"([A-Za-z_]{2,16}):")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_NEGATED: Final = re.compile(r"[^\s)-]")
+"""What a minus is followed by where it negates: `--flag` is a word."""
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_BARE: Final = re.compile(r'[^\s(),"]+')
+_COMPARED: Final = re.compile(
+    rf"({'|'.join(facts.NUMBERS)})\s*:?\s*(>=|<=|==|≥|≤|>|<|=)\s*", re.IGNORECASE | re.ASCII
+)
+_NUMBER: Final = re.compile(
+    r"([0-9]{1,3}(?:[,_][0-9]{3}){1,6}|[0-9]{1,15})(?:\.([0-9]{1,9}))?([kKmMgG]?)(%?)" r'(?=[\s()"]|$)'
+)
+_RUN: Final = re.compile(r"(?:([0-9]{1,9})?(?:\.\.|-)([0-9]{1,9})?|([0-9]{1,9}))")
+_ZEROS: Final = {"": 0, "k": 3, "m": 6, "g": 9}
+_SAME: Final = {"==": "=", "≥": ">=", "≤": "<="}
+
+
+class QueryError(UsageError):
+    """A query that says nothing, with the place of what is wrong."""
+
+    def __init__(self, column: int, message: str, hint: str | None = None) -> None:
+        slug = "bad-query"
+        super().__init__(slug, f"column {column + 1}: {message}", hint=hint)
+        self.column = column
+        """Index of the character that it speaks of, from 0; may be the length of the query."""
+        self.what = message
+        """The message without the column."""
+
+
+def parse(text: str) -> Query:
+    """The query that a text is; raises QueryError, and nothing else whatever the text."""
+    if len(text) > LONGEST:
+        raise QueryError(LONGEST, f"a query has at most {LONGEST} characters")
+    return Query(_Parser(text).whole())
+
+
+class _Parser:
+    """Descends through one text; `at` is where it reads on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+
+    def whole(self) -> Term:
+        self._skip()
+        if self.at == len(self.text):
+            raise QueryError(self.at, "the query is empty")
+        term = self._either()
+        if self.at < len(self.text):
+            raise QueryError(self.at, "no parenthesis is open here", 'write it in quotes to find it: ")"')
+        return term
+
+    def _either(self) -> Term:
+        terms = [self._both()]
+        while self._operator("or"):
+            terms.append(self._both())
+        return any_of(terms)
+
+    def _both(self) -> Term:
+        terms: list[Term] = []
+        while True:
+            while self._operator("and"):
+                if not terms:
+                    self._misplaced("and")
+            if self._ends() or self._peek("or"):
+                break
+            terms.append(self._one())
+        if not terms:
+            self._nothing()
+        if self._before("and"):
+            raise QueryError(self.at, "nothing stands behind 'and'", 'to find the word, write "and"')
+        return all_of(terms)
+
+    def _nothing(self) -> NoReturn:
+        """Say that a term is missing here."""
+        if self._peek("or"):
+            self._misplaced("or")
+        if self._before("or"):
+            raise QueryError(self.at, "nothing stands behind 'or'", 'to find the word, write "or"')
+        raise QueryError(self.at, "nothing stands here", 'write text with parentheses in quotes: "f()"')
+
+    def _before(self, name: str) -> bool:
+        """Whether the word right before here is an operator."""
+        head = self.text[: self.at].rstrip()
+        return head.lower().endswith(name) and _WORD.findall(head[-8:])[-1:] in ([name], [name.upper()])
+
+    def _misplaced(self, name: str) -> NoReturn:
+        raise QueryError(self.at, f"nothing stands before '{name}'", f'to find the word, write "{name}"')
+
+    def _one(self) -> Term:
+        text, at = self.text, self.at
+        if text[at] == "-" and _NEGATED.match(text, at + 1):
+            self.at += 1
+            return self._negated(at)
+        if self._operator("not"):
+            if self._ends() or self._peek("or"):
+                raise QueryError(self.at, "nothing stands behind 'not'", 'to find the word, write "not"')
+            return self._negated(at)
+        if text[at] == "(":
+            return self._group()
+        return self._leaf()
+
+    def _negated(self, start: int) -> Term:
+        self._deeper(start)
+        term = Not(self._one())
+        self.depth -= 1
+        return term
+
+    def _group(self) -> Term:
+        start = self.at
+        self._deeper(start)
+        self.at += 1
+        self._skip()
+        term = self._either()
+        if self.text[self.at : self.at + 1] != ")":
+            raise QueryError(start, "the parenthesis is not closed", 'write it in quotes to find it: "("')
+        self.at += 1
+        self._skip()
+        self.depth -= 1
+        return term
+
+    def _deeper(self, at: int) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise QueryError(at, f"more than {DEEPEST} levels")
+
+    def _leaf(self) -> Term:
+        start = self.at
+        if self.text[start] == '"':
+            return Word(self._quote())
+        if match := _COMPARED.match(self.text, start):
+            return self._number(match)
+        if match := _NAME.match(self.text, start):
+            name = match[1].lower()
+            if name == "is":
+                return self._is(match.end())
+            if name in facts.RANGES or name in facts.FIELDS:
+                self.at = match.end()
+                return self._range(name) if name in facts.RANGES else self._field(name)
+            self._unknown(start, name, match.end())
+        return self._word()
+
+    def _word(self) -> Term:
+        match = _WORD.match(self.text, self.at)
+        assert match is not None, "what no word begins with is handled before"
+        self.at = match.end()
+        self._skip()
+        return Is(match[0]) if match[0] in facts.BARE else Word(match[0])
+
+    def _unknown(self, start: int, name: str, end: int) -> None:
+        """A name that is nearly that of a field is a slip; any other is text, such as `https:`."""
+        if name in facts.NUMBERS:
+            hint = f"for example {name}>500 or {name}<=12k"
+            raise QueryError(end, f"'{name}' is compared with a number", hint)
+        from difflib import get_close_matches
+
+        known = (*facts.FIELDS, *facts.RANGES, *facts.NUMBERS, "is")
+        near = get_close_matches(name, known, 1, 0.75)
+        if near:
+            found = self.text[start : end - 1]
+            message = f"no field is called '{found}': did you mean '{near[0]}'?"
+            raise QueryError(start, message, f'as text, write "{found}:…"')
+
+    def _is(self, end: int) -> Term:
+        match = _BARE.match(self.text, end)
+        name = match[0].lower() if match else ""
+        if name not in facts.PREDICATES:
+            raise QueryError(end, f"nothing is called is:{name}", f"there are: {', '.join(facts.PREDICATES)}")
+        self.at = match.end() if match else end
+        self._skip()
+        return Is(name)
+
+    def _number(self, head: re.Match[str]) -> Term:
+        name, op = head[1].lower(), _SAME.get(head[2], head[2])
+        match = _NUMBER.match(self.text, head.end())
+        if match is None:
+            hint = f"for example {name}{op}500 or {name}{op}12k"
+            raise QueryError(head.end(), f"'{name}' is compared with a number", hint)
+        whole, part, unit, percent = match[1], match[2] or "", match[3].lower(), bool(match[4])
+        zeros = _ZEROS[unit] - len(part.rstrip("0"))
+        if zeros < 0:
+            raise QueryError(head.end(), "a number of tokens has no fraction", "write 1.5k, or 1500")
+        if percent and name != "window":
+            raise QueryError(match.end() - 1, f"'{name}' has no per cent", "only the window has: window>80%")
+        value = int(whole.replace(",", "").replace("_", "") + part.rstrip("0")) * 10**zeros
+        self.at = match.end()
+        self._skip()
+        return Number(name, op, value, percent)
+
+    def _range(self, name: str) -> Term:
+        runs: list[tuple[int | None, int | None]] = []
+        for at, found, _ in self._values(name):
+            match = _RUN.fullmatch(found)
+            if match is None or found in ("..", "-"):
+                hint = f"for example {name}:3, {name}:3..7 or {name}:3.."
+                raise QueryError(at, f"'{name}' is a number or a run of them", hint)
+            first, last, only = match.groups()
+            a, b = (only, only) if only else (first, last)
+            low, high = (int(a) if a else None), (int(b) if b else None)
+            if low is not None and high is not None and low > high:
+                raise QueryError(at, f"nothing lies between {low} and {high}", f"write {name}:{high}..{low}")
+            runs.append((low, high))
+        return Range(name, tuple(runs))
+
+    def _field(self, name: str) -> Term:
+        closed = facts.CLOSED.get(name)
+        values = []
+        for at, found, exact in self._values(name):
+            if closed is not None:
+                full = [one for one in closed if one.startswith(found.lower())]
+                if len(full) != 1:
+                    raise QueryError(at, f"'{found}' is no {name}", f"there are: {', '.join(closed)}")
+                values.append(Value(full[0]))
+            else:
+                values.append(Value(found, exact))
+        return Field(name, tuple(values))
+
+    def _values(self, name: str) -> list[tuple[int, str, bool]]:
+        """The values of a field, parted by commas: where each stands, and whether it is the whole."""
+        values = []
+        while True:
+            exact = self.text[self.at : self.at + 1] == "="
+            self.at += exact
+            start = self.at
+            if self.text[start : start + 1] == '"':
+                values.append((start, self._quote(blanks=False), exact))
+            else:
+                match = _BARE.match(self.text, start)
+                if match is None:
+                    hint = f'for example {name}:x, or {name}:"x y"'
+                    raise QueryError(start, f"'{name}:' needs a value", hint)
+                self.at = match.end()
+                values.append((start, match[0], exact))
+            if self.text[self.at : self.at + 1] != ",":
+                break
+            self.at += 1
+        self._skip()
+        return values
+
+    def _quote(self, *, blanks: bool = True) -> str:
+        start = self.at
+        match = _QUOTED.match(self.text, start)
+        if match is None:
+            raise QueryError(start, "the quotation mark is not closed", 'inside quotes, write \\" for one')
+        if not match[1]:
+            raise QueryError(start, "nothing stands between the quotation marks")
+        self.at = match.end()
+        if blanks:
+            self._skip()
+        return _ESCAPE.sub(r"\1", match[1])
+
+    def _skip(self) -> None:
+        match = _BLANK.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+
+    def _ends(self) -> bool:
+        return self.at >= len(self.text) or self.text[self.at] == ")"
+
+    def _peek(self, name: str) -> bool:
+        """Whether an operator stands here."""
+        match = _WORD.match(self.text, self.at)
+        return match is not None and match[0] in OPERATORS and match[0].lower() == name
+
+    def _operator(self, name: str) -> bool:
+        """Take an operator if it stands here."""
+        if not self._peek(name):
+            return False
+        self.at += len(name)
+        self._skip()
+        return True

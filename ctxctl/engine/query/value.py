@@ -1,0 +1,88 @@
+"""A whole query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ctxctl.engine.query import facts
+from ctxctl.engine.query.terms import Field, Number, Subject, Term, Truth, Word, folded, leaves
+from ctxctl.model.results import Change, Step
+from ctxctl.model.vocab import segment_of
+
+Contains = Callable[[Word], Truth]
+"""Whether an item's text has a word; None where its text is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked of a step, or of the changes of a step.  `str` gives a text that parses to it."""
+
+    term: Term
+    words: tuple[Word, ...] = field(init=False, compare=False, repr=False)
+    """What is looked for in texts; without any, no text has to be read."""
+    shown: tuple[Word, ...] = field(init=False, compare=False, repr=False)
+    """Those of them that a hit may have: not the negated ones."""
+    about_steps: bool = field(init=False, compare=False, repr=False)
+    """It says nothing of single changes: a step as a whole fits or does not."""
+    asks_segment: bool = field(init=False, compare=False, repr=False)
+    """It speaks of window segments, which a change alone does not tell."""
+    asks_skipped: bool = field(init=False, compare=False, repr=False)
+    """It speaks of items that did not change, of which every step has as many as its window holds."""
+
+    def __post_init__(self) -> None:
+        found = list(leaves(self.term))
+        words = dict.fromkeys(leaf for leaf, _ in found if isinstance(leaf, Word))
+        shown = dict.fromkeys(leaf for leaf, negated in found if isinstance(leaf, Word) and not negated)
+        object.__setattr__(self, "words", tuple(words))
+        object.__setattr__(self, "shown", tuple(shown))
+        object.__setattr__(self, "about_steps", not any(_of_changes(leaf) for leaf, _ in found))
+        segments = any(isinstance(leaf, Field) and leaf.name == "segment" for leaf, _ in found)
+        object.__setattr__(self, "asks_segment", segments)
+        object.__setattr__(self, "asks_skipped", any(not neg and _names_skipped(x) for x, neg in found))
+
+    def matches_step(self, step: Step) -> Truth:
+        """Whether it holds of a step; None where that hangs on its changes, or is not known.
+
+        False: of none of its changes either.
+        """
+        return self.term.test(Subject(step))
+
+    def matches_change(
+        self, step: Step, change: Change, contains: Contains | None = None, segment: str | None = None
+    ) -> bool:
+        """Whether it is known to hold of one of a step's changes.
+
+        `contains` is asked about the item's text, and only if nothing else decides; None: not known.
+        """
+        where = segment if segment is not None else segment_of(change.kind)
+        return self.term.test(Subject(step, change, where, contains)) is True
+
+    def __str__(self) -> str:
+        return str(self.term)
+
+
+def contained(text: str | None) -> Contains:
+    """What `Query.matches_change` asks about a text at hand."""
+    low: list[str] = []
+
+    def contains(word: Word) -> Truth:
+        if text is None:
+            return None
+        if not word.any_case:
+            return word.needle in text
+        if not low:
+            low.append(folded(text))
+        return word.needle in low[0]
+
+    return contains
+
+
+def _of_changes(leaf: Term) -> bool:
+    if isinstance(leaf, Field):
+        return leaf.name not in facts.OF_STEP
+    return isinstance(leaf, Word) or (isinstance(leaf, Number) and leaf.name in facts.CHANGE_NUMBERS)
+
+
+def _names_skipped(leaf: Term) -> bool:
+    return isinstance(leaf, Field) and leaf.name == "status" and any(v.fits("skipped") for v in leaf.values)

@@ -1,0 +1,212 @@
+"""Which session is followed: the one that was named, or the newest of those under a directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from ctxctl.errors import UnreadableError
+from ctxctl.trace.guess import is_native
+from ctxctl.trace.reader import no_events
+from ctxctl.trace.source import open_source
+from ctxctl.trace.spool import compression
+
+_EVERY: Final = 2.0
+"""Seconds between two searches for a newer session, at least; they take a twentieth of the time at most."""
+_MOST: Final = 20_000
+"""Files looked at in one search."""
+_DEPTH: Final = 8
+_HEAD: Final = 1 << 16
+_TRIED: Final = 200
+"""Newest files whose heads one search reads until one is a session."""
+_SKIPPED: Final = frozenset({".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
+_PARTS: Final = re.compile(r"(?:-wal|-shm|-journal|\.lock|\.tmp)$|(?:^|/)agent-[^/]*\.jsonl$")
+"""Names of what belongs to another file's session."""
+_VARIES: Final = re.compile(r"[*<{…\[]|^[A-Z-]+$|\s")
+
+
+class Sessions:
+    """Finds the session to follow; asks the file system only now and then."""
+
+    def __init__(self, path: str | Path | None, format_name: str | None, *, pin: bool) -> None:
+        self._format = format_name
+        self._pin = pin
+        self._file: Path | None = None
+        self._roots: tuple[Path, ...] = ()
+        self.name = "the places where runtimes write" if path is None else str(path)
+        """What is searched, for messages."""
+        if path is None:
+            self._roots = (Path(), *places())
+        elif Path(path).is_dir() and not self._is_capture(Path(path)):
+            self._roots = (Path(path),)
+        else:
+            self._file = Path(path)
+        self._again_at = 0.0
+        self._kinds: dict[tuple[str, int, int], bool] = {}
+        self._found: Path | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether it is searched at all."""
+        return self._file is None
+
+    def newest(self, now: float, at: Path | None) -> Path | None:
+        """The session to follow; `at` is the one followed now."""
+        if self._file is not None:
+            return self._file
+        if self._pin and at is not None:
+            return at
+        if now < self._again_at:
+            return self._found or at
+        began = time.monotonic()
+        self._found = self._search() or self._found
+        self._again_at = now + max(_EVERY, 20 * (time.monotonic() - began))
+        return self._found or at
+
+    def _search(self) -> Path | None:
+        files: list[tuple[int, str, int, int]] = []
+        for root in self._roots:
+            # The working directory may be anything: what lies deep below it is nobody's session.
+            files += _listed(
+                root, _MOST - len(files), 2 if root == Path() and len(self._roots) > 1 else _DEPTH
+            )
+        files.sort(reverse=True)
+        for _, name, inode, size in files[:_TRIED]:
+            if size and not _PARTS.search(name) and self._is_session(name, inode, size):
+                return self._whole(Path(name))
+        return None
+
+    def _is_session(self, name: str, inode: int, size: int) -> bool:
+        key = (name, inode, min(size, _HEAD))
+        known = self._kinds.get(key)
+        if known is None:
+            known = self._kinds[key] = self._recognised(name)
+        return known
+
+    def _recognised(self, name: str) -> bool:
+        try:
+            with open(name, "rb") as file:
+                head = file.read(_HEAD)
+        except OSError:
+            return False
+        if is_native(head):
+            return self._format in (None, "native")
+        from ctxctl.formats import registry
+
+        found = registry.of_head(head)
+        return found is not None and self._format in (None, found.name)
+
+    def _whole(self, path: Path) -> Path:
+        """The directory that is one capture of which a file is a part, else the file."""
+        for root in self._roots:
+            try:
+                inside = path.relative_to(root).parts[:-1]
+            except ValueError:
+                continue
+            at = root
+            for part in inside:
+                at = at / part
+                if self._is_capture(at):
+                    return at
+            break
+        return path
+
+    def _is_capture(self, path: Path) -> bool:
+        """Whether a directory is one session, spread over files."""
+        from ctxctl.formats import registry
+        from ctxctl.formats.kit.folder import Folder
+
+        folder = Folder(str(path), path)
+        return len(folder.files) < _MOST and any(
+            candidate.detect_folder(folder) >= 50
+            for candidate in registry.FORMATS
+            if isinstance(candidate, registry.FolderFormat)
+        )
+
+
+def places() -> tuple[Path, ...]:
+    """Directories of this user in which known runtimes write sessions, those that exist."""
+    from ctxctl.formats import registry
+
+    found: dict[Path, None] = {}
+    for importer in registry.FORMATS:
+        for place in importer.about.places:
+            if place.startswith("~/") and (fixed := _fixed(place)) is not None:
+                found[fixed] = None
+    return tuple(path for path in found if path.is_dir())
+
+
+def _fixed(place: str) -> Path | None:
+    """The part of a place that is the same for everybody; None if that is the home directory itself."""
+    parts = place.split("/")[1:-1]
+    fixed: list[str] = []
+    for part in parts:
+        if _VARIES.search(part):
+            break
+        fixed.append(part)
+    return Path.home().joinpath(*fixed) if fixed else None
+
+
+def _listed(top: Path, most: int, deep: int) -> Iterator[tuple[int, str, int, int]]:
+    """Time, name, inode and size of the regular files below a directory; links are not followed."""
+    waiting = [(str(top), 0)]
+    count = 0
+    while waiting and count < most:
+        folder, depth = waiting.pop()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if depth < deep and entry.name not in _SKIPPED:
+                            waiting.append((entry.path, depth + 1))
+                    elif entry.is_file(follow_symlinks=False):
+                        now = entry.stat(follow_symlinks=False)
+                        count += 1
+                        yield now.st_mtime_ns, entry.path, now.st_ino, now.st_size
+        except OSError:
+            continue
+
+
+def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture", "unknown"] | None:
+    """Of what kind a file is by its head; `unknown` may change as it grows; None: there is nothing."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return "unknown" if path.exists() else None
+    if not head:
+        return None
+    if format_name is not None or compression(head[:4]) is not None:
+        return "capture"
+    if is_native(head):
+        return "native"
+    from ctxctl.formats import registry
+
+    if registry.of_head(head) is not None:
+        return "capture"
+    return "native" if len(head) == _HEAD else "unknown"
+
+
+def nothing(path: Path | None, searched: str) -> UnreadableError:
+    """The error for following what never held an event."""
+    if path is None:
+        return UnreadableError("nothing-known-in-directory", f"no trace and no known capture in {searched}")
+    if not path.exists():
+        return UnreadableError("no-such-file", f"nothing came to be followed: {path}")
+    if path.is_dir():
+        return UnreadableError("nothing-known-in-directory", f"{path}: no trace and no known capture")
+    with open_source(path) as source:
+        return no_events(source)
+
+
+def warm_up(encoding: str | None) -> None:
+    """Load what the first step will need, while there is nothing else to do."""
+    from ctxctl.tokens import encodings
+    from ctxctl.trace import reader  # noqa: F401
+
+    if encoding is None or encoding in encodings.NAMES:
+        encodings.get(encoding or "o200k_base").encode_ordinary("warm")

@@ -1,0 +1,165 @@
+"""What-ifs as values: what is supposed, and what comes of it beside what was recorded.
+
+Everything called `simulated` here is the result of a replay under a supposition; nothing of it happened.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+MOST_TOKENS: Final = 10**12
+"""Largest limit that can be supposed; above it numbers say nothing and columns overflow."""
+
+_TOKENS: Final = re.compile(r"(\d{1,15}(?:[_,]\d{3}){0,4})(\.\d{1,6})?\s*([km])?", re.ASCII | re.IGNORECASE)
+_SCALES: Final = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of a window in tokens.  As a supposition None means: as recorded; in force it means: unknown."""
+
+    window: int | None = None
+    """The model's whole window."""
+    reserve: int | None = None
+    """Of the window, what is kept free for the answer."""
+    max_input: int | None = None
+    """A limit on the prompt by itself."""
+
+    @property
+    def given(self) -> bool:
+        """Whether any is set."""
+        return self.window is not None or self.reserve is not None or self.max_input is not None
+
+    @property
+    def cap(self) -> int | None:
+        """What a prompt may hold: min(max_input, window - reserve), never below 0; None if neither is known.
+
+        A reserve alone limits nothing.
+        """
+        caps = [] if self.window is None else [max(0, self.window - (self.reserve or 0))]
+        if self.max_input is not None:
+            caps.append(self.max_input)
+        return min(caps) if caps else None
+
+    def over(self, recorded: Limits) -> Limits:
+        """These limits, and where one is None the recorded one."""
+        return Limits(
+            recorded.window if self.window is None else self.window,
+            recorded.reserve if self.reserve is None else self.reserve,
+            recorded.max_input if self.max_input is None else self.max_input,
+        )
+
+
+AS_RECORDED: Final = Limits()
+"""No limit is supposed."""
+
+
+class Supposition(msgspec.Struct, frozen=True):
+    """What a replay is to be made under; None: as recorded."""
+
+    model: str | None = None
+    window: int | None = None
+    reserve: int | None = None
+    max_input: int | None = None
+    policy: str | None = None
+    encoding: str | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """The part that is about limits."""
+        return Limits(self.window, self.reserve, self.max_input)
+
+    @property
+    def given(self) -> dict[str, str | int]:
+        """What is supposed, by field."""
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return {name: value for name, value in fields if value is not None}
+
+
+class Side(msgspec.Struct, frozen=True, gc=False):
+    """One step of one of the two replays, in tokens; `cap` and what hangs on it are None when unknown."""
+
+    used: int
+    cap: int | None
+    free: int | None
+    over: int | None
+    uncounted: int
+    omitted: int
+    """Items left out at this step."""
+    truncated: int
+    """Items of its changes that were cut to fit or blanked."""
+    compactions: int
+    prefix: int | None
+    """Tokens that it begins with like its thread's request before; None in the first."""
+
+
+class Pair(msgspec.Struct, frozen=True, gc=False):
+    """One step as recorded and as simulated."""
+
+    ordinal: int
+    """0-based, the same in both replays."""
+    session: str | None
+    thread: str
+    turn: int
+    step: int
+    recorded: Side
+    simulated: Side
+    reported: int | None = None
+    """What the provider billed for the recorded request, in tokens of its own; None where it did not say, or
+    where the simulated frame is another one.
+    """
+
+    @property
+    def billed_over(self) -> bool:
+        """It fits by our count, and yet more was billed than the simulated cap."""
+        cap = self.simulated.cap
+        return cap is not None and self.reported is not None and self.simulated.used <= cap < self.reported
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Sums over the steps of one side."""
+
+    steps: int = 0
+    over: int = 0
+    """Steps over their cap."""
+    unknown: int = 0
+    """Steps whose cap is not known: nobody can say whether they fit."""
+    billed_over: int = 0
+    """Of the simulated side: steps that fit by our count, and yet more was billed for them than the cap."""
+    first_over: Pair | None = None
+    """The first step that does not fit."""
+    worst: Pair | None = None
+    """The step that is furthest over, the first of several."""
+    peak: Pair | None = None
+    """The step with most tokens, the first of several."""
+    omitted: int = 0
+    truncated: int = 0
+    compactions: int = 0
+    prefix: int = 0
+    """Sum of the tokens that requests begin with like the one before."""
+    by_method: dict[str, int] = {}
+    """Tokens of all windows by counting method: what the numbers rest on."""
+
+
+def parse_tokens(text: str, *, least: int = 1) -> int:
+    """A number of tokens as people write it: 128000, 128,000, 128_000, 128k (128,000), 1.5m (1,500,000).
+
+    Raises ValueError, whose text completes "must be …".
+    """
+    wanted = f"a number of tokens from {least} up, as 128000, 128k or 1m"
+    match = _TOKENS.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(wanted)
+    whole, part, suffix = match[1], match[2] or "", (match[3] or "").lower()
+    digits = re.sub("[_,]", "", whole)
+    scale = _SCALES[suffix]
+    if part and scale % 10 ** len(part.rstrip("0").removeprefix(".")):
+        raise ValueError(wanted)
+    found = int(digits) * scale
+    if part:
+        found += int(part[1:]) * scale // 10 ** (len(part) - 1)
+    if not least <= found <= MOST_TOKENS:
+        raise ValueError(wanted)
+    return found

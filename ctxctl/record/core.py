@@ -1,0 +1,262 @@
+"""What a recorder, its turns and its steps share: from what a caller passed to entries of the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.model import vocab
+from ctxctl.record import values
+from ctxctl.record.bills import bill
+from ctxctl.record.fitting import fitted
+from ctxctl.record.journal import Entry, Journal, Prepared, Result
+from ctxctl.record.place import Place
+from ctxctl.record.redact import Found, Redactor
+from ctxctl.record.sink import Sink
+from ctxctl.record.windows import Window, Windows, splices
+
+VERSION_DIGITS: Final = 16
+UNNAMED: Final = "ctxctl.record.unnamed"
+"""Type of an event whose own is no name."""
+_KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
+_TRIES: Final = 3
+Json = dict[str, Any]
+
+
+class Core:
+    """Prepares records in the caller's thread; what is passed is copied before a call returns.
+
+    Args:
+        sink: Where to.
+        source: The events' `source`.
+        redactor: None: nothing is redacted.
+        strict: Errors of the program that records are raised.
+    """
+
+    def __init__(self, sink: Sink, source: str, redactor: Redactor | None, *, strict: bool) -> None:
+        self.journal = Journal(sink, source, strict=strict)
+        self.source = source
+        self.redactor = redactor
+        self.redacted: dict[str, int] = {}
+        """Secrets replaced so far, by kind."""
+        self._windows = Windows()
+        self._surfaces: dict[str, str] = {}
+        self._made = 0
+
+    def forked(self) -> None:
+        """In a forked child."""
+        self.journal.forked()
+        self._windows = Windows()
+        self.redacted = {}
+
+    def fresh(self, what: str) -> str:
+        """An id that no other record of the file has."""
+        self._made += 1
+        return f"{what}-{self.journal.writer[:8]}-{self._made}"
+
+    def failed(self, error: BaseException) -> Any:
+        """A call went wrong: count it; raised only where the caller wants to know."""
+        if self.journal.strict:
+            raise error
+        self.journal.lose(f"{type(error).__name__} in a call")
+        return ""
+
+    # -- records --------------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        event_type: str,
+        record: Json,
+        place: Place,
+        *,
+        refs: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        generation: int | None = None,
+    ) -> Result:
+        """Write one event."""
+        if event_type == vocab.SURFACE_CREATED and isinstance(record.get("surface_id"), str):
+            self._surfaces[place.key] = record["surface_id"]
+        entry = self.entry(event_type, record, place, refs=refs, metadata=metadata)
+        return self.journal.put((entry,), generation)
+
+    def entry(
+        self,
+        event_type: str,
+        record: Json,
+        place: Place,
+        *,
+        content: Prepared | None = None,
+        found: Found | None = None,
+        item: str | None = None,
+        refs: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Entry:
+        """An event, ready to be written; `found`: what was redacted in its content already."""
+        found = found if found is not None else Found()
+        # Unknown types are written as their names are, so a name must be one.
+        name = event_type if event_type in _KNOWN or _is_name(event_type) else UNNAMED
+        made, simple = fitted(name, record, self.journal.stamp() if name != vocab.ITEM_ADDED else "")
+        if content is not None and found.count:
+            made.setdefault("redaction_state", "masked")
+            made.setdefault("redaction_method", "ctxctl")
+        raw = values.simple(made) if simple else values.encoded(made)
+        body = self._clean(raw, found)
+        more = b""
+        if metadata:
+            raw = self._clean(values.encoded(dict(metadata)), found)
+            kept = orjson.loads(raw)
+            kept.pop("ctxctl", None)
+            more = b"," + orjson.dumps(kept)[1:-1] if kept else b""
+        marks = b""
+        if found.count:
+            marks = b',"redacted":' + orjson.dumps(found.record())
+            if found.count > found.counted:
+                self.count(found)
+        return Entry(name, body, place, content, item, tuple(refs), more, marks)
+
+    def count(self, found: Found) -> None:
+        """Add to the recorder's count of secrets."""
+        for kind, n in found.kinds.items():
+            self.redacted[kind] = self.redacted.get(kind, 0) + n
+
+    def _clean(self, raw: bytes, found: Found) -> bytes:
+        """JSON without secrets."""
+        redactor = self.redactor
+        if redactor is None or not redactor.worth_a_look(raw):
+            return raw
+        before = found.count
+        value = redactor.value(orjson.loads(raw), raw, found)
+        return raw if found.count == before else orjson.dumps(value)
+
+    def content(self, content: Any, found: Found) -> Prepared:
+        """A content as it will be written, without secrets."""
+        if isinstance(content, str):
+            text = values.cut(str.__str__(content))
+            data = text.encode()
+            if self.redactor is not None and self.redactor.suspicious(data):
+                data = self.redactor.data(data, found)
+                text = data.decode("utf-8", "replace")
+            return Prepared(orjson.dumps(text), hashlib.sha256(data).hexdigest(), len(data))
+        raw = self._clean(values.encoded(content), found)
+        canonical = json.dumps(orjson.loads(raw), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return Prepared(raw, hashlib.sha256(canonical.encode()).hexdigest(), len(raw))
+
+    def item(self, record: Json, content: Any, version: str | None, place: Place) -> str:
+        """Write an item, unless the file has it as it is; returns its ref."""
+        found = Found()
+        prepared = self.content(content, found) if content is not None else None
+        name = record["item_id"]
+        if not isinstance(name, str) or not name:
+            raise TypeError("an item's id is a text")
+        if prepared is None:
+            record["content_mode"] = record.get("content_mode") or "opaque"
+        else:
+            record.pop("content_mode", None)
+        entry = self.entry(vocab.ITEM_ADDED, record, place, content=prepared, found=found, item=name)
+        if found.count:
+            # A secret in the id itself: what is written is what others refer to.
+            name = orjson.loads(entry.body).get("item_id", name)
+        self.journal.put((entry,))
+        if version is not None:
+            return f"{name}@{version}"
+        return f"{name}@{prepared.digest[:VERSION_DIGITS]}" if prepared is not None else name
+
+    def removed(self, record: Json, place: Place) -> None:
+        """Write that an item is gone."""
+        entry = self.entry(vocab.ITEM_REMOVED, record, place, item=str(record["item_id"]))
+        self.journal.put((entry,))
+
+    # -- assemblies -----------------------------------------------------------------------------------------
+
+    def assembly(
+        self, blocks: Iterable[Any], target: str, meta: Json, fields: Json, place: Place, *, whole: bool
+    ) -> str:
+        """Write an assembly as what it changes in the last one."""
+        made = [self._block(block) for block in ([blocks] if isinstance(blocks, str) else list(blocks))]
+        key = place.key, target
+        name = self.fresh("assembly")
+        for _ in range(_TRIES):
+            generation = self.journal.generation
+            base = None if whole else self._windows.base(key, generation)
+            own, told = dict(meta.get("ctxctl", {})), made
+            if base is not None:
+                edits = splices(base.blocks, made)
+                told = [block for edit in edits for block in edit.inserted]
+                own["base"] = base.assembly_id
+                own["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]
+            parsed = [orjson.loads(block) for block in told]
+            record = {
+                "assembly_id": name, "target": target, "ordered_blocks": parsed, "visibility": [target],
+                "metadata": {**meta, "ctxctl": own}, **fields,
+            }  # fmt: skip
+            refs = self.refs_in(ref for block in parsed for ref in block.get("item_refs", ()))
+            result = self.record(vocab.ASSEMBLY_CREATED, record, place, refs=refs, generation=generation)
+            if result == "written":
+                self._windows.keep(key, Window(name, made, self.journal.generation))
+            if result != "stale":
+                break
+        return name
+
+    def _block(self, block: Any) -> bytes:
+        if isinstance(block, str):
+            return orjson.dumps({"block_id": bare(values.cut(block)), "item_refs": [values.cut(block)]})
+        if isinstance(block, tuple) and len(block) == 2:
+            block = {"item_refs": [block[0]], "role": block[1]}
+        raw = values.encoded(dict(block))
+        made = orjson.loads(raw)
+        ref = made.pop("ref", None) or made.pop("item_ref", None)
+        if ref is not None:
+            made["item_refs"] = [ref]
+        if "block_id" not in made and made.get("item_refs"):
+            made["block_id"] = bare(str(made["item_refs"][0]))
+        return self._clean(orjson.dumps(made), Found())
+
+    def last_assembly(self, place: Place, target: str) -> str | None:
+        """Id of the thread's last assembly for a target."""
+        return self._windows.last((place.key, target))
+
+    def last_surface(self, place: Place) -> str:
+        """Id of the thread's last surface."""
+        return self._surfaces.get(place.key, "unrecorded")
+
+    # -- pieces ---------------------------------------------------------------------------------------------
+
+    def refs_in(self, refs: Iterable[Any]) -> tuple[str, ...]:
+        """Ids that refs may name."""
+        found: dict[str, None] = {}
+        for ref in refs:
+            name = ref.get("item_ref") if isinstance(ref, Mapping) else ref
+            if isinstance(name, str):
+                found[name] = None
+                found[bare(name)] = None
+        return tuple(found)
+
+    def source_ref(self, source: Any) -> Any:
+        """A source as the standard writes it."""
+        if not isinstance(source, str):
+            return source
+        return {"schema_version": vocab.SCHEMA_VERSION, "source_id": source}
+
+    def bill(self, response: Any) -> Json:
+        """What a response bills."""
+        return bill(response)
+
+
+def bare(ref: str) -> str:
+    """A ref less its version, if what stands behind the last `@` looks like one."""
+    name, at, version = ref.rpartition("@")
+    return name if at and name and version else ref
+
+
+def _is_name(event_type: object) -> bool:
+    """Whether it is fit to stand in a line as it is."""
+    if not isinstance(event_type, str) or not event_type.isascii() or not 0 < len(event_type) < 200:
+        return False
+    return event_type.translate(_SEPARATORS).isalnum()
+
+
+_SEPARATORS: Final = str.maketrans("", "", "._-")

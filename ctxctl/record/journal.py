@@ -1,0 +1,403 @@
+"""Turns records into lines and keeps the books: numbers, contents once, what was lost, who is writing.
+
+Safe from several threads and in forked children.  A record that comes while its own thread is in the middle of
+another one (a signal handler, a finaliser) is written right behind that one.
+"""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import os
+import sys
+from collections import OrderedDict
+from time import gmtime, monotonic, strftime, time
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+
+from ctxctl.model import vocab
+from ctxctl.record.place import Place
+from ctxctl.record.sink import Sink
+
+DROPPED: Final = "ctxctl.record.dropped"
+"""The event that counts what could not be written: `n`, the `first` and `last` of their numbers, `reasons`."""
+REF_FROM: Final = 64
+"""Shortest content, in bytes, that becomes a reference; as in `trace.writer`."""
+AFRESH: Final = 64 << 20
+"""Bytes after which everything is told anew, so that a lost line costs a bounded stretch."""
+WAIT: Final = 2.0
+"""Seconds that a thread waits for the others before its event is dropped."""
+SLOW: Final = 1.0
+"""Seconds that a write may take before events are dropped for a while."""
+_FIRST_DELAY: Final = 0.05
+_LAST_DELAY: Final = 5.0
+_KEPT: Final = 4 << 20
+"""Bytes of items kept to be told again in another file."""
+_LATER: Final = 1000
+_RANGES: Final = 64
+
+Result = Literal["written", "dropped", "stale"]
+
+
+class Prepared(NamedTuple):
+    """A content, ready to be written."""
+
+    raw: bytes
+    """Its JSON."""
+    digest: str
+    """SHA-256 hex, as a reader computes it."""
+    size: int
+
+
+class Entry(NamedTuple):
+    """One event on its way."""
+
+    event_type: str
+    body: bytes
+    """The record as a JSON object that is not empty, without its content."""
+    place: Place
+    content: Prepared | None = None
+    item: str | None = None
+    """Id of an item that the recorder keeps track of: whether it is new, updated or unchanged."""
+    refs: tuple[str, ...] = ()
+    """Ids of items that the record speaks of, to be told again where this file does not have them."""
+    metadata: bytes = b""
+    """Further fields of `metadata`, each with a comma in front."""
+    marks: bytes = b""
+    """The same for `metadata.ctxctl`."""
+
+
+class Journal:
+    """Writes the events of one recorder.
+
+    Args:
+        sink: Where to.
+        source: The events' `source`.
+        strict: Errors of the program that records are raised.
+    """
+
+    def __init__(self, sink: Sink, source: str, *, strict: bool) -> None:
+        self._sink = sink
+        self._source = orjson.dumps(source)
+        self.strict = strict
+        self.written = 0
+        """Events in the file, those that count losses left out."""
+        self.dropped = 0
+        """Events that are not in the file."""
+        self.errors: dict[str, int] = {}
+        """Why not, and how often."""
+        self.closed = False
+        self._second = -1
+        self._stamp = ""
+        self.generation = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new writer: at the start, and in a forked child."""
+        self.writer = os.urandom(16).hex()
+        """Random; with the number of an event it says in which order this process wrote."""
+        self._head = b'{"schema_version":"%b","event_id":"%b' % (_VERSION, self.writer.encode())
+        self._lock = _thread.RLock()
+        self._busy = False
+        self._later: list[tuple[Entry, ...]] = []
+        self._seq = 0
+        self._lost: dict[str, int] = {}
+        """Lost and not yet told of in the file, by reason."""
+        self._lost_range: list[int] = []
+        self._missed: list[str] = []
+        """The same from threads that did not get the lock."""
+        self._retry_at = 0.0
+        self._delay = _FIRST_DELAY
+        self._reason = ""
+        self._items: OrderedDict[tuple[str, str], tuple[Entry, int]] = OrderedDict()
+        self._kept = 0
+        self._files = 0
+        self._afresh()
+
+    def _afresh(self) -> None:
+        """Nothing that was told counts any longer."""
+        self.generation += 1
+        self._shown: set[bytes] = set()
+        self._announced: dict[tuple[str, str], int] = {}
+        self._since = 0
+
+    def forked(self) -> None:
+        """In a forked child."""
+        self._sink.forked()
+        self.written = self.dropped = 0
+        self.errors = {}
+        self._begin()
+
+    # -- writing --------------------------------------------------------------------------------------------
+
+    def put(self, entries: tuple[Entry, ...], generation: int | None = None) -> Result:
+        """Write events, all of them with one call of the system; on return they are in the file or dropped.
+
+        With `generation`: `stale`, and nothing written, if what they build on was told in another file.
+        """
+        lock = self._lock
+        if not lock.acquire(timeout=WAIT):
+            self.lose("busy", len(entries))
+            return "dropped"
+        try:
+            if self._busy:
+                return self._put_by(entries)
+            self._busy = True
+            try:
+                result = self._put(entries, generation)
+                while self._later:
+                    self._put(self._later.pop(0), None)
+            finally:
+                self._busy = False
+        finally:
+            lock.release()
+        return result
+
+    def _put_by(self, entries: tuple[Entry, ...]) -> Result:
+        """This thread is in the middle of another event: these come right behind it."""
+        if len(self._later) >= _LATER:
+            self.lose("re-entered", len(entries))
+            return "dropped"
+        self._later.append(entries)
+        return "written"
+
+    def _put(self, entries: tuple[Entry, ...], generation: int | None) -> Result:
+        now = monotonic()
+        if self.closed or now < self._retry_at:
+            self._drop(len(entries), "closed" if self.closed else self._reason)
+            return "dropped"
+        seq = self._seq
+        # More than the lines will take: an entry's envelope is a few hundred bytes.
+        size = 600 * len(entries)
+        for entry in entries:
+            size += len(entry.body)
+            if entry.content is not None:
+                size += len(entry.content.raw)
+        try:
+            if self._sink.prepare(size, now) != self._files or self._since > AFRESH:
+                if self._files or self._since:
+                    self._afresh()
+                self._files = self._sink.files
+            if generation is not None and generation != self.generation:
+                return "stale"
+            lines = self._lines(entries)
+            if lines.parts:
+                self._sink.append(lines.parts[0] if len(lines.parts) == 1 else b"".join(lines.parts))
+        except OSError as error:
+            self._seq = seq
+            self._fail(entries, error, now)
+            return "dropped"
+        except BaseException:
+            self._seq = seq
+            raise
+        self._commit(lines, len(entries), monotonic() - now)
+        return "written"
+
+    def _commit(self, lines: _Lines, count: int, took: float) -> None:
+        """What was written is known from here on."""
+        self._since += lines.size
+        if lines.shown:
+            self._shown |= lines.shown
+        if lines.announced:
+            self._announced.update(lines.announced)
+        for key in lines.removed:
+            self._announced.pop(key, None)
+            self._forget(key)
+        for key, entry in lines.kept:
+            self._keep(key, entry)
+        self.written += count
+        if lines.told:
+            self._lost, self._lost_range = {}, []
+        self._delay = _FIRST_DELAY
+        if took > SLOW:
+            # A disk that hangs must not take the program with it.
+            self._retry_at = monotonic() + min(4 * took, 30.0)
+            self._reason = "slow"
+
+    def _fail(self, entries: tuple[Entry, ...], error: OSError, now: float) -> None:
+        name = errno.errorcode.get(error.errno or 0, "OSError")
+        self._reason = error.strerror or name if type(error) is not OSError and name == "EPERM" else name
+        self._retry_at = now + self._delay
+        self._delay = min(self._delay * 2, _LAST_DELAY)
+        self._drop(len(entries), self._reason)
+        if error.errno == errno.EBADF:
+            self._sink.abandon()
+        self._afresh()
+
+    def lose(self, reason: str, count: int = 1) -> None:
+        """Count events that never got here."""
+        self._missed += [reason] * count
+        self.dropped += count
+        self.errors[reason] = self.errors.get(reason, 0) + count
+
+    def _drop(self, count: int, reason: str) -> None:
+        self._lost[reason] = self._lost.get(reason, 0) + count
+        first = self._seq + 1
+        self._seq += count
+        self._lost_range = [self._lost_range[0] if self._lost_range else first, self._seq]
+        self.dropped += count
+        self.errors[reason] = self.errors.get(reason, 0) + count
+
+    # -- lines ----------------------------------------------------------------------------------------------
+
+    def _lines(self, entries: tuple[Entry, ...]) -> _Lines:
+        lines = _Lines()
+        if self._lost or self._missed:
+            lines.add(self._gap(entries[0].place if entries else Place()))
+            lines.told = True
+        for entry in entries:
+            if entry.refs:
+                for ref in entry.refs:
+                    self._again(entry.place.key, ref, lines)
+            key = (entry.place.key, entry.item) if entry.item is not None else None
+            if key is None:
+                lines.add(self._line(entry.event_type, entry, lines))
+            elif entry.event_type == vocab.ITEM_REMOVED:
+                lines.removed.append(key)
+                lines.add(self._line(entry.event_type, entry, lines))
+            else:
+                self._item(key, entry, lines)
+        return lines
+
+    def _item(self, key: tuple[str, str], entry: Entry, lines: _Lines) -> None:
+        """An item of which the file may have this version or an earlier one already."""
+        mark = hash((entry.body, entry.content.digest if entry.content is not None else None))
+        before = lines.announced.get(key, self._announced.get(key))
+        if before == mark:
+            return
+        event_type = vocab.ITEM_ADDED if before is None else vocab.ITEM_UPDATED
+        lines.add(self._line(event_type, entry, lines))
+        lines.announced[key] = mark
+        lines.kept.append((key, entry))
+
+    def _again(self, scope: str, item: str, lines: _Lines) -> None:
+        """Tell an item again that another file has and this one has not."""
+        key = (scope, item)
+        if key in self._announced or key in lines.announced:
+            return
+        known = self._items.get(key)
+        if known is not None:
+            self._item(key, known[0], lines)
+
+    def _line(self, event_type: str, entry: Entry, lines: _Lines) -> bytes:
+        self._seq += 1
+        body = entry.body
+        content = entry.content
+        if content is not None:
+            tail = b',"content_mode":"inline","content":' + content.raw
+            if content.size >= REF_FROM:
+                digest = bytes.fromhex(content.digest)
+                if digest in self._shown or digest in lines.shown:
+                    tail = b',"content_mode":"ref","content_ref":"sha256:%b"' % content.digest.encode()
+                else:
+                    lines.shown.add(digest)
+            body = body[:-1] + tail + b"}"
+        return b'%b-%d","event_type":"%b","source":%b,"time":"%b"%b,"metadata":{"ctxctl":{"seq":%d%b}%b},"data":%b}\n' % (
+            self._head, self._seq, event_type.encode(), self._source, self._now().encode(),
+            entry.place.raw, self._seq, entry.marks, entry.metadata, body,
+        )  # fmt: skip
+
+    def _gap(self, place: Place) -> bytes:
+        reasons = dict(self._lost)
+        missed, self._missed = self._missed, []
+        for reason in missed:
+            reasons[reason] = reasons.get(reason, 0) + 1
+        self._lost = reasons
+        record: dict[str, Any] = {"n": sum(reasons.values()), "reasons": reasons}
+        if self._lost_range:
+            record["first"], record["last"] = self._lost_range
+        return self._line(DROPPED, Entry(DROPPED, orjson.dumps(record), place), _Lines())
+
+    def _now(self) -> str:
+        now = time()
+        second = int(now)
+        if second != self._second:
+            self._second, self._stamp = second, strftime("%Y-%m-%dT%H:%M:%S", gmtime(second))
+        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
+
+    def stamp(self) -> str:
+        """The time as RFC 3339, for `created_at`."""
+        return self._now()
+
+    # -- items that may have to be told again ---------------------------------------------------------------
+
+    def _keep(self, key: tuple[str, str], entry: Entry) -> None:
+        size = len(entry.body) + (len(entry.content.raw) if entry.content is not None else 0)
+        known = self._items.pop(key, None)
+        if known is not None:
+            self._kept -= known[1]
+        if size > _KEPT // 8:
+            return
+        self._items[key] = entry, size
+        self._kept += size
+        while self._kept > _KEPT:
+            self._kept -= self._items.popitem(last=False)[1][1]
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        known = self._items.pop(key, None)
+        if known is not None:
+            self._kept -= known[1]
+
+    # -- the end --------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Tell of what was lost, if that can be written by now, and close the file."""
+        if self.closed or not self._lock.acquire(timeout=WAIT):
+            return
+        try:
+            if self._lost or self._missed or self._later:
+                self._retry_at = 0.0
+                for entries in (*self._later, ()):
+                    self._put(entries, None)
+            self._sink.close()
+        except OSError as error:
+            self.errors[f"close: {error.strerror}"] = 1
+        finally:
+            self.closed = True
+            self._lock.release()
+
+    def complaint(self) -> str | None:
+        """One line about what went wrong, or None."""
+        told: list[str] = []
+        if self.dropped:
+            why = ", ".join(f"{reason} {n}" for reason, n in sorted(self.errors.items()))
+            told.append(
+                f"{self.dropped} of {self.dropped + self.written} events are not in the trace ({why})"
+            )
+        if self._sink.unsynced:
+            told.append(f"{self._sink.unsynced} may not be on the disk ({self._sink.sync_error})")
+        return f"ctxctl: {self._sink.path}: {'; '.join(told)}\n" if told else None
+
+    def complain(self) -> None:
+        """Say it on stderr, if there is one."""
+        line = self.complaint()
+        if line is None:
+            return
+        try:
+            sys.stderr.write(line.encode("ascii", "backslashreplace").decode())
+            sys.stderr.flush()
+        except (AttributeError, OSError, ValueError):
+            pass
+
+
+class _Lines:
+    """The lines of one write, and what the file will have told with them."""
+
+    __slots__ = ("announced", "kept", "parts", "removed", "shown", "size", "told")
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.shown: set[bytes] = set()
+        self.announced: dict[tuple[str, str], int] = {}
+        self.kept: list[tuple[tuple[str, str], Entry]] = []
+        self.removed: list[tuple[str, str]] = []
+        self.told = False
+
+    def add(self, line: bytes) -> None:
+        self.parts.append(line)
+        self.size += len(line)
+
+
+_VERSION: Final = vocab.SCHEMA_VERSION.encode()

@@ -1,0 +1,120 @@
+"""A context provider that records what it gives: sanqian's three methods, in either spelling, async or not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from ctxctl.record.calls import guarded
+
+if TYPE_CHECKING:
+    from ctxctl.record.recorder import Recorder
+
+_CURRENT = ("getCurrent", "get_current")
+_LIST = ("getList", "get_list")
+_BY_ID = ("getById", "get_by_id")
+_ITEM_FIELDS = ("summary", "type", "link")
+
+
+class RecordedProvider:
+    """Stands in for a provider: the same attributes, the same answers, the same exceptions.
+
+    An item is named `APP:PROVIDER`, or `APP:PROVIDER/ID` where the data has an id, so that two pieces of one
+    provider are not taken for versions of one.  Without a version of its own, the content's digest is it.
+    """
+
+    def __init__(self, recorder: Recorder, provider: Any, app: str | None) -> None:
+        self._core = recorder._core
+        self._recorder = recorder
+        self._provider = provider
+        self._app = app
+        self._lacking: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._provider, name)
+        if not callable(found):
+            return found
+        if name in _CURRENT:
+            return _after(found, lambda given, data: self._given(None, data))
+        if name in _BY_ID:
+            return _after(found, lambda given, data: self._given(given, data))
+        if name in _LIST:
+            return _after(found, lambda given, data: self._listed(data))
+        return found
+
+    @property
+    def _name(self) -> str:
+        found = _field(self._provider, "id")
+        name = str(found) if isinstance(found, str | int) else type(self._provider).__name__
+        return f"{self._app}:{name}" if self._app and ":" not in name else name
+
+    @guarded
+    def _given(self, asked: Any, data: Any) -> None:
+        recorder, name = self._recorder, self._name
+        own = _field(data, "id")
+        if own is None and isinstance(asked, str | int):
+            own = asked
+        item = f"{name}/{own}" if own is not None else name
+        content = _field(data, "content")
+        if data is None or content is None:
+            # Attached and empty is a fact of its own: the model is told of nothing, and nothing is removed.
+            self._lacking.add(item)
+            recorder.missing(f"{item} gave nothing", missing_id=f"missing-{item}", needed_for=name)
+            return
+        if item in self._lacking:
+            self._lacking.discard(item)
+            recorder.missing(f"{item} gave nothing", missing_id=f"missing-{item}", status="resolved")
+        version, title = _field(data, "version"), _field(data, "title")
+        native = {field: value for field in _ITEM_FIELDS if (value := _field(data, field)) is not None}
+        meta: dict[str, Any] = {"version_source": "supplied" if version else "computed"}
+        if native:
+            meta["native"] = native
+        recorder.item(
+            item, content, kind="external_resource", title=title if isinstance(title, str) else None,
+            version=str(version) if isinstance(version, str | int) and version != "" else None, source=name,
+            metadata=meta,
+        )  # fmt: skip
+
+    @guarded
+    def _listed(self, data: Any) -> None:
+        rows = _field(data, "items")
+        if rows is None:
+            rows = data
+        if not isinstance(rows, list | tuple):
+            return
+        name = self._name
+        ids = [_field(row, "id") for row in rows]
+        more = _field(data, "hasMore")
+        self._recorder.surface(
+            f"list-{name}", kind="provider_list", sources=[name],
+            items=[f"{name}/{one}" for one in ids if isinstance(one, str | int)],
+            metadata={"count": len(rows), "has_more": more if isinstance(more, bool) else None},
+        )  # fmt: skip
+
+
+def _after(call: Callable[..., Any], then: Callable[[Any, Any], None]) -> Callable[..., Any]:
+    """The call; `then` hears of its first argument and of what it gave."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        asked = args[0] if args else kwargs.get("id")
+        result = call(*args, **kwargs)
+        if isawaitable(result):
+            return _awaited(result, then, asked)
+        then(asked, result)
+        return result
+
+    return called
+
+
+async def _awaited(result: Awaitable[Any], then: Callable[[Any, Any], None], asked: Any) -> Any:
+    data = await result
+    then(asked, data)
+    return data
+
+
+def _field(data: Any, name: str) -> Any:
+    """A field of a table or of an object."""
+    if isinstance(data, dict):
+        return data.get(name)
+    return None if data is None or isinstance(data, list | tuple | str) else getattr(data, name, None)

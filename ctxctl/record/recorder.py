@@ -1,0 +1,270 @@
+"""`Recorder`: writes what a program puts into a model's context to a trace, as it happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from ctxctl.record.calls import Calls, guarded
+from ctxctl.record.processes import remember
+from ctxctl.record.scopes import Scope, Step, Turn, current
+
+if TYPE_CHECKING:
+    from ctxctl.record.bodies import Sent, Talks
+    from ctxctl.record.core import Core
+    from ctxctl.record.place import Place
+
+ROTATE_BYTES = 1 << 30
+
+
+class Recorder(Calls):
+    """Appends a session to a trace file; any number of recorders, threads and processes may share one.
+
+    No call raises (but see `strict`), and what a call recorded is in the file when it returns, whatever
+    becomes of the process.  What could not be written is counted: in the file as soon as that works again
+    (`ctxctl.record.dropped`), in `dropped`, and in one line on stderr at exit.
+
+    Args:
+        path: The trace; made with mode 0600, never followed through a symbolic link.
+        session: Id of the session; None: one of its own.
+        thread: The thread where a turn names none.
+        source: Who records (`my-agent/1.2`).
+        fsync: Wait until each event is on the disk: it then survives a power loss too.
+        redact: True: secrets are replaced before anything is written.  False: they are not.  A path: that,
+            and the user's own rules in this TOML file.
+        rotate_bytes: The file is renamed before it grows beyond (`run.jsonl` to `run.1.jsonl`); None: never.
+        strict: Raise what is wrong in a call, and a file that cannot be opened.
+
+    Raises:
+        OSError: only if `strict`: the file cannot be written.
+        UsageError: only if `strict`: `bad-redaction-rules`.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        session: str | None = None,
+        thread: str = "main",
+        source: str | None = None,
+        fsync: bool = False,
+        redact: bool | str | os.PathLike[str] = True,
+        rotate_bytes: int | None = ROTATE_BYTES,
+        strict: bool = False,
+    ) -> None:
+        # Here and not above: what these import costs a program that records nothing some milliseconds.
+        from ctxctl.record.core import Core
+        from ctxctl.record.journal import Journal
+        from ctxctl.record.place import named
+        from ctxctl.record.sink import Sink
+
+        sink = Sink(os.fspath(path), fsync=bool(fsync), rotate_bytes=rotate_bytes)
+        self._core: Core = Core(sink, named(source) or _program(), None, strict=strict)
+        self._given = named(session)
+        self._base_thread = named(thread) or "main"
+        self._open: dict[str, int] = {}
+        """Turns that are open, by thread."""
+        self._turns: dict[str, int] = {}
+        self._steps: dict[str, int] = {}
+        self._talks: Talks | None = None
+        self._begin()
+        try:
+            self._core.redactor = _redactor(redact)
+            if strict:
+                sink.prepare(0)
+        except BaseException as error:
+            # Without its rules nothing is written at all.
+            self._core.journal.closed = True
+            if strict or isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            self._core.journal.lose(f"not recording: {error}"[:300])
+            Journal.complain(self._core.journal)
+        remember(self)
+
+    def _begin(self) -> None:
+        """A new writer: at the start, and in a forked child."""
+        import _thread
+
+        from ctxctl.record.place import Place, named
+
+        writer = self._core.journal.writer
+        self._session = self._given or f"session-{writer[:12]}"
+        # With a session of its own, names need not be told from another process's.
+        self._suffix = f"-{writer[:8]}" if self._given is not None else ""
+        self._thread = self._base_thread
+        self._lock = _thread.RLock()
+        self._default = Place(named(self._session), self._thread)
+        self._talks = None
+
+    def _forked(self) -> None:
+        """In a forked child: another writer, and in a session that was given another thread."""
+        self._core.forked()
+        self._open, self._turns, self._steps = {}, {}, {}
+        if self._given is not None:
+            self._base_thread = f"{self._base_thread}~{self._core.journal.writer[:8]}"
+        self._begin()
+
+    # -- where ----------------------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> str:
+        """The session of turns that name none."""
+        return self._session
+
+    def _where(self) -> Place:
+        scope = current.get()
+        while scope is not None:
+            if scope.recorder is self and scope.open:
+                return scope._place
+            scope = scope._outer
+        return self._default
+
+    def turn(
+        self, turn_id: str | None = None, *, session: str | None = None, thread: str | None = None
+    ) -> Turn:
+        """What one prompt sets off: `with recorder.turn() as turn:`.
+
+        A thread that is busy with another turn is branched: `main` becomes `main~2` for as long.
+        """
+        from ctxctl.record.place import Place, named
+
+        own = named(session) or self._session
+        with self._lock:
+            wanted = name = named(thread) or self._thread
+            number = 1
+            while self._open.get(Place(own, name).key):
+                number += 1
+                name = f"{wanted}~{number}"
+            key = Place(own, name).key
+            self._open[key] = 1
+            turn = named(turn_id) or self._counted(self._turns, key, "turn")
+        return Turn(self, Place(own, name, turn))
+
+    def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
+        """A request outside of a turn, or in the turn that is open here."""
+        return Step(self, self._step_place(self._where(), step_id), model)
+
+    def request(self, body: Any = None, **fields: Any) -> Step:
+        """Record a request (see `Step.request`) in the open step, else in one of its own.
+
+        Outside of a turn, a prompt of the user at its end begins one.
+        """
+        scope = current.get()
+        if isinstance(scope, Step) and scope.recorder is self and scope.open:
+            return scope.request(body, **fields)
+        return self.step().request(body, **fields)
+
+    def _step_place(self, place: Place, step_id: object) -> Place:
+        from ctxctl.record.place import Place, named
+
+        with self._lock:
+            step = named(step_id) or self._counted(self._steps, place.key, "step")
+        return Place(place.session, place.thread, place.turn, step)
+
+    def _counted(self, counts: dict[str, int], key: str, what: str) -> str:
+        number = counts[key] = counts.get(key, 0) + 1
+        if len(counts) > 100_000:
+            counts.pop(next(iter(counts)))
+        return f"{what}-{number}{self._suffix}"
+
+    def _leave(self, turn: Scope) -> None:
+        with self._lock:
+            self._open.pop(turn._place.key, None)
+
+    # -- requests -------------------------------------------------------------------------------------------
+
+    def _conversations(self) -> Talks:
+        from ctxctl.record.bodies import Talks
+
+        if self._talks is None:
+            self._talks = Talks(self._core)
+        return self._talks
+
+    def _send(self, sent: Sent, place: Place) -> Place:
+        from ctxctl.record.bodies import ends_with_prompt
+
+        with self._lock:
+            if sent.turn is None:
+                if place.key not in self._turns or ends_with_prompt(sent.body, sent.dialect):
+                    self._counted(self._turns, place.key, "turn")
+                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._suffix}")
+            return self._conversations().request(sent, place)
+
+    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+        with self._lock:
+            self._conversations().respond(response, place, dialect)
+
+    # -- mirrors of what programs have ----------------------------------------------------------------------
+
+    def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
+        """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
+        from ctxctl.record.providers import RecordedProvider
+
+        return RecordedProvider(self, provider, app)
+
+    def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
+        """The context manager again (Amplifier's), recording every view that it gives for a request."""
+        from ctxctl.record.managers import RecordedManager
+
+        return RecordedManager(self, manager, thread)
+
+    # -- the books ------------------------------------------------------------------------------------------
+
+    @property
+    def written(self) -> int:
+        """Events of this process that are in the file."""
+        return self._core.journal.written
+
+    @property
+    def dropped(self) -> int:
+        """Events of this process that are not."""
+        return self._core.journal.dropped
+
+    @property
+    def redacted(self) -> dict[str, int]:
+        """Secrets replaced so far, by kind."""
+        return dict(self._core.redacted)
+
+    @guarded
+    def end_session(self, session: str | None = None) -> None:
+        """The session is over: views finish its last turn."""
+        from ctxctl.record.place import Place, named
+
+        self._core.record("ctxctl.session.ended", {}, Place(named(session) or self._session))
+
+    @guarded
+    def close(self) -> None:
+        """Close the file and say what was lost, if anything was."""
+        if not self._core.journal.closed:
+            self._core.journal.close()
+            self._core.journal.complain()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except BaseException:
+            pass
+
+
+def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
+    if redact is False:
+        return None
+    from ctxctl.record.keys import rules_of, user_key
+    from ctxctl.record.redact import Redactor
+
+    rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
+    return Redactor(user_key(), rules, names)
+
+
+def _program() -> str:
+    """The program's name, for the events' `source`."""
+    name = os.path.basename(sys.argv[0]) if sys.argv and isinstance(sys.argv[0], str) else ""
+    name = name.removesuffix(".py").encode("utf-8", "replace").decode()
+    return name if name and not name.startswith("-") else "ctxctl"

@@ -1,0 +1,276 @@
+"""Takes secrets out of what is about to be written; what stands in their place keeps kind, length and identity.
+
+A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`keys`): the same secret
+has the same stub, so that differences stay visible, and nobody without the key can try secrets against it.
+Costs one pass over a text that holds nothing suspicious, and time linear in the text in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final
+
+import re2
+
+from ctxctl.record.rules import FIELDS, HEADERS, RULES, Rule
+
+_DIGEST: Final = 6
+_MEMORY: Final = 32 << 20
+_FOLD: Final = str.maketrans("", "", "-_. ")
+_PLAIN: Final = re2.compile(
+    rb"(?i)(?:[a-z]+|[a-z_]+\d{0,2}|\d{1,12}|[a-z]+(?:[-_. /][a-z]+)*|x+|\*+|\.+|\d+(?:\.\d+)*|true|false|null|none)"
+)
+_PLACEHOLDER: Final = re2.compile(
+    rb"(?i)^(?:\$|%|\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|params\.|req\.|request\."
+    rb"|ctx\.|context\.|str\b|int\b|bool\b|string\b|getenv)|\$\{|\{\{|xxxx|\*\*\*|example|placeholder|changeme"
+    rb"|your[-_ ]|my[-_]|dummy|redacted|insert|replace|\.\.\.|\(\)|1234567"
+)
+_STUB: Final = b"[redacted "
+_A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
+
+
+class Found:
+    """What was taken out of one record."""
+
+    __slots__ = ("bytes", "count", "counted", "kinds")
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, int] = {}
+        self.bytes = 0
+        self.count = 0
+        """How many secrets."""
+        self.counted = 0
+        """How many of them are in the recorder's own count already."""
+
+    def add(self, kind: str, size: int) -> None:
+        """One more secret, of `size` bytes."""
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.bytes += size
+        self.count += 1
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in `metadata.ctxctl.redacted`."""
+        return {"secrets": self.count, "bytes": self.bytes, "kinds": dict(sorted(self.kinds.items()))}
+
+
+class Redactor:
+    """Finds secrets by form and by name.
+
+    Args:
+        key: Key of the digests.
+        more: The user's own rules, tried first.
+        names: Further names whose values are never stored.
+    """
+
+    def __init__(self, key: bytes, more: Iterable[Rule] = (), names: Iterable[str] = ()) -> None:
+        self._key = key[:64]
+        options = re2.Options()
+        options.max_mem = _MEMORY
+        options.log_errors = False
+        self._rules = [_Compiled(rule, options) for rule in (*more, *RULES)]
+        self._never = HEADERS | {folded(name) for name in names}
+        literals = sorted({literal for rule in (*more, *RULES) for literal in rule.literals} - _COMMON)
+        quoted = "|".join([*(re2.escape(literal) for literal in literals), *_HINTS])
+        self._any = _finder(re2.compile(f"(?i:{quoted})".encode(), options))
+        names_too = f"(?i:{quoted})|{_name_pattern(self._never | FIELDS)}"
+        self._json = _finder(re2.compile(names_too.encode(), options))
+
+    def suspicious(self, data: bytes) -> bool:
+        """Whether a text may hold a secret; most hold nothing that begins like one."""
+        return self._any(data)
+
+    def worth_a_look(self, raw: bytes) -> bool:
+        """The same for JSON, where a name may tell as well."""
+        return self._json(raw)
+
+    def text(self, text: str, found: Found) -> str:
+        """The text with stubs for its secrets; lone surrogates become U+FFFD where there are any secrets."""
+        data = text.encode("utf-8", "replace")
+        if not self.suspicious(data):
+            return text
+        made = self.data(data, found)
+        return text if made is data else made.decode("utf-8", "replace")
+
+    def data(self, data: bytes, found: Found) -> bytes:
+        """UTF-8 with stubs for its secrets; the same object if there are none."""
+        lower = data.lower()
+        for rule in self._rules:
+            if rule.may_be_in(lower):
+                made = self._replaced(rule, data, found)
+                if made is not data:
+                    data, lower = made, made.lower()
+        return data
+
+    def _replaced(self, rule: _Compiled, data: bytes, found: Found) -> bytes:
+        pieces: list[bytes] = []
+        end = 0
+        for match in rule.pattern.finditer(data):
+            start, stop = match.span(1)
+            if start < end or stop <= start:
+                continue
+            secret = data[start:stop]
+            if _STUB in secret or data[max(0, start - 10) : start].endswith(_STUB):
+                continue
+            if rule.weak and _innocent(secret, words=rule.weak > 1):
+                continue
+            pieces += data[end:start], self.stub(rule.kind, secret, found).encode()
+            end = stop
+        if not pieces:
+            return data
+        pieces.append(data[end:])
+        return b"".join(pieces)
+
+    def stub(self, kind: str, secret: bytes, found: Found) -> str:
+        """What stands in a secret's place."""
+        found.add(kind, len(secret))
+        digest = blake2b(secret, key=self._key, digest_size=_DIGEST).hexdigest()
+        return f"[redacted {kind}, {len(secret.decode('utf-8', 'replace'))} chars, #{digest}]"
+
+    def value(self, value: Any, raw: bytes, found: Found) -> Any:
+        """JSON with stubs for its secrets; `raw` is its encoding.  The same object if nothing is suspicious."""
+        if not self.worth_a_look(raw):
+            return value
+        return self._walk(value, found, depth=0)
+
+    def _walk(self, value: Any, found: Found, depth: int) -> Any:
+        if isinstance(value, str):
+            return self.text(value, found)
+        if depth > 300:
+            return "[redacted nest, too deep to be looked through]"
+        if isinstance(value, dict):
+            return {self.text(k, found): self._field(k, v, value, found, depth) for k, v in value.items()}
+        if isinstance(value, list):
+            if len(value) == 2 and isinstance(value[0], str) and folded(value[0]) in self._never:
+                return [value[0], self._leaves(value[1], "header", found)]
+            return [self._walk(one, found, depth + 1) for one in value]
+        return value
+
+    def _field(self, name: str, value: Any, holder: dict[str, Any], found: Found, depth: int) -> Any:
+        """A field's value: never stored under some names, and a text under others."""
+        key = folded(name)
+        if key in self._never and not _is_schema(value):
+            return self._leaves(value, "header", found)
+        if isinstance(value, str) and self._hides(key, value):
+            return self._leaves(value, "secret", found)
+        if key == "value" and isinstance(value, str):
+            # {"name": "Authorization", "value": ...}: how HAR and others write headers.
+            named = next((holder[n] for n in ("name", "key", "header") if isinstance(holder.get(n), str)), "")
+            if folded(named) in self._never or self._hides(folded(named), value):
+                return self._leaves(value, "header", found)
+        return self._walk(value, found, depth + 1)
+
+    def _hides(self, key: str, value: str) -> bool:
+        """Whether a text under this name is a secret, by the name."""
+        if key not in FIELDS:
+            return False
+        password = "pass" in key or key == "pwd"
+        return bool(value) and not _innocent(value.encode("utf-8", "replace"), words=not password)
+
+    def _leaves(self, value: Any, kind: str, found: Found) -> Any:
+        if isinstance(value, str):
+            data = value.encode("utf-8", "replace")
+            return value if not value or data.startswith(_STUB) else self.stub(kind, data, found)
+        if isinstance(value, dict):
+            return {name: self._leaves(inner, kind, found) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._leaves(inner, kind, found) for inner in value]
+        if isinstance(value, bool) or value is None:
+            return value
+        return self.stub(kind, str(value).encode(), found)
+
+
+class _Compiled:
+    """A rule whose pattern is compiled when a text first may need it."""
+
+    def __init__(self, rule: Rule, options: Any) -> None:
+        self.kind = rule.kind
+        self.literals = tuple(literal.lower().encode() for literal in rule.literals)
+        self.weak = rule.weak
+        self._source = rule.pattern
+        self._options = options
+
+    @cached_property
+    def pattern(self) -> Any:
+        """The compiled pattern; raises ValueError for what is none, or has not one group."""
+        try:
+            made = re2.compile(self._source.encode(), self._options)
+        except re2.error as error:
+            raise ValueError(f"the rule {self.kind} is no pattern of RE2: {error}") from None
+        if made.groups != 1:
+            raise ValueError(f"the rule {self.kind} has {made.groups} groups instead of one")
+        return made
+
+    def may_be_in(self, lower: bytes) -> bool:
+        return not self.literals or any(literal in lower for literal in self.literals)
+
+
+_COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp", ".", "=", "-us", "cio",
+                            "secret", "credential", "cookie", "basic", "curl", "://", "sk-", "bearer"))  # fmt: skip
+"""Literals that ordinary text is full of: what must stand around them is in `_HINTS`."""
+_HINTS: Final = (
+    r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
+    r"pat-[a-z]{2}\d", r"ez[at]k[a-z0-9]{8}", r"shp[a-z]{2,3}_", r"\b[mno][a-z0-9_-]{23,27}\.[a-z0-9_-]{6}\.",
+    r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
+    r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r"://[^\s/@]{0,200}@",
+    r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
+    r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,12}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
+    r"(?::=|=>|[:=,])\s{0,4}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{6}",
+)  # fmt: skip
+
+
+def _finder(pattern: Any) -> Callable[[bytes], bool]:
+    """Whether a pattern is found in a text.
+
+    The package's own `search` makes a generator and a match object, which costs four times the search of 2 KB;
+    what it calls is asked directly, where it is there.
+    """
+    try:
+        match, anchor = pattern._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
+        nothing = match(anchor, b"", 0, 0)[0]
+        match(anchor, b"x", 0, 1)
+    except (AttributeError, TypeError, IndexError):
+        return lambda data: pattern.search(data) is not None
+    return lambda data: match(anchor, data, 0, len(data))[0] != nothing
+
+
+def stubs_in(data: bytes) -> Found:
+    """What the stubs in a text say; all of it counts as counted."""
+    found = Found()
+    if _STUB in data:
+        for match in _A_STUB.finditer(data):
+            found.add(match.group(1).decode(), int(match.group(2)))
+    found.counted = found.count
+    return found
+
+
+def folded(name: str) -> str:
+    """A field's or a header's name without case and separators."""
+    return name.translate(_FOLD).lower()
+
+
+def _name_pattern(names: Iterable[str]) -> str:
+    """Finds a name of `names` as a string in JSON, with any separators in it."""
+    spelled = "|".join("[-_. ]?".join(re2.escape(c) for c in name) for name in sorted(names))
+    return f'(?i:"(?:{spelled})")'
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether a field's value describes the field, as in the parameters of a tool."""
+    return isinstance(value, dict) and ("type" in value or "$ref" in value or "anyOf" in value)
+
+
+def _innocent(secret: bytes, *, words: bool) -> bool:
+    """Whether what stands where a secret might is a placeholder or, with `words`, a word, a number, a name."""
+    if secret.startswith(_STUB) or _PLACEHOLDER.search(secret) is not None:
+        return True
+    if not words:
+        lower = secret.lower()
+        return b"password" in lower or lower in _SAID_OF_PASSWORDS
+    return _PLAIN.fullmatch(secret) is not None
+
+
+_SAID_OF_PASSWORDS: Final = frozenset(
+    (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
+)

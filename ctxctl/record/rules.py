@@ -1,0 +1,207 @@
+"""What secrets look like: the formats in which providers issue keys, and the names under which values hide.
+
+Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
+replaced.  The literals of a rule are what a text must hold for its pattern to be tried.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Rule(NamedTuple):
+    """One sort of secret."""
+
+    kind: str
+    """What a stub says it was."""
+    literals: tuple[str, ...]
+    """One of these is in every match, in this or another case."""
+    pattern: str
+    """Case counts, unless it begins with `(?i)`; one group."""
+    weak: int = 0
+    """How little the shape says by itself.  1: placeholders are left; 2: words, numbers and names as well."""
+
+
+_NAME: Final = (
+    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|private[_.-]?key|signing[_.-]?key"
+    r"|encryption[_.-]?key|master[_.-]?key|access[_.-]?key|account[_.-]?key|shared[_.-]?key|api[_.-]?key|apikey"
+    r"|auth[_.-]?key|service[_.-]?key|license[_.-]?key|secret[_.-]?key|client[_.-]?secret|app[_.-]?secret)"
+)
+_LEAD: Final = r"(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,40}[_.-]){0,6}(?:db|user|admin|root|my|app|bot)?"
+_QUOTE: Final = r"""\\{0,3}["'`]"""
+_NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
+_PEM: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
+
+RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        "private-key", ("PRIVATE KEY",), rf"(-----BEGIN {_PEM}-----(?:[^-]|-[^-])*(?:-----END {_PEM}-----)?)"
+    ),
+    Rule("putty-key", ("Private-Lines:",), r"(Private-Lines: \d+(?:\\r|\\n|[\r\n])[A-Za-z0-9+/=\\\r\nrn]+)"),
+    Rule("age-key", ("AGE-SECRET-KEY-1",), r"(AGE-SECRET-KEY-1[0-9A-Z]{50,64})"),
+    Rule("anthropic-key", ("sk-ant-",), r"\b(sk-ant-[A-Za-z0-9_-]{16,})"),
+    Rule("openrouter-key", ("sk-or-",), r"\b(sk-or-(?:v\d-)?[A-Za-z0-9_-]{20,})"),
+    Rule("openai-key", ("sk-",), r"\b(sk-(?:proj|svcacct|admin|service|None)-[A-Za-z0-9_-]{16,})"),
+    Rule("api-key", ("sk-",), r"\b(sk-[A-Za-z0-9_-]{18,})", weak=2),
+    Rule("github-token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\b(gh[pousr]_[A-Za-z0-9_.-]{30,})"),
+    Rule("github-token", ("github_pat_",), r"\b(github_pat_[A-Za-z0-9_]{22,})"),
+    Rule(
+        "gitlab-token",
+        ("gl",),
+        r"\b(gl(?:pat|dt|rt|rtr|cbt|ptt|ft|soat|imt|agent|oas|ffct)-[A-Za-z0-9_.-]{18,})",
+    ),
+    Rule(
+        "aws-key-id",
+        ("AKIA", "ASIA", "ABIA", "ACCA", "A3T"),
+        r"\b((?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16})\b",
+    ),
+    Rule("aws-bedrock-key", ("ABSKQmVkcm9jaw",), r"(ABSKQmVkcm9jaw[A-Za-z0-9+/=_-]{40,})"),
+    Rule("google-key", ("AIza",), r"\b(AIza[0-9A-Za-z_-]{35})"),
+    Rule("google-token", ("ya29.",), r"\b(ya29\.[0-9A-Za-z_-]{20,})"),
+    Rule("google-client-secret", ("GOCSPX-",), r"\b(GOCSPX-[A-Za-z0-9_-]{20,})"),
+    Rule("slack-token", ("xox",), r"\b(xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,})"),
+    Rule("slack-token", ("xapp-",), r"\b(xapp-\d-[A-Za-z0-9]+-\d+-[A-Za-z0-9]+)"),
+    Rule(
+        "slack-webhook",
+        ("hooks.slack",),
+        r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([A-Za-z0-9/_+-]{20,})",
+    ),
+    Rule("discord-webhook", ("api/webhooks/",), r"api/webhooks/\d{5,22}/([A-Za-z0-9_-]{40,})"),
+    Rule("teams-webhook", ("webhook.office.com",), r"webhook\.office\.com/webhookb2/([A-Za-z0-9@/_-]{40,})"),
+    Rule("discord-token", (".",), r"\b([MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})"),
+    Rule("telegram-token", (":AA",), r"\b(\d{8,10}:AA[A-Za-z0-9_-]{32,35})"),
+    Rule("stripe-key", ("sk_", "rk_"), r"\b([sr]k_(?:live|test|prod)_[0-9A-Za-z]{10,})"),
+    Rule("webhook-secret", ("whsec_",), r"\b(whsec_[A-Za-z0-9+/=_-]{20,})"),
+    Rule("npm-token", ("npm_",), r"\b(npm_[A-Za-z0-9]{30,})"),
+    Rule("pypi-token", ("pypi-",), r"\b(pypi-[A-Za-z0-9_-]{50,})"),
+    Rule("rubygems-key", ("rubygems_",), r"\b(rubygems_[0-9a-f]{40,})"),
+    Rule("crates-token", ("cio",), r"\b(cio[A-Za-z0-9]{32})\b", weak=2),
+    Rule("docker-token", ("dckr_",), r"\b(dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,})"),
+    Rule("huggingface-token", ("hf_", "api_org_"), r"\b((?:hf|api_org)_[A-Za-z0-9]{30,})"),
+    Rule("groq-key", ("gsk_",), r"\b(gsk_[A-Za-z0-9]{32,})"),
+    Rule("xai-key", ("xai-",), r"\b(xai-[A-Za-z0-9]{40,})"),
+    Rule("perplexity-key", ("pplx-",), r"\b(pplx-[A-Za-z0-9]{32,})"),
+    Rule("replicate-token", ("r8_",), r"\b(r8_[A-Za-z0-9]{30,})"),
+    Rule("nvidia-key", ("nvapi-",), r"\b(nvapi-[A-Za-z0-9_-]{40,})"),
+    Rule("cerebras-key", ("csk-",), r"\b(csk-[A-Za-z0-9]{32,})"),
+    Rule("tavily-key", ("tvly-",), r"\b(tvly-[A-Za-z0-9_-]{16,})"),
+    Rule("langsmith-key", ("lsv2_", "ls__"), r"\b((?:lsv2_(?:pt|sk)|ls_)_[A-Za-z0-9_]{32,})"),
+    Rule("pinecone-key", ("pcsk_",), r"\b(pcsk_[A-Za-z0-9_]{40,})"),
+    Rule("jina-key", ("jina_",), r"\b(jina_[A-Za-z0-9_-]{40,})"),
+    Rule("sendgrid-key", ("SG.",), r"\b(SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64})"),
+    Rule("mailgun-key", ("key-", "pubkey-"), r"\b((?:pub)?key-[0-9a-f]{32})\b"),
+    Rule("mailchimp-key", ("-us",), r"\b([0-9a-f]{32}-us\d{1,2})\b"),
+    Rule("brevo-key", ("xkeysib-", "xsmtpsib-"), r"\b(x(?:key|smtp)sib-[0-9a-f]{64}-[A-Za-z0-9]{16})"),
+    Rule("twilio-key", ("SK",), r"\b(SK[0-9a-f]{32})\b"),
+    Rule("shopify-token", ("shp",), r"\b(shp(?:at|ca|pa|ss|it|ua|tka)_[0-9A-Za-z]{28,})"),
+    Rule(
+        "square-token", ("sq0", "EAAA"), r"\b(sq0(?:atp|csp|idp)-[0-9A-Za-z_-]{20,}|EAAA[A-Za-z0-9_-]{56,})"
+    ),
+    Rule("facebook-token", ("EAA",), r"\b(EAA[A-Za-z0-9]{80,})"),
+    Rule("digitalocean-token", ("do",), r"\b(do[opr]_v1_[0-9a-f]{60,})"),
+    Rule("linear-key", ("lin_",), r"\b(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
+    Rule("notion-token", ("ntn_", "secret_"), r"\b(ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
+    Rule("figma-token", ("fig",), r"\b(fig[dour]h?_[A-Za-z0-9_-]{36,})"),
+    Rule("databricks-token", ("dapi",), r"\b(dapi[0-9a-f]{32}(?:-\d)?)\b"),
+    Rule(
+        "atlassian-token",
+        ("ATATT3", "ATCTT3", "ATBB"),
+        r"\b(AT(?:ATT3|CTT3)[A-Za-z0-9_=-]{60,}|ATBB[A-Za-z0-9_=-]{28,})",
+    ),
+    Rule("vault-token", ("hvs.", "hvb.", "hvr."), r"\b(hv[sbr]\.[A-Za-z0-9_-]{20,})"),
+    Rule("terraform-token", (".atlasv1.",), r"([A-Za-z0-9]{10,20}\.atlasv1\.[A-Za-z0-9_=-]{50,})"),
+    Rule("doppler-token", ("dp.",), r"\b(dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{36,})"),
+    Rule(
+        "grafana-token", ("glsa_", "glc_"), r"\b(glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}|glc_[A-Za-z0-9+/=]{32,})"
+    ),
+    Rule("newrelic-key", ("NRAK-", "NRJS-", "NRII-"), r"\b(NR(?:AK|JS|II)-[A-Za-z0-9_-]{19,})"),
+    Rule("sentry-token", ("sntry",), r"\b(sntry[su]_[A-Za-z0-9+/=_-]{40,})"),
+    Rule("planetscale-token", ("pscale_",), r"\b(pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{30,})"),
+    Rule("supabase-key", ("sbp_", "sb_secret_"), r"\b(sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20,})"),
+    Rule("postman-key", ("PMAK-",), r"\b(PMAK-[0-9a-fA-F]{24}-[0-9a-fA-F]{34})"),
+    Rule("airtable-token", ("pat",), r"\b(pat[A-Za-z0-9]{14}\.[0-9a-f]{60,})"),
+    Rule("hubspot-token", ("pat-",), r"\b(pat-(?:na|eu|ap)\d-[0-9a-fA-F-]{36})"),
+    Rule("fly-token", ("fm1", "fm2", "fo1_"), r"\b(f(?:m[12][ar]?|o1)_[A-Za-z0-9+/=,_-]{40,})"),
+    Rule("heroku-key", ("HRKU-",), r"\b(HRKU-[A-Za-z0-9_-]{30,})"),
+    Rule("dropbox-token", ("sl.",), r"\b(sl\.[A-Za-z0-9_-]{60,})"),
+    Rule("artifactory-key", ("AKCp",), r"\b(AKCp[A-Za-z0-9]{60,})"),
+    Rule("openshift-token", ("sha256~",), r"\b(sha256~[A-Za-z0-9_-]{40,})"),
+    Rule("easypost-key", ("EZ",), r"\b(EZ[AT]K[A-Za-z0-9]{50,})"),
+    Rule("azure-secret", ("Q~",), r"([A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,34})"),
+    Rule(
+        "azure-key",
+        ("AccountKey", "SharedAccessKey"),
+        r"(?i)(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{30,})",
+    ),
+    Rule("jwt", ("eyJ",), r"\b(eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)*)"),
+    Rule(
+        "auth-header",
+        ("authorization",),
+        r"(?i)authorization\\{0,3}[\"']?\s*(?::|=|,|=>)\s*\[?\s*\\{0,3}[\"']?\s*(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)\s+([^\s\"'\\,;<>{}]{6,})",
+    ),
+    Rule("bearer-token", ("bearer",), r"(?i)\bbearer[ :=]{1,3}([A-Za-z0-9_.~+/=-]{16,})", weak=2),
+    Rule("basic-auth", ("basic",), r"(?i)\bbasic ([A-Za-z0-9+/]{16,}={0,2})", weak=2),
+    Rule(
+        "cookie",
+        ("cookie",),
+        r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\r\n\"'\\]{8,})",
+    ),
+    Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@"),
+    Rule(
+        "url-parameter",
+        ("=",),
+        r"(?i)[?&;](?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|access_token|refresh_token|id_token|auth_token|token|api[_-]?key|apikey|key|auth|password|passwd|pwd|secret|client_secret|code_verifier)=([^&\s\"'<>#\\]{8,})",
+        weak=2,
+    ),
+    Rule(
+        "curl-user",
+        ("curl",),
+        r"curl\b[^\n]{0,300}?\s(?:-u|--user)[ =][\"']?[^\s:\"']{1,80}:([^\s\"'\\]{3,})",
+    ),
+    Rule(
+        "password",
+        ("pass", "pwd"),
+        _LEAD
+        + rf"(?:pass(?:word|wd|phrase|code)?|pwd)(?:[_.-]?\d)?\s{{0,4}}(?:\]|\))?{_QUOTE}?\s{{0,4}}(?::=|=>|:|=|,)\s{{0,4}}(?:[rbuf])?{_QUOTE}([^\s\"'`\\]{{4,200}}){_QUOTE}",
+        weak=1,
+    ),
+    Rule(
+        "secret",
+        _NAMES,
+        _LEAD
+        + _NAME
+        + rf"(?:[_.-](?:key|id|value|hash|base64|b64|prod|dev|test|live|v?\d))?\s{{0,4}}(?:\]|\))?{_QUOTE}?\s{{0,4}}(?::=|=>|:|=|,)\s{{0,4}}(?:[rbuf]|\()?{_QUOTE}([^\s\"'`\\]{{6,400}}){_QUOTE}",
+        weak=2,
+    ),
+    Rule(
+        "secret",
+        _NAMES,
+        _LEAD
+        + _NAME
+        + r"(?:[_.-](?:key|id|value|prod|dev|test|live|v?\d))?\s{0,2}(?:=|:\s)\s{0,2}([^\s\"'`\\,;(){}\[\]<>|&]{8,400})",
+        weak=2,
+    ),
+)
+"""In the order in which they are tried; what one has replaced the next ones do not see."""
+
+HEADERS: Final = frozenset(
+    (
+        "authorization", "proxyauthorization", "cookie", "setcookie", "xapikey", "apikey", "xgoogapikey", "xauthtoken",
+        "xamzsecuritytoken", "xamzsignature", "xcsrftoken", "xxsrftoken", "xgithubtoken", "openaiorganization",
+        "openaiproject", "anthropicorganizationid", "xaccesstoken", "xsessiontoken", "ocpapimsubscriptionkey",
+        "xvaulttoken", "privatetoken", "xgitlabtoken", "cfaccessclientsecret", "xfunctionskey", "authentication",
+        "xforwardedauthorization", "xmsauthorizationauxiliary", "awssecretaccesskey", "awssessiontoken",
+    )
+)  # fmt: skip
+"""Names, less case, `-`, `_` and `.`, whose values are never stored, whatever they look like."""
+FIELDS: Final = frozenset(
+    (
+        "password", "passwd", "pwd", "passphrase", "passcode", "secret", "clientsecret", "appsecret", "secretkey",
+        "secretaccesskey", "privatekey", "privatekeyid", "signingkey", "encryptionkey", "masterkey", "accountkey",
+        "accesskey", "authkey", "token", "accesstoken", "refreshtoken", "idtoken", "authtoken", "bearertoken",
+        "sessiontoken", "securitytoken", "apitoken", "apisecret", "webhooksecret", "credentials", "connectionstring",
+        "usertoken", "bottoken", "githubtoken", "personalaccesstoken", "dbpassword", "databasepassword", "userpassword",
+        "adminpassword", "rootpassword", "openaiapikey", "anthropicapikey", "googleapikey", "geminiapikey",
+        "azureapikey",
+    )
+)  # fmt: skip
+"""Names whose values are replaced if they are texts."""

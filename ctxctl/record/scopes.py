@@ -1,0 +1,192 @@
+"""Turns and steps, as context managers: what is recorded inside belongs to them."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ctxctl.record.calls import Calls, guarded
+from ctxctl.record.place import Place, named
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Iterable
+
+    from ctxctl.record.recorder import Recorder
+    from ctxctl.record.streaming import Stream
+
+current: ContextVar[Scope | None] = ContextVar("ctxctl_scope", default=None)
+"""The innermost turn or step that is open here; each asyncio task and each thread has its own."""
+
+STEP_FAILED = "ctxctl.step.failed"
+"""A request that got no answer: `error` says why."""
+
+
+class Scope(Calls):
+    """What a turn and a step have in common."""
+
+    def __init__(self, recorder: Recorder, place: Place) -> None:
+        self.recorder = recorder
+        self._core = recorder._core
+        self._place = place
+        self._outer: Scope | None = None
+        self._token: Token[Scope | None] | None = None
+        self.open = True
+        """Until its `with` is left."""
+
+    @property
+    def session(self) -> str | None:
+        """Its session."""
+        return self._place.session
+
+    @property
+    def thread(self) -> str | None:
+        """Its thread; another than was asked for where that one was busy with another turn."""
+        return self._place.thread
+
+    def _where(self) -> Place:
+        return self._place
+
+    def __enter__(self) -> Self:
+        self.open = True
+        self._outer = current.get()
+        self._token = current.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.open = False
+        token, self._token = self._token, None
+        if token is not None:
+            try:
+                current.reset(token)
+            except ValueError:
+                pass  # left in another task than it was entered in
+        self._close(error)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def _close(self, error: BaseException | None) -> None:
+        """It is over."""
+
+
+class Turn(Scope):
+    """What one prompt sets off."""
+
+    @property
+    def id(self) -> str | None:
+        """Its turn id."""
+        return self._place.turn
+
+    def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
+        """One request to a model; to be used in a `with`, or kept."""
+        return Step(self.recorder, self.recorder._step_place(self._place, step_id), model)
+
+    def request(self, **body: Any) -> Step:
+        """Record a request in a step of its own; see `Step.request`."""
+        return self.step().request(**body)
+
+    def _close(self, error: BaseException | None) -> None:
+        self.recorder._leave(self)
+
+
+class Step(Scope):
+    """One request to a model."""
+
+    def __init__(self, recorder: Recorder, place: Place, model: str | None) -> None:
+        super().__init__(recorder, place)
+        self.model = model
+        self._dialect: Any = None
+
+    @property
+    def id(self) -> str | None:
+        """Its step id."""
+        return self._place.step
+
+    def request(
+        self,
+        body: Any = None,
+        *,
+        dialect: str | None = None,
+        url: str | None = None,
+        model: str | None = None,
+        native_id: str | None = None,
+        **fields: Any,
+    ) -> Step:
+        """Record what goes to the model: items, the assembly, and that it was injected.
+
+        Args:
+            body: The request's JSON, as an object or as text; or give its fields (`messages`, `tools`,
+                `system`, `input`, `instructions` …) as keywords.
+            dialect: `openai-chat`, `openai-responses`, `anthropic` or `gemini`; None: told by the body.
+            url: Where it goes, which tells the dialect as well.
+            model: The model asked, if the body does not say.
+            native_id: The provider's or the program's id of the request.
+            fields: Fields of the body.
+        """
+        self._request(body, dialect, url, model, native_id, fields)
+        return self
+
+    @guarded
+    def _request(
+        self,
+        body: Any,
+        dialect: str | None,
+        url: str | None,
+        model: str | None,
+        native_id: str | None,
+        fields: Any,
+    ) -> None:
+        from ctxctl.record.bodies import Sent, body_of, dialect_of
+
+        whole = body_of(fields, body)
+        if whole is None:
+            raise TypeError("a request's body is a JSON object")
+        self._dialect = dialect_of(dialect, whole, url)
+        told = model or self.model or whole.get("model")
+        self.model = told if isinstance(told, str) else None
+        place = self._place
+        sent = Sent(whole, self._dialect, place.step or "", place.turn, self.model, named(native_id))
+        self._place = self.recorder._send(sent, place)
+
+    @guarded
+    def response(self, response: Any) -> None:
+        """Record the answer: what it bills, and the items that it adds to the conversation."""
+        from ctxctl.record.bodies import body_of
+
+        whole = body_of({}, response)
+        if whole is None:
+            raise TypeError("a response's body is a JSON object")
+        self.usage(whole, model=None if "model" in whole else self.model)
+        self.recorder._answer(whole, self._place, self._dialect)
+
+    def stream(self) -> Stream:
+        """Collects a streamed answer; recorded when it is closed, its pieces joined first."""
+        from ctxctl.record.streaming import Stream
+
+        return Stream(self, self._dialect)
+
+    def watch(self, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
+        """The same chunks again, recorded when they end; for `for` and `async for`."""
+        from ctxctl.record.streaming import watched
+
+        return watched(self.stream(), chunks)
+
+    @guarded
+    def failed(self, error: BaseException | str) -> None:
+        """There was no answer.  Of an exception only the type is kept: its text may hold anything."""
+        from ctxctl.record.values import cut, type_name
+
+        told = cut(error) if isinstance(error, str) else type_name(error)
+        self._core.record(STEP_FAILED, {"error": told}, self._place)
+
+    def _close(self, error: BaseException | None) -> None:
+        if error is not None and not isinstance(error, GeneratorExit):
+            self.failed(error)

@@ -1,0 +1,184 @@
+"""The file that a recorder appends to: safe to share with other processes, kept through rotation and deletion."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from time import monotonic
+from typing import Final
+
+LOOK: Final = 0.25
+"""Seconds after which it is looked at again whether the file still stands under its name."""
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_AGAIN: Final = 60.0
+"""Seconds until a rotation that did not work is tried again."""
+
+
+class RefusedError(OSError):
+    """The name leads to something that is not written to; `strerror` says why."""
+
+
+class Sink:
+    """Appends lines to a file, each with one `os.write`.
+
+    Args:
+        path: Created 0600, its directory 0700 if it is not there.
+        fsync: Wait until each line is on the disk.
+        rotate_bytes: The file is renamed (`run.jsonl` to `run.1.jsonl`) before it would grow beyond.
+    """
+
+    def __init__(self, path: str, *, fsync: bool = False, rotate_bytes: int | None = None) -> None:
+        self.path = os.path.abspath(path)
+        self._fsync = fsync
+        self._limit = rotate_bytes
+        self._fd = -1
+        self._size = 0
+        self._looked = 0.0
+        self._torn = False
+        self._held_until = 0.0
+        self._identity = (0, 0)
+        self.files = 0
+        """Files begun or found so far; what was written before is in another one as soon as it changes."""
+        self.unsynced = 0
+        """Lines that are in the file, but of which the system could not say that they are on the disk."""
+        self.sync_error: str | None = None
+        self.why: str | None = None
+        """Why the last file came: `opened`, `rotated`, `deleted`, `replaced`."""
+
+    def prepare(self, size: int, now: float | None = None) -> int:
+        """See that `size` further bytes have a file: open it, find it again, rotate it.
+
+        Returns the number of files so far.  Raises OSError.  `now`: `monotonic()`, if known.
+        """
+        if now is None:
+            now = monotonic()
+        if self._fd < 0:
+            self._open("opened")
+            self._looked = now
+        else:
+            self._look(now)
+        if self._limit is not None and self._size > 0 and self._size + size > self._limit:
+            self._rotate(now)
+        return self.files
+
+    def append(self, line: bytes) -> None:
+        """Append whole lines.  Raises OSError; then nothing of them counts as written."""
+        data = b"\n" + line if self._torn else line
+        self._torn = True
+        done = os.write(self._fd, data)
+        self._size += done
+        if done != len(data):
+            # Others may have appended meanwhile: the rest would stand behind theirs.  Once more, whole.
+            data = b"\n" + line
+            again = os.write(self._fd, data)
+            self._size += again
+            if again != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+        if self._fsync:
+            try:
+                os.fsync(self._fd)
+            except OSError as error:
+                self.unsynced += 1
+                self.sync_error = error.strerror
+
+    def close(self) -> None:
+        """Close the file; a later `append` opens it again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def abandon(self) -> None:
+        """Let the descriptor be: it is no longer ours to close."""
+        self._fd = -1
+
+    def forked(self) -> None:
+        """In a child process: a descriptor of its own, so that the lock of a rotation holds between the two."""
+        with suppress(OSError):
+            self.close()
+        self._torn = False
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _open(self, why: str) -> None:
+        try:
+            fd = os.open(self.path, _FLAGS, 0o600)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            fd = os.open(self.path, _FLAGS, 0o600)
+        try:
+            found = os.fstat(fd)
+            _refuse(found)
+            size = found.st_size
+            torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd, self._size, self._torn = fd, size, torn
+        self._identity = found.st_dev, found.st_ino
+        self.files += 1
+        self.why = why
+
+    def _look(self, now: float) -> None:
+        """Go on with another file if this one is no longer under its name."""
+        own = os.fstat(self._fd)
+        if own.st_ino != self._identity[1] or own.st_dev != self._identity[0]:
+            # Somebody closed the descriptor, and the number is another file's now: it must not be written to.
+            self.abandon()
+            self._open("closed")
+            return
+        self._size = own.st_size
+        if own.st_nlink == 1 and now - self._looked <= LOOK:
+            return
+        self._looked = now
+        try:
+            there = os.stat(self.path, follow_symlinks=False)
+        except FileNotFoundError:
+            there = None
+        if there is not None and (there.st_dev, there.st_ino) == self._identity:
+            return
+        self.close()
+        self._open("deleted" if own.st_nlink == 0 else "replaced" if there is not None else "renamed")
+
+    def _rotate(self, now: float) -> None:
+        if now < self._held_until:
+            return
+        try:
+            # One process at a time; the others go on with the new file when they look.
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._held_until = now + LOOK
+            return
+        try:
+            own, there = os.fstat(self._fd), os.stat(self.path, follow_symlinks=False)
+            if (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino):
+                os.rename(self.path, self._free_name())
+        except OSError:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            self._held_until = now + _AGAIN
+            return
+        self.close()
+        self._open("rotated")
+
+    def _free_name(self) -> str:
+        stem, dot = os.path.splitext(self.path)
+        number = 1
+        while os.path.lexists(name := f"{stem}.{number}{dot}"):
+            number += 1
+        return name
+
+
+def _refuse(found: os.stat_result) -> None:
+    """Raise for what is not this user's own regular file under one name."""
+    why = None
+    if not stat.S_ISREG(found.st_mode):
+        why = "it is not a regular file"
+    elif found.st_uid != os.geteuid():
+        why = "it belongs to another user"
+    elif found.st_nlink > 1:
+        why = "it has a second name (a hard link)"
+    if why is not None:
+        raise RefusedError(errno.EPERM, why)

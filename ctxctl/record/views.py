@@ -1,0 +1,58 @@
+"""The messages that a context manager gives for a request, in Amplifier's spelling, cut into items."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ctxctl.formats.amplifier import parts as amplifier
+from ctxctl.formats.amplifier.injected import Piece
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.wire.dialect import Dialect, Names, Unit, unknown
+from ctxctl.formats.wire.slots import Slots
+
+
+class Views(Dialect):
+    """A view is `messages` alone; it is not what goes over the wire."""
+
+    name: ClassVar[str] = "amplifier-view"
+    provider: ClassVar[str] = "amplifier"
+
+    @property
+    def section(self) -> str:
+        """The field that holds the messages."""
+        return "messages"
+
+    def detect(self, body: Json) -> int:
+        """No body says that it is a view."""
+        return 0
+
+    def answers(self, response: Json) -> int:
+        """A view has no answer."""
+        return 0
+
+    def units(self, body: Json) -> list[Unit]:
+        """The messages; a system prompt at the beginning stands before the conversation."""
+        found: list[Unit] = []
+        front = True
+        for at, value in enumerate(body.get("messages") or ()):
+            front = front and isinstance(value, dict) and value.get("role") in ("system", "developer")
+            found.append(Unit("messages", value, at, front))
+        return found
+
+    def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
+        """A message as items."""
+        slots = Slots(unit.section, line)
+        if isinstance(unit.value, dict):
+            slots.parts = amplifier.message(unit.value, _no_origin, line)
+        else:
+            unknown(slots, unit.value, "user")
+        return slots
+
+    def reply(self, response: Json) -> list[Part]:
+        """A message of the assistant."""
+        return amplifier.answer(response)
+
+
+def _no_origin(piece: Piece) -> tuple[str | None, Any]:
+    return piece.source, None

@@ -1,0 +1,127 @@
+"""What the what-if screen is told."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from textual.message import Message
+
+from ctxctl.tui import pauses
+from ctxctl.tui.answers.desk import Desk
+from ctxctl.tui.figures import counted, number
+from ctxctl.tui.whatif import wants
+from ctxctl.tui.whatif.table import Gathering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.whatif import Comparison, WhatIfs
+    from ctxctl.tui.answers.desk import Answer
+    from ctxctl.tui.messages import Want
+
+_UPDATE: Final = 0.15
+"""Seconds between two parts of an answer."""
+_STEPS: Final = 32
+"""Steps between two looks at the clock."""
+
+
+def _recorded(desk: Desk, want: wants.WantRecorded) -> Message:
+    from ctxctl.policies.registry import names
+    from ctxctl.tokens.encodings import NAMES
+
+    params = desk.inspector.params
+    values = {"policy": params.policy, "encoding": params.encoding, "model": params.first_model or ""}
+    if want.ordinal is not None:
+        from ctxctl.inspector.whatif import recorded_limits
+
+        step = desk.inspector.step(want.ordinal)
+        limits = recorded_limits(step)
+        named = (("window", limits.window), ("reserve", limits.reserve), ("max_input", limits.max_input))
+        values |= {name: number(tokens) for name, tokens in named if tokens is not None}
+        values["model"] = step.model or values["model"]
+    policies = tuple(name for name in names() if name != params.policy)
+    return wants.Recorded(values, {"policy": policies, "encoding": NAMES}, params.policy)
+
+
+def _compared(desk: Desk, want: wants.WantComparison) -> Message | None:
+    from ctxctl.inspector.whatif import FieldError
+
+    if want.supposition is None:
+        return None
+    whatifs = _whatifs(desk)
+    try:
+        supposed = whatifs.resolve(want.supposition)
+    except FieldError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        return wants.Refused(want.run, error.field, f"{error.message}{hint}")
+    comparison = whatifs.compare(supposed)
+    desk.tell(_noted(desk, want.run, comparison))
+    try:
+        with pauses.short():
+            return _run(desk, want.run, comparison)
+    finally:
+        whatifs.close()
+
+
+def _run(desk: Desk, run: int, comparison: Comparison) -> Message:
+    gathering = Gathering(lambda ordinal: _title(desk.inspector, ordinal))
+    told = monotonic()
+    part = 0.0
+
+    def progress(share: float) -> None:
+        nonlocal part
+        part = share
+
+    for pair in comparison.pairs(desk.check, progress):
+        gathering.add(pair)
+        if pair.ordinal % _STEPS == 0 and monotonic() - told > _UPDATE:
+            news = gathering.take(comparison.recorded, comparison.simulated, part)
+            desk.tell(wants.Compared(run, news, done=False))
+            told = monotonic()
+    desk.tell(_noted(desk, run, comparison))
+    return wants.Compared(run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True)
+
+
+def _whatifs(desk: Desk) -> WhatIfs:
+    """The what-ifs of the trace: a second one with the same encoding finds its contents counted."""
+    from ctxctl.inspector.whatif import WhatIfs
+
+    found: WhatIfs = desk.kept("whatif", lambda: WhatIfs(desk.inspector))
+    if found.inspector is not desk.inspector:
+        desk.forget()
+        found = desk.kept("whatif", lambda: WhatIfs(desk.inspector))
+    return found
+
+
+def _noted(desk: Desk, run: int, comparison: Comparison) -> Message:
+    return wants.Noted(run, tuple(_notes(comparison)), desk.inspector.summary is None)
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    notes = comparison.supposed.notes
+    yield from notes[:1]
+    billed = comparison.simulated.billed_over
+    if billed:
+        yield f"b! {counted(billed, 'step')} within the cap by our count, but billed above it."
+    if comparison.appended:
+        yield (
+            "The policy only appends; the recorded requests carry the whole window each, and what they carry"
+            " again is counted again."
+        )
+    if comparison.held:
+        yield f"The recorded limit on input still decides at {counted(comparison.held, 'step')}."
+    yield from notes[1:]
+
+
+def _title(inspector: Inspector, ordinal: int) -> str | None:
+    """A turn's title, where the main list has it by now."""
+    rows = inspector.known
+    return rows[ordinal].title if ordinal < len(rows) else None
+
+
+ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
+    wants.WantRecorded: _recorded,
+    wants.WantComparison: _compared,
+}

@@ -1,0 +1,1 @@
+"""The assembled text of a frame, block by block: values, how they are gathered, rows, and lines."""

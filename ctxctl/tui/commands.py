@@ -1,0 +1,101 @@
+"""What the line of commands takes: actions by name, addresses, themes.  Plain Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ctxctl.tui import fuzzy, keys
+from ctxctl.tui.figures import counted
+
+Kind = Literal["action", "goto", "theme", "none"]
+
+_ADDRESS: Final = re.compile(r"(?:.+/)?(?:[^/]+:)?-?\d{1,18}(?:\.-?\d{1,18})?|ctx:.+", re.DOTALL | re.ASCII)
+"""As in `ctxctl.inspector.address`, which resolves it."""
+_MOST: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One line of the palette, and what is done when it is chosen."""
+
+    kind: Kind
+    argument: str
+    """The action's id, the address or the theme's name."""
+    title: str
+    key: str = ""
+    """The key that does the same, for people."""
+    marked: tuple[int, ...] = ()
+    """Characters of the title that were typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a typed line can mean, the likeliest first, and which one is chosen."""
+
+    commands: tuple[Command, ...]
+    at: int = 0
+
+    @property
+    def chosen(self) -> Command | None:
+        """What Enter does."""
+        return self.commands[self.at] if self.commands else None
+
+    def moved(self, by: int) -> Choice:
+        """Choose another one; the ends of the list do not meet."""
+        return Choice(self.commands, min(max(self.at + by, 0), max(len(self.commands) - 1, 0)))
+
+
+def understood(line: str, ids: Sequence[str], themes: Iterable[str]) -> Choice:
+    """What a typed line can mean where the actions `ids` have an effect, in the order in which they do.
+
+    `7`, `7.2`, `-1`, `explorer:2` and `SESSION/7` are addresses; `theme NAME` is a theme; everything else is
+    looked for in the names and ids of the actions.
+    """
+    text = line.strip().removeprefix(":").removeprefix("@").strip()
+    if text and _ADDRESS.fullmatch(text):
+        return Choice((Command("goto", text, f"go to {_place(text)}"),))
+    first, _, rest = text.partition(" ")
+    if first == "theme":
+        found = [(fuzzy.match(rest, theme), theme) for theme in themes]
+        ranked = sorted((match.cost, n) for n, (match, _) in enumerate(found) if match is not None)
+        named = [Command("theme", found[n][1], f"colours: {found[n][1]}") for _, n in ranked]
+        return Choice((*named, *_actions(text, ids)) if not rest else tuple(named))
+    return Choice(tuple(_actions(_ALIASES.get(text, text), ids))[:_MOST])
+
+
+_ALIASES: Final = {"q": "quit", "q!": "quit", "wq": "quit", "x": "quit", "qa": "quit", "h": "help"}
+"""What fingers type that know vim."""
+
+
+def _place(address: str) -> str:
+    """An address in words, as far as it is plain."""
+    thread, _, place = address.rpartition(":") if not address.startswith("ctx:") else ("", "", address)
+    where = f" of {thread}" if thread else ""
+    turn, _, step = place.partition(".")
+    if turn == "-1" and not step:
+        return f"the last turn{where}"
+    if turn.startswith("-") and turn[1:].isdigit() and not step:
+        return f"{counted(int(turn[1:]) - 1, 'turn')} before the last one{where}"
+    if turn.isdigit():
+        return f"step {place}{where}" if step else f"turn {turn}{where}"
+    return address
+
+
+def _actions(text: str, ids: Sequence[str]) -> list[Command]:
+    ranked = []
+    for n, ident in enumerate(ids):
+        action = keys.BY_ID[ident]
+        by_help, by_id = fuzzy.match(text, action.help), fuzzy.match(text, ident)
+        costs = [match.cost for match in (by_help, by_id) if match is not None]
+        if text == ident:
+            costs.append(-1)
+        if costs:
+            ranked.append((min(costs), n, action, by_help.places if by_help is not None else ()))
+    ranked.sort(key=lambda found: found[:2])
+    return [
+        Command("action", action.id, action.help, keys.key_of(action.id), places)
+        for _, _, action, places in ranked
+    ]

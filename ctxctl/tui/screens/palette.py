@@ -1,0 +1,129 @@
+"""The line of commands, over whatever screen is in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from ctxctl.tui import commands, keys
+from ctxctl.tui.commands import Command
+from ctxctl.tui.lineedit import History
+from ctxctl.tui.lines import Parts
+from ctxctl.tui.literal import Part
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.prompt import Prompt
+from ctxctl.tui.widgets.rows import Rows
+
+MOST: Final = 12
+"""Lines of the list at most."""
+_KEY: Final = 8
+"""Cells of the column of keys."""
+
+
+class _Line(Prompt):
+    """Up and down move in the list; above its first line is the history."""
+
+    def __init__(self, palette: Palette) -> None:
+        super().__init__(":", history=palette.history, ident="command")
+        self._palette = palette
+
+    def action_history(self, by: int) -> None:
+        """Choose another line of the list, or an older one of those that were typed."""
+        before = self.value
+        if self._palette.choice.at == 0 and (by < 0 or self.history.browsing):
+            super().action_history(by)
+        if self.value == before:
+            self._palette.action_choose(by)
+
+
+class Palette(ModalScreen[Command | None]):
+    """Takes a line, shows what it can mean, and is left with what was chosen."""
+
+    BINDINGS = keys.bindings("palette")
+
+    def __init__(self, ids: Sequence[str], themes: Sequence[str], history: History) -> None:
+        super().__init__()
+        self._ids = ids
+        self._themes = themes
+        self.history = history
+        self.choice = commands.understood("", ids, themes)
+
+    def compose(self) -> ComposeResult:
+        """The list above the line."""
+        with Vertical(id="palette"):
+            yield Banner(self._head, ident="palette-head")
+            yield Rows(self._line, "choices")
+            yield _Line(self)
+
+    def on_mount(self) -> None:
+        """Everything that can be done, until something is typed."""
+        self._show()
+        self.set_focus(self.query_one("#command"), scroll_visible=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave some of the screen below in view."""
+        self._fit()
+
+    @on(Prompt.Changed)
+    def typed(self, message: Prompt.Changed) -> None:
+        """Another line: another list."""
+        self.choice = commands.understood(message.value, self._ids, self._themes)
+        self._show()
+
+    @on(Rows.Moved)
+    def pointed(self, message: Rows.Moved) -> None:
+        """A click has chosen."""
+        self.choice = commands.Choice(self.choice.commands, message.line)
+        self.set_focus(self.query_one("#command"), scroll_visible=False)
+
+    @on(Rows.Chosen)
+    @on(Prompt.Accepted)
+    def accepted(self) -> None:
+        """Do it, if there is something to do."""
+        if self.choice.chosen is not None:
+            self.dismiss(self.choice.chosen)
+
+    @on(Prompt.Cancelled)
+    def cancelled(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+    def action_choose(self, by: int) -> None:
+        """Choose another line."""
+        self._choose(self.choice.at + by)
+
+    def _choose(self, line: int) -> None:
+        self.choice = self.choice.moved(line - self.choice.at)
+        self.query_one("#choices", Rows).place(self.choice.at)
+
+    def _show(self) -> None:
+        rows = self.query_one("#choices", Rows)
+        self._fit()
+        rows.show(len(self.choice.commands), self.choice.at)
+        self.query_one("#palette-head", Banner).update()
+
+    def _fit(self) -> None:
+        rows = self.query_one("#choices", Rows)
+        rows.styles.height = max(min(len(self.choice.commands), MOST, self.size.height - 6), 1)
+
+    def _head(self, width: int) -> Sequence[Parts]:
+        found = len(self.choice.commands)
+        text = "commands; also a turn: 7, 7.2, -1, explorer:2" if found else "nothing is called that"
+        return [[(" ", ""), (text, "muted" if found else "warning")]]
+
+    def _line(self, line: int, width: int) -> Sequence[Part]:
+        command = self.choice.commands[line]
+        parts: list[Part] = [(f"{command.key:>{_KEY}}  ", "key")]
+        at = 0
+        for place in command.marked:
+            parts += [(command.title[at:place], ""), (command.title[place], "name")]
+            at = place + 1
+        parts.append((command.title[at:], ""))
+        if command.kind == "action":
+            parts.append((f"  {command.argument}", "muted"))
+        return parts

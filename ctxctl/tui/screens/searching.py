@@ -1,0 +1,111 @@
+"""The main screen's way to the search and from hit to hit, and the changes of a frame that fit a query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.screen import Screen
+
+from ctxctl.engine.query import QueryError, parse
+from ctxctl.tui.lineedit import History
+from ctxctl.tui.lines import Piece
+from ctxctl.tui.screens.search import search_screen
+from ctxctl.tui.state import State
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.prompt import Prompt
+from ctxctl.tui.widgets.retyped import Retyped
+
+
+class Searching(Screen[None]):
+    """A screen that leads to the search, and that its hits lead to."""
+
+    state: State
+    _hit = ""
+    """Which hit of the search one is at; empty once one has moved on."""
+    _filters: History | None = None
+
+    if TYPE_CHECKING:
+
+        def jump(self, ordinal: int, item: str | None = None) -> None:
+            """Go to a step, and to an item in it."""
+
+        def apply(self, new: State, *, growing: bool = False) -> None:
+            """Show another state."""
+
+    # The search
+
+    def action_search(self) -> None:
+        """Search the whole trace."""
+        if self.state.phase != "opening":
+            self.app.push_screen(search_screen(self))
+
+    def action_hit(self, by: int) -> None:
+        """Go to another hit of the search."""
+        self.tell_hit(search_screen(self).step(by))
+
+    def lead(self, ordinal: int, item: str | None) -> None:
+        """Go to a hit, which is listed whatever was listed before."""
+        self.apply(replace(self.state, only=None))
+        self.jump(ordinal, item)
+
+    def tell_hit(self, text: str) -> None:
+        """Say in the last line which hit one is at, until one moves on."""
+        self._hit = text
+        self.query_one("#keys", Banner).update()
+
+    def moved_on(self, old: State, new: State) -> None:
+        """The state has changed."""
+        if self._hit and old.target != new.target:
+            self.tell_hit("")
+
+    def hit_piece(self) -> Piece:
+        """What the last line says of it."""
+        return Piece(self._hit, "warning", 102)
+
+    # The filter
+
+    def action_filter(self) -> None:
+        """Ask which changes are to be listed."""
+        if self.state.detail is None:
+            return
+        if self._filters is None:
+            self._filters = History()
+        only = "" if self.state.only is None else str(self.state.only)
+        prompt = Retyped("only", value=only, history=self._filters, ident="filter")
+        prompt.open_over(self.screen)
+        prompt.choose()
+
+    @on(Prompt.Changed, "#filter")
+    def filter_typed(self, message: Prompt.Changed) -> None:
+        """Say what is wrong."""
+        message.stop()
+        try:
+            parse(message.value or "x")
+        except QueryError as error:
+            message.prompt.note = error.what
+        else:
+            message.prompt.note = ""
+
+    @on(Prompt.Accepted, "#filter")
+    def filter_accepted(self, message: Prompt.Accepted) -> None:
+        """List these; all, where nothing is typed."""
+        message.stop()
+        try:
+            only = parse(message.value) if message.value.strip() else None
+        except QueryError as error:
+            message.prompt.note = error.what
+            return
+        self._close_filter(message.prompt)
+        self.apply(replace(self.state, only=only))
+
+    @on(Prompt.Cancelled, "#filter")
+    def filter_cancelled(self, message: Prompt.Cancelled) -> None:
+        """As it was."""
+        message.stop()
+        self._close_filter(message.prompt)
+
+    def _close_filter(self, prompt: Prompt) -> None:
+        prompt.close()
+        self.set_focus(self.query_one(f"#{self.state.pane}"), scroll_visible=False)

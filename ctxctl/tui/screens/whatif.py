@@ -1,0 +1,263 @@
+"""What another window, model, encoding or policy would have meant, turn by turn beside what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from ctxctl.tui import keys
+from ctxctl.tui.lines import Parts, Piece, spread
+from ctxctl.tui.messages import ask
+from ctxctl.tui.seen import Seen
+from ctxctl.tui.whatif import form as fields
+from ctxctl.tui.whatif import lines, state, wants
+from ctxctl.tui.whatif.state import Memory, View
+from ctxctl.tui.whatif.table import Table
+from ctxctl.tui.widgets.form import FormView
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.rows import Rows
+
+
+class WhatIf(Screen[int | None]):
+    """A form, and the table of what came of it; closes with the ordinal of the step to go to, if any."""
+
+    BINDINGS = keys.bindings("whatif")
+
+    def __init__(self, name: str, memory: Memory, ordinal: int | None) -> None:
+        super().__init__(id="whatif-screen")
+        self._trace = name
+        self._memory = memory
+        self._ordinal = ordinal
+        """The step that the main screen is at: what it records stands in the empty fields."""
+        self._room = 0
+        """Lines of the summary."""
+
+    @property
+    def view(self) -> View:
+        """Everything but the table."""
+        return self._memory.view
+
+    @property
+    def table(self) -> Table:
+        """The turns of the last what-if."""
+        return self._memory.table
+
+    def compose(self) -> ComposeResult:
+        """Form, totals, table."""
+        yield Banner(lambda width: [lines.head(self.view, self._trace, width)], ident="whatif-head")
+        yield FormView(ident="form")
+        yield Banner(self._advice, ident="advice")
+        yield Banner(self._summary, ident="summary")
+        yield Banner(self._heading, ident="whatif-columns", classes="columns")
+        yield Rows(lambda line, width: lines.turn_line(self.table, line, width), "compared")
+        yield Banner(self._keys, ident="keys")
+
+    def on_mount(self) -> None:
+        """Show the last what-if, and ask what the trace records."""
+        form, rows = self.query_one("#form", FormView), self.query_one("#compared", Rows)
+        form.show(self.view.form)
+        rows.show(len(self.table.turns), self._memory.cursor)
+        self.set_focus(rows if self.table.turns and self.view.phase == "done" else form, scroll_visible=False)
+        self._arrange(self.size.width, self.size.height)
+        ask(self, wants.WantRecorded(self._ordinal))
+
+    # Painting
+
+    def _advice(self, width: int) -> Sequence[Parts]:
+        return [lines.advice(self.view, width, editing=self._editing)]
+
+    def _summary(self, width: int) -> Sequence[Parts]:
+        return lines.summary(self.view, width, self._room)
+
+    def _heading(self, width: int) -> Sequence[Parts]:
+        if not self.table.turns:
+            return []
+        return [[(" ", ""), *parts] for parts in lines.heading(self.table, width - 1)]
+
+    def _keys(self, width: int) -> Sequence[Parts]:
+        if self._editing:
+            found = [("⏎", "simulate", 100), ("↑/↓", "field", 90), ("Esc", "back", 95)]
+            if self.view.form.field.choices:
+                found.insert(1, ("←/→", "choose", 92))
+            if self.table.turns:
+                found.append(("Tab", "field, turns", 80))
+        else:
+            first = (keys.key_of("whatif.back"), keys.key_of("whatif.open"))
+            hints = keys.hints(("whatif", "list"))
+            found = [(key, word, 110 if key in first else rank) for key, word, rank in hints]
+        return [spread([Piece(word, "hint", rank, key) for key, word, rank in found], [], width)]
+
+    @property
+    def _editing(self) -> bool:
+        return isinstance(self.focused, FormView)
+
+    def _show(self, view: View) -> None:
+        """Show another view."""
+        self._memory.view = view
+        if not self.is_attached:
+            return
+        self.query_one("#form", FormView).show(view.form)
+        self._fit()
+        for banner in self.query(Banner):
+            banner.update()
+
+    def _fit(self) -> None:
+        """As many lines for the summary as it needs and may have."""
+        height = self.size.height
+        most = 2 if height < lines.SHORT else 7 if height < lines.TALL else 12
+        needed = len(lines.summary(self.view, self.size.width, most))
+        if needed != self._room:
+            self._room = needed
+            self.query_one("#summary", Banner).styles.height = needed
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose how many fields stand beside each other."""
+        self._arrange(event.size.width, event.size.height)
+
+    def _arrange(self, width: int, height: int) -> None:
+        self.set_class(width < lines.TWO, "-narrow")
+        self.set_class(height < lines.SHORT, "-short")
+        self.set_class(self._editing, "-editing")
+        self._fit()
+
+    def on_descendant_focus(self) -> None:
+        """Other keys are in force."""
+        self._arrange(self.size.width, self.size.height)
+        self._show(self.view)
+
+    # Answers
+
+    @on(wants.Recorded)
+    def recorded(self, message: wants.Recorded) -> None:
+        """What the trace records is known."""
+        form = fields.recorded(self.view.form, message.values, message.choices)
+        self._show(replace(self.view, form=form, policy=message.policy))
+
+    @on(wants.Noted)
+    def noted(self, message: wants.Noted) -> None:
+        """What to know of the comparison."""
+        if message.run == self.view.run:
+            self._show(replace(self.view, notes=message.notes, reading=message.reading))
+
+    @on(wants.Compared)
+    def compared(self, message: wants.Compared) -> None:
+        """More of the comparison."""
+        if message.run != self.view.run:
+            return
+        self.table.grow(message.news)
+        self.query_one("#compared", Rows).grow(len(self.table.turns), 0)
+        self._show(state.told(self.view, message.news, done=message.done))
+
+    @on(wants.Refused)
+    def refused(self, message: wants.Refused) -> None:
+        """A field names what does not exist."""
+        if message.run == self.view.run:
+            form = fields.refused(self.view.form, message.field, message.why)
+            self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
+            self._show(replace(self.view, form=form, phase="empty"))
+
+    @on(wants.Broken)
+    def broken(self, message: wants.Broken) -> None:
+        """There is no comparison."""
+        if message.run == self.view.run:
+            self._show(replace(self.view, phase="failed", error=message.why))
+
+    # The form and the table
+
+    @on(FormView.Changed)
+    def changed(self, message: FormView.Changed) -> None:
+        """Something was typed."""
+        self._show(replace(self.view, form=message.form, error=""))
+
+    @on(FormView.Accepted)
+    def accepted(self) -> None:
+        """Replay under what is supposed."""
+        form, supposition = fields.read(self.query_one("#form", FormView).form)
+        if supposition is None:
+            self._show(replace(self.view, form=form))
+            return
+        self._memory.table, self._memory.cursor = Table(), 0
+        rows = self.query_one("#compared", Rows)
+        rows.show(0, 0)
+        self._show(state.begun(replace(self.view, form=form), supposition))
+        self.set_focus(rows, scroll_visible=False)
+        ask(self, wants.WantComparison(self.view.run, supposition))
+
+    @on(FormView.Cancelled)
+    def cancelled(self) -> None:
+        """Leave."""
+        self._close(None)
+
+    @on(FormView.Passed)
+    def passed(self) -> None:
+        """Down from the last field to the turns."""
+        self._to_table()
+
+    @on(Rows.Moved)
+    def moved(self, event: Rows.Moved) -> None:
+        """Another turn."""
+        self._memory.cursor = event.line
+
+    @on(Rows.Chosen)
+    def chosen(self) -> None:
+        """A double click opens."""
+        self.action_enter()
+
+    def _to_table(self) -> None:
+        if self.table.turns:
+            self.set_focus(self.query_one("#compared", Rows), scroll_visible=False)
+
+    def _close(self, ordinal: int | None) -> None:
+        if self.view.phase == "running":
+            self._memory.view = state.left(self.view)
+            ask(self, wants.WantComparison(self.view.run, None))
+        self.dismiss(ordinal)
+
+    # Actions
+
+    def action_enter(self) -> None:
+        """Go to the turn on the main screen."""
+        rows = self.query_one("#compared", Rows)
+        if rows.cursor < len(self.table.turns):
+            self._close(self.table.turns[rows.cursor].ordinal)
+
+    def action_field(self, by: int) -> None:
+        """The next field, after the last the turns, after these the first."""
+        form = self.query_one("#form", FormView)
+        if not self._editing:
+            self.set_focus(form, scroll_visible=False)
+            at = 0 if by > 0 else len(form.form.fields) - 1
+            self._show(replace(self.view, form=fields.to_field(form.form, at)))
+            return
+        at = form.form.at + by
+        if 0 <= at < len(form.form.fields):
+            self._show(replace(self.view, form=fields.to_field(form.form, at)))
+        elif self.table.turns:
+            self._to_table()
+        else:
+            self._show(replace(self.view, form=fields.to_field(form.form, at % len(form.form.fields))))
+
+    def action_edit(self) -> None:
+        """Suppose something else."""
+        self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
+
+    def action_over(self, by: int) -> None:
+        """The next turn that does not fit."""
+        rows = self.query_one("#compared", Rows)
+        found = self.table.next_over(rows.cursor, by)
+        if found is not None:
+            rows.move_to(found)
+
+    def action_back(self) -> None:
+        """Leave."""
+        self._close(None)
+
+    def seen(self) -> Seen | None:
+        """The whole table."""
+        if not self.table.turns:
+            return None
+        return Seen("what-if, simulated", lines.text(self.view, self.table))

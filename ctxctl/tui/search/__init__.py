@@ -1,0 +1,1 @@
+"""The search over the whole trace: its state, its lines, and what it asks for."""

@@ -1,0 +1,145 @@
+"""Figures of many turns, aggregated beforehand: what a chart asks for costs its width, never the turns.
+
+Plain Python.  Each level of the pyramid sums up `_FAN` values of the one below, so a value set or taken away
+costs the logarithm of their number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+COMPACTED: Final = 1
+BROKEN: Final = 2
+FLAGGED: Final = 4
+OMITTED: Final = 8
+"""What may be so of a turn; those of several turns are or-ed."""
+
+_FAN: Final = 8
+
+
+class Figures(NamedTuple):
+    """Of one turn; of several, the highest of each and all marks."""
+
+    used: int = 0
+    """Tokens in the window; of a turn, the most that any of its steps held."""
+    cap: int = 0
+    """0: unknown."""
+    limit: int = 0
+    """The window's whole size, what is reserved for the answer included; 0: unknown."""
+    marks: int = 0
+
+
+class Series:
+    """Figures of the turns of a thread, by their place in it."""
+
+    def __init__(self) -> None:
+        self._levels: list[tuple[array[int], array[int], array[int], array[int]]] = [_level()]
+        self._columns: dict[tuple[int, int, int], list[Figures]] = {}
+        """Columns as they were asked for lately, until a turn changes."""
+
+    def __len__(self) -> int:
+        return len(self._levels[0][0])
+
+    def put(self, n: int, figures: Figures) -> None:
+        """Set the figures of turn `n`, or add them where `n` is the number of turns."""
+        self._columns.clear()
+        for values, value in zip(self._levels[0], figures, strict=True):
+            if n == len(values):
+                values.append(value)
+            else:
+                values[n] = value
+        self._sum_up(n)
+
+    def pop(self) -> None:
+        """Take the last turn away."""
+        self._columns.clear()
+        for values in self._levels[0]:
+            values.pop()
+        last = len(self)
+        for k, level in enumerate(self._levels[1:], 1):
+            size = -(-last // _FAN**k)
+            for values in level:
+                del values[size:]
+        if last:
+            self._sum_up(last - 1)
+
+    def _sum_up(self, n: int) -> None:
+        k = 0
+        while len(self._levels[k][0]) > 1:
+            below = self._levels[k]
+            n //= _FAN
+            k += 1
+            if k == len(self._levels):
+                self._levels.append(_level())
+            level = self._levels[k]
+            count = -(-len(below[0]) // _FAN)
+            # A level that is new, or one further up that fell behind, is filled from below.
+            for at in range(min(len(level[0]), n), count):
+                merged = _merged(below, at * _FAN, (at + 1) * _FAN)
+                for values, value in zip(level, merged, strict=True):
+                    if at == len(values):
+                        values.append(value)
+                    else:
+                        values[at] = value
+                if at < n:
+                    continue
+                break
+
+    def over(self, start: int, stop: int) -> Figures:
+        """What turns `start` to `stop`, not included, have in sum: the maxima and all marks."""
+        found = Figures()
+        stop = min(stop, len(self))
+        k = 0
+        while start < stop:
+            level = self._levels[k]
+            if k + 1 == len(self._levels) or stop - start < 2 * _FAN:
+                return _both(found, _merged(level, start, stop))
+            inner, outer = -(-start // _FAN) * _FAN, stop // _FAN * _FAN
+            found = _both(found, _merged(level, start, inner))
+            found = _both(found, _merged(level, outer, stop))
+            start, stop, k = inner // _FAN, outer // _FAN, k + 1
+        return found
+
+    def columns(self, width: int, start: int = 0, stop: int | None = None) -> list[Figures]:
+        """The turns in at most `width` columns: one for each, or for several in a row."""
+        stop = len(self) if stop is None else min(stop, len(self))
+        key = (width, start, stop)
+        found = self._columns.get(key)
+        if found is None:
+            count = max(stop - start, 0)
+            shown = min(width, count)
+            edges = [start + n * count // shown for n in range(shown + 1)] if shown else []
+            found = self._columns[key] = [self.over(a, b) for a, b in pairwise(edges)]
+        return found
+
+
+def column_of(n: int, count: int, width: int) -> int:
+    """The column in which turn `n` of `count` stands; inverse of the edges of `columns`."""
+    shown = min(width, count)
+    return ((n + 1) * shown - 1) // count if count else 0
+
+
+def turns_of(column: int, count: int, width: int) -> range:
+    """The turns that stand in a column."""
+    shown = min(width, count)
+    return range(column * count // shown, (column + 1) * count // shown) if shown else range(0)
+
+
+def _level() -> tuple[array[int], array[int], array[int], array[int]]:
+    return array("q"), array("q"), array("q"), array("q")
+
+
+def _merged(level: tuple[array[int], array[int], array[int], array[int]], start: int, stop: int) -> Figures:
+    if stop <= start:
+        return Figures()
+    used, cap, limit, marks = (values[start:stop] for values in level)
+    found = 0
+    for mark in marks:
+        found |= mark
+    return Figures(max(used, default=0), max(cap, default=0), max(limit, default=0), found)
+
+
+def _both(a: Figures, b: Figures) -> Figures:
+    return Figures(max(a.used, b.used), max(a.cap, b.cap), max(a.limit, b.limit), a.marks | b.marks)

@@ -1,0 +1,190 @@
+"""The chart, the series behind it, and the screen with the whole session."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fake import FakeInspector, Request, SlowInspector, Thing, long_session, notes_agent
+from helpers import LARGE, SMALL, check_golden, made, running, settle
+
+from ctxctl.text import cells
+from ctxctl.tui import chart, overview, spark
+from ctxctl.tui.lines import Parts
+from ctxctl.tui.outline import Turns
+from ctxctl.tui.screens.overview import Overview
+from ctxctl.tui.series import COMPACTED, FLAGGED, Figures, Series, column_of, turns_of
+from ctxctl.tui.view import State, Trace
+
+
+def said(parts: Parts) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def series(*used: int, cap: int = 100, limit: int = 0, marks: dict[int, int] | None = None) -> Series:
+    found = Series()
+    for n, tokens in enumerate(used):
+        found.put(n, Figures(tokens, cap, limit, (marks or {}).get(n, 0)))
+    return found
+
+
+def test_what_is_summed_up_beforehand_is_what_all_turns_have() -> None:
+    rng = random.Random(1)
+    for _ in range(60):
+        found, plain = Series(), list[Figures]()
+        for _ in range(rng.randint(0, 300)):
+            figures = Figures(*(rng.randint(0, 15) for _ in range(4)))
+            kind = rng.random()
+            if kind < 0.7 or not plain:
+                found.put(len(plain), figures)
+                plain.append(figures)
+            elif kind < 0.85:
+                at = rng.randrange(len(plain))
+                found.put(at, figures)
+                plain[at] = figures
+            else:
+                found.pop()
+                plain.pop()
+        assert len(found) == len(plain)
+        for _ in range(20):
+            a, b = rng.randint(0, len(plain)), rng.randint(0, len(plain))
+            marks = 0
+            for figures in plain[a:b]:
+                marks |= figures.marks
+            most = [max((f[n] for f in plain[a:b]), default=0) for n in range(3)]
+            assert found.over(a, b) == Figures(*most, marks)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 80, 999])
+def test_each_turn_stands_in_one_column(count: int) -> None:
+    for width in (1, 3, 60, 2000):
+        for turn in range(count):
+            assert turn in turns_of(column_of(turn, count, width), count, width)
+
+
+def test_a_sparkline_has_its_limit_its_compaction_and_the_current_turn() -> None:
+    (line,) = spark.sparkline(series(10, 100, 20, 30, marks={2: COMPACTED}), 3, 12)
+    assert said(line) == "▁█╵▃┄100    "
+    assert ("▃", "gauge-here") in line
+    upper, lower = spark.sparkline(series(10, 100), 0, 12, 2)
+    assert (said(upper)[:2], said(lower)[:2]) == ("┄█", "▂█")
+
+
+def test_many_turns_share_a_column_that_shows_the_highest() -> None:
+    used = [1] * 1000
+    used[437] = 100
+    (line,) = spark.sparkline(series(*used), 0, 54)
+    assert said(line).count("█") == 1
+    assert cells(said(line)) == 54
+
+
+@pytest.mark.parametrize("width", [0, 1, 5, 9, 10, 40, 200])
+@pytest.mark.parametrize("height", [1, 2, 5, 9, 30])
+def test_a_chart_fills_its_cells(width: int, height: int) -> None:
+    for found in (series(), series(5), series(*range(300), limit=120, marks={7: FLAGGED})):
+        made_lines = chart.chart(found, 0, width, height)
+        assert len(made_lines) == height
+        assert {cells(said(line)) for line in made_lines} == {width}
+
+
+def test_a_chart_has_the_limit_above_what_is_reserved() -> None:
+    lines = [said(line) for line in chart.chart(series(40, 80, cap=100, limit=120), 1, 40, 14)]
+    dashed = next(n for n, line in enumerate(lines) if "┄" in line)
+    slashed = [n for n, line in enumerate(lines) if "\u2571" in line]
+    assert dashed < min(slashed)
+    assert lines[dashed].split("│")[0].strip() == "120"
+    assert "▲" in lines[-1]
+
+
+def test_without_a_limit_a_chart_has_none() -> None:
+    text = "".join(said(line) for line in chart.chart(series(40, 80, cap=0), 0, 40, 14))
+    assert "┄" not in text
+    assert "\u2571" not in text
+
+
+def test_columns_lead_to_turns_of_note_first() -> None:
+    asks = (Thing("a", "text " * 9),)
+    requests = [Request(n + 1, asks, flags=("compacted",) if n == 57 else ()) for n in range(100)]
+    state = State(Trace("t"))
+    state.list.turns.grow(_growth(requests))
+    view = overview.opened(state)
+    for _ in range(6):
+        view = overview.to_column(view, 1, 10)
+    assert view.turn == 60
+    assert overview.to_column(view, -1, 10).turn == 57
+    assert overview.to_edge(view, True).turn == 99
+
+
+def _growth(requests: list[Request]) -> object:
+    from ctxctl.tui.outline import Grouping
+
+    return Grouping().take(FakeInspector(requests).outline().rows, complete=True)
+
+
+def threads() -> list[Request]:
+    """A session with a compaction and a thread beside it."""
+    base = Thing("s", "You are " * 8, "system_prompt", "system")
+    grow = [Thing(f"m{n}", "words and words " * 6) for n in range(20)]
+    requests = [Request(n + 1, (base, *grow[: n + 1]), reported=90 + n) for n in range(9)]
+    requests.append(Request(10, (base, grow[9]), flags=("compacted",), title="shorter"))
+    requests.append(Request(1, (base, grow[10]), thread="[red]scout[/]", title="look"))
+    requests.append(Request(11, (base, *grow[9:16]), flags=("missing_context",)))
+    return requests
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
+async def test_the_overview_looks_as_it_did(size: tuple[int, int]) -> None:
+    async with running(made(FakeInspector(threads())), size) as session:
+        await session.press("v", "h")
+        check_golden(f"overview-{size[0]}x{size[1]}", session.text)
+        await session.press("j")
+        assert "[red]scout[/]" in session.text
+
+
+async def test_enter_leads_to_the_turn_and_backspace_back() -> None:
+    async with running(made(FakeInspector(threads()))) as session:
+        await session.press("v", "dollar_sign", "left_square_bracket")
+        assert isinstance(session.app.screen, Overview)
+        await session.press("enter")
+        assert session.app.turns.state.entry is not None
+        assert session.app.turns.state.entry.turn == 10
+        await session.press("backspace")
+        assert session.app.turns.state.cursor == 0
+        await session.press("v", "escape")
+        assert not isinstance(session.app.screen, Overview)
+
+
+@pytest.mark.parametrize("size", [(40, 10), (20, 5), (1, 1)])
+async def test_the_overview_works_at_any_size(size: tuple[int, int]) -> None:
+    async with running(made(FakeInspector(notes_agent())), size) as session:
+        await session.press("v", "l", "h", "j", "right_square_bracket", "dollar_sign", "0", "enter")
+    assert not session.app.fault
+
+
+async def test_the_overview_grows_while_the_trace_is_read() -> None:
+    inspector = SlowInspector(long_session(30, 3))
+    app = made(inspector)
+    async with app.run_test(size=SMALL) as pilot:
+        inspector.deliver(10)
+        while len(app.turns.state.list.turns.entries) < 10:
+            await pilot.pause(0.02)
+        await pilot.press("v")
+        screen = app.screen
+        assert isinstance(screen, Overview)
+        inspector.deliver(20)
+        await settle(app, pilot)
+        while len(screen.view.threads[0][0].turns) < 30 or screen._seen != screen._known():
+            await pilot.pause(0.05)
+        seen = screen.seen()
+        assert seen is not None
+        assert "30 turns" in seen.text
+        assert "reading" not in seen.text
+    app.loader.stop()
+
+
+def test_turns_of_a_thread_are_summed_up() -> None:
+    turns = Turns.of(FakeInspector(threads()).outline().rows)
+    main = turns.nest.threads["s1", "main"]
+    assert (len(main.turns), main.compactions, main.warnings) == (11, 1, 1)
+    assert main.reported == sum(90 + n for n in range(9))
+    assert main.models == {"gpt-4o": 11}
