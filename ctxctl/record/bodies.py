@@ -65,6 +65,7 @@ class Talks:
             if self._core.journal.put(self._entries(events), generation) != "stale":
                 break
             talk.unsay()
+        talk.place.sealed = sent.injected
         return talk.place
 
     def respond(self, response: Json, place: Place, dialect: Dialect | None) -> None:

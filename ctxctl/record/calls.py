@@ -232,6 +232,8 @@ class Calls:
             "metadata": {**(metadata or {}), **({"model": model} if model is not None else {})} or None, **fields,
         }  # fmt: skip
         core.record(vocab.INJECTION_APPLIED, record, where)
+        if target == vocab.MODEL:
+            where.sealed = where.step is not None
         return made
 
     @guarded

@@ -14,7 +14,7 @@ from ctxctl.record import values
 from ctxctl.record.bills import bill
 from ctxctl.record.fitting import fitted
 from ctxctl.record.journal import Entry, Journal, Prepared, Result
-from ctxctl.record.place import Place
+from ctxctl.record.place import Place, named
 from ctxctl.record.redact import Found, Redactor
 from ctxctl.record.sink import Sink
 from ctxctl.record.windows import Window, Windows, splices
@@ -22,6 +22,8 @@ from ctxctl.record.windows import Window, Windows, splices
 VERSION_DIGITS: Final = 16
 UNNAMED: Final = "ctxctl.record.unnamed"
 """Type of an event whose own is no name."""
+_OF_SEALED: Final = frozenset((vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, "ctxctl.step.failed"))
+"""What still belongs to a step whose request went out."""
 _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
 _TRIES: Final = 3
 Json = dict[str, Any]
@@ -38,11 +40,11 @@ class Core:
     """
 
     def __init__(self, sink: Sink, source: str, redactor: Redactor | None, *, strict: bool) -> None:
-        self.journal = Journal(sink, source, strict=strict)
-        self.source = source
         self.redactor = redactor
         self.redacted: dict[str, int] = {}
         """Secrets replaced so far, by kind."""
+        self.source = self.name(source) or "ctxctl"
+        self.journal = Journal(sink, self.source, strict=strict)
         self._windows = Windows()
         self._surfaces: dict[str, str] = {}
         self._made = 0
@@ -57,6 +59,16 @@ class Core:
         """An id that no other record of the file has."""
         self._made += 1
         return f"{what}-{self.journal.writer[:8]}-{self._made}"
+
+    def name(self, value: object) -> str | None:
+        """An id as it can be written, without secrets."""
+        made = named(value)
+        if made is None or self.redactor is None:
+            return made
+        found = Found()
+        made = self.redactor.text(made, found)
+        self.count(found)
+        return made
 
     def failed(self, error: BaseException) -> Any:
         """A call went wrong: count it; raised only where the caller wants to know."""
@@ -97,6 +109,8 @@ class Core:
     ) -> Entry:
         """An event, ready to be written; `found`: what was redacted in its content already."""
         found = found if found is not None else Found()
+        if place.sealed and event_type not in _OF_SEALED:
+            place = place.behind
         # Unknown types are written as their names are, so a name must be one.
         name = event_type if event_type in _KNOWN or _is_name(event_type) else UNNAMED
         made, simple = fitted(name, record, self.journal.stamp() if name != vocab.ITEM_ADDED else "")

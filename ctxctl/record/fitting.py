@@ -13,13 +13,14 @@ _TEXTS: Final = (
     "missing_id", "question", "needed_for", "severity", "status", "injection_id", "injection_point", "native_id",
     "content_mode", "created_at", "context_id", "lifecycle", "redaction_method", "redaction_reason", "model", "provider",
 )  # fmt: skip
-_LISTS: Final = (
-    "available_source_refs", "available_item_refs", "capability_refs", "policy_refs", "visibility", "source_refs",
-    "candidate_item_refs", "selected_item_refs", "omitted_item_refs", "truncation_records", "window_segments",
-    "ordered_blocks", "source_item_refs", "loss_notes", "candidate_sources", "blocked_actions", "resolution_refs",
-    "actor_refs", "runtime_refs", "surface_refs", "item_refs", "selection_refs", "assembly_refs", "injection_refs",
-    "compaction_refs", "missing_context_refs", "evidence_refs", "telemetry_refs",
+_REFS: Final = (
+    "available_source_refs", "available_item_refs", "capability_refs", "policy_refs", "source_refs",
+    "candidate_item_refs", "selected_item_refs", "omitted_item_refs", "source_item_refs", "resolution_refs",
+    "actor_refs", "runtime_refs", "surface_refs", "item_refs", "selection_refs", "assembly_refs",
+    "injection_refs", "compaction_refs", "missing_context_refs", "evidence_refs", "telemetry_refs",
 )  # fmt: skip
+_TEXT_LISTS: Final = ("visibility", "loss_notes", "blocked_actions")
+_OBJECT_LISTS: Final = ("ordered_blocks", "truncation_records", "window_segments", "candidate_sources")
 _COUNTS: Final = (
     "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes", "actual_items",
     "token_estimate", "byte_size", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
@@ -31,7 +32,9 @@ _EITHER: Final = (
     "requested_from", "selection_policy", "actor_ref", "model_ref", "content_ref",
 )  # fmt: skip
 _KINDS: Final[dict[str, str]] = {
-    **dict.fromkeys(_TEXTS, "text"), **dict.fromkeys(_LISTS, "list"), **dict.fromkeys(_COUNTS, "count"),
+    **dict.fromkeys(_TEXTS, "text"), **dict.fromkeys(_REFS, "list"),
+    **dict.fromkeys(_TEXT_LISTS, "list"), **dict.fromkeys(_OBJECT_LISTS, "list"),
+    **dict.fromkeys(_COUNTS, "count"),
     **dict.fromkeys(_OBJECTS, "object"), **dict.fromkeys(_EITHER, "either"), "priority": "number",
 }  # fmt: skip
 _SCOPES: Final = ("turn", "task", "session", "tool_invocation", "review", "handoff", "custom")
@@ -53,6 +56,7 @@ _NEEDED: Final[dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 """What the schemas demand, and what is said where a caller said nothing fit."""
 _DATED: Final = frozenset(_NEEDED) - {vocab.ITEM_ADDED} | {vocab.INJECTION_APPLIED}
+_ELEMENTS: Final[dict[str, type]] = {**dict.fromkeys(_TEXT_LISTS, str), **dict.fromkeys(_OBJECT_LISTS, dict)}
 _TEXT_NAMES: Final = frozenset(_TEXTS)
 _SHORT: Final = 4096
 _FOR_MODEL: Final = [vocab.MODEL]
@@ -72,15 +76,18 @@ def fitted(event_type: str, record: dict[str, Any], stamp: str) -> tuple[dict[st
         if type(value) is str and len(value) < _SHORT and name in _TEXT_NAMES:
             made[name] = value
             continue
-        if value == _FOR_MODEL and name == "visibility" and type(value) is list:
+        if name == "visibility" and _is_for_model(value):
             made[name] = _FOR_MODEL
             continue
         simple = False
         kind = _KINDS.get(name) if type(name) is str else None
-        if kind is None or _fits(kind, value):
+        if kind == "list" and isinstance(value, list | tuple | set | frozenset):
+            fit = _ELEMENTS.get(name, (str, dict))
+            made[name] = [one for one in value if isinstance(one, fit)]
+            if len(made[name]) < len(value):
+                misfits[name] = [one for one in value if not isinstance(one, fit)]
+        elif kind is None or _fits(kind, value):
             made[name] = value
-        elif kind == "list" and isinstance(value, tuple | set | frozenset):
-            made[name] = list(value)
         elif kind in ("text", "either") and isinstance(value, int) and not isinstance(value, bool):
             made[name] = str(value) if value.bit_length() < 1000 else "unnamed"
         else:
@@ -99,11 +106,13 @@ def fitted(event_type: str, record: dict[str, Any], stamp: str) -> tuple[dict[st
     return made, simple
 
 
+def _is_for_model(value: Any) -> bool:
+    return type(value) is list and len(value) == 1 and type(value[0]) is str and value[0] == vocab.MODEL
+
+
 def _fits(kind: str, value: Any) -> bool:
     if kind == "text":
         return isinstance(value, str)
-    if kind == "list":
-        return isinstance(value, list)
     if kind == "object":
         return isinstance(value, dict)
     if kind == "either":

@@ -249,7 +249,7 @@ class Journal:
         for entry in entries:
             if entry.refs:
                 for ref in entry.refs:
-                    self._again(entry.place.key, ref, lines)
+                    self._again(entry.place, ref, lines)
             key = (entry.place.key, entry.item) if entry.item is not None else None
             if key is None:
                 lines.add(self._line(entry.event_type, entry, lines))
@@ -271,14 +271,14 @@ class Journal:
         lines.announced[key] = mark
         lines.kept.append((key, entry))
 
-    def _again(self, scope: str, item: str, lines: _Lines) -> None:
+    def _again(self, place: Place, item: str, lines: _Lines) -> None:
         """Tell an item again that another file has and this one has not."""
-        key = (scope, item)
+        key = (place.key, item)
         if key in self._announced or key in lines.announced:
             return
         known = self._items.get(key)
         if known is not None:
-            self._item(key, known[0], lines)
+            self._item(key, known[0]._replace(place=place), lines)
 
     def _line(self, event_type: str, entry: Entry, lines: _Lines) -> bytes:
         self._seq += 1
@@ -356,6 +356,12 @@ class Journal:
         finally:
             self.closed = True
             self._lock.release()
+
+    def refuse(self, why: str) -> None:
+        """Write nothing, now or later, and say why at once."""
+        self.closed = True
+        self.lose(why)
+        self.complain()
 
     def complaint(self) -> str | None:
         """One line about what went wrong, or None."""

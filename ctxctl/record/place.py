@@ -8,7 +8,7 @@ _CONTROL = str.maketrans("", "", "".join(map(chr, [*range(32), 127])))
 class Place:
     """Session, thread, turn and step; None leaves it to the line order (DESIGN section 2)."""
 
-    __slots__ = ("_raw", "key", "session", "step", "thread", "turn")
+    __slots__ = ("_behind", "_raw", "key", "sealed", "session", "step", "thread", "turn")
 
     def __init__(
         self,
@@ -23,7 +23,17 @@ class Place:
         self.step = step
         self.key = f"{session or ''}\x00{thread or ''}"
         """Of the thread."""
+        self.sealed = False
+        """The step's request went out: what comes now counts for the next one."""
         self._raw: bytes | None = None
+        self._behind: Place | None = None
+
+    @property
+    def behind(self) -> Place:
+        """Where what comes after the step belongs: in its turn."""
+        if self._behind is None:
+            self._behind = Place(self.session, self.thread, self.turn)
+        return self._behind
 
     @property
     def raw(self) -> bytes:

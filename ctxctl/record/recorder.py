@@ -55,38 +55,39 @@ class Recorder(Calls):
     ) -> None:
         # Here and not above: what these import costs a program that records nothing some milliseconds.
         from ctxctl.record.core import Core
-        from ctxctl.record.journal import Journal
         from ctxctl.record.place import named
         from ctxctl.record.sink import Sink
 
         sink = Sink(os.fspath(path), fsync=bool(fsync), rotate_bytes=rotate_bytes)
-        self._core: Core = Core(sink, named(source) or _program(), None, strict=strict)
-        self._given = named(session)
-        self._base_thread = named(thread) or "main"
+        try:
+            redactor, wrong = _redactor(redact), None
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            if strict:
+                raise
+            redactor, wrong = None, error
+        self._core: Core = Core(sink, named(source) or _program(), redactor, strict=strict)
+        self._given = self._core.name(session)
+        self._base_thread = self._core.name(thread) or "main"
         self._open: dict[str, int] = {}
         """Turns that are open, by thread."""
         self._turns: dict[str, int] = {}
         self._steps: dict[str, int] = {}
         self._talks: Talks | None = None
         self._begin()
-        try:
-            self._core.redactor = _redactor(redact)
-            if strict:
-                sink.prepare(0)
-        except BaseException as error:
+        if wrong is not None:
             # Without its rules nothing is written at all.
-            self._core.journal.closed = True
-            if strict or isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            self._core.journal.lose(f"not recording: {error}"[:300])
-            Journal.complain(self._core.journal)
+            self._core.journal.refuse(f"not recording: {wrong}"[:300])
+        if strict:
+            sink.prepare(0)
         remember(self)
 
     def _begin(self) -> None:
         """A new writer: at the start, and in a forked child."""
         import _thread
 
-        from ctxctl.record.place import Place, named
+        from ctxctl.record.place import Place
 
         writer = self._core.journal.writer
         self._session = self._given or f"session-{writer[:12]}"
@@ -94,7 +95,7 @@ class Recorder(Calls):
         self._suffix = f"-{writer[:8]}" if self._given is not None else ""
         self._thread = self._base_thread
         self._lock = _thread.RLock()
-        self._default = Place(named(self._session), self._thread)
+        self._default = Place(self._session, self._thread)
         self._talks = None
 
     def _forked(self) -> None:
@@ -127,18 +128,19 @@ class Recorder(Calls):
 
         A thread that is busy with another turn is branched: `main` becomes `main~2` for as long.
         """
-        from ctxctl.record.place import Place, named
+        from ctxctl.record.place import Place
 
-        own = named(session) or self._session
+        name_of = self._core.name
+        own = name_of(session) or self._session
         with self._lock:
-            wanted = name = named(thread) or self._thread
+            wanted = name = name_of(thread) or self._thread
             number = 1
             while self._open.get(Place(own, name).key):
                 number += 1
                 name = f"{wanted}~{number}"
             key = Place(own, name).key
             self._open[key] = 1
-            turn = named(turn_id) or self._counted(self._turns, key, "turn")
+            turn = name_of(turn_id) or self._counted(self._turns, key, "turn")
         return Turn(self, Place(own, name, turn))
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
@@ -156,10 +158,10 @@ class Recorder(Calls):
         return self.step().request(body, **fields)
 
     def _step_place(self, place: Place, step_id: object) -> Place:
-        from ctxctl.record.place import Place, named
+        from ctxctl.record.place import Place
 
         with self._lock:
-            step = named(step_id) or self._counted(self._steps, place.key, "step")
+            step = self._core.name(step_id) or self._counted(self._steps, place.key, "step")
         return Place(place.session, place.thread, place.turn, step)
 
     def _counted(self, counts: dict[str, int], key: str, what: str) -> str:
@@ -229,9 +231,9 @@ class Recorder(Calls):
     @guarded
     def end_session(self, session: str | None = None) -> None:
         """The session is over: views finish its last turn."""
-        from ctxctl.record.place import Place, named
+        from ctxctl.record.place import Place
 
-        self._core.record("ctxctl.session.ended", {}, Place(named(session) or self._session))
+        self._core.record("ctxctl.session.ended", {}, Place(self._core.name(session) or self._session))
 
     @guarded
     def close(self) -> None:

@@ -20,8 +20,10 @@ _DIGEST: Final = 6
 _MEMORY: Final = 32 << 20
 _FOLD: Final = str.maketrans("", "", "-_. ")
 _PLAIN: Final = re2.compile(
-    rb"(?i)(?:[a-z]+|[a-z_]+\d{0,2}|\d{1,12}|[a-z]+(?:[-_. /][a-z]+)*|x+|\*+|\.+|\d+(?:\.\d+)*|true|false|null|none)"
+    rb"[A-Za-z][a-z]+(?:[A-Z][a-z]+){0,5}\d{0,2}|[A-Z]+\d{0,2}|\d{1,12}(?:\.\d+)*|[*.xX-]+"
+    rb"|[A-Za-z]+\d{0,2}(?:[-_. /][A-Za-z]+\d{0,2})+"
 )
+"""Words, names as programs spell them, and numbers."""
 _PLACEHOLDER: Final = re2.compile(
     rb"(?i)^(?:\$|%|\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|params\.|req\.|request\."
     rb"|ctx\.|context\.|str\b|int\b|bool\b|string\b|getenv)|\$\{|\{\{|xxxx|\*\*\*|example|placeholder|changeme"
@@ -69,12 +71,15 @@ class Redactor:
         options = re2.Options()
         options.max_mem = _MEMORY
         options.log_errors = False
+        more = tuple(more)
         self._rules = [_Compiled(rule, options) for rule in (*more, *RULES)]
         self._never = HEADERS | {folded(name) for name in names}
-        literals = sorted({literal for rule in (*more, *RULES) for literal in rule.literals} - _COMMON)
+        rules = (*more, *RULES)
+        literals = sorted({literal for rule in rules for literal in rule.literals} - _COMMON)
         quoted = "|".join([*(re2.escape(literal) for literal in literals), *_HINTS])
-        self._any = _finder(re2.compile(f"(?i:{quoted})".encode(), options))
-        names_too = f"(?i:{quoted})|{_name_pattern(self._never | FIELDS)}"
+        whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
+        self._any = _finder(re2.compile(whole.encode(), options))
+        names_too = f"{whole}|{_name_pattern(self._never | FIELDS)}"
         self._json = _finder(re2.compile(names_too.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:

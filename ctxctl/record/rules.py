@@ -138,12 +138,21 @@ RULES: Final[tuple[Rule, ...]] = (
         ("authorization",),
         r"(?i)authorization\\{0,3}[\"']?\s*(?::|=|,|=>)\s*\[?\s*\\{0,3}[\"']?\s*(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)\s+([^\s\"'\\,;<>{}]{6,})",
     ),
+    Rule(
+        "header",
+        ("key", "token", "secret", "authorization", "signature"),
+        r"(?i)(?:^|[^a-z0-9])(?:x-(?:api-key|goog-api-key|auth-token|access-token|session-token|vault-token"
+        r"|amz-security-token|github-token|gitlab-token|csrf-token|functions-key)|api-key|apikey|private-token"
+        r"|proxy-authorization|ocp-apim-subscription-key|cf-access-client-secret)"
+        r"\\{0,3}[\"']?\s*[:=]\s*\\{0,3}[\"']?([^\s\"'\\,;<>{}]{4,400})",
+        weak=1,
+    ),
     Rule("bearer-token", ("bearer",), r"(?i)\bbearer[ :=]{1,3}([A-Za-z0-9_.~+/=-]{16,})", weak=2),
     Rule("basic-auth", ("basic",), r"(?i)\bbasic ([A-Za-z0-9+/]{16,}={0,2})", weak=2),
     Rule(
         "cookie",
         ("cookie",),
-        r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\r\n\"'\\]{8,})",
+        r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
     ),
     Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@"),
     Rule(

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ctxctl.record.calls import Calls, guarded
-from ctxctl.record.place import Place, named
+from ctxctl.record.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterable
@@ -153,7 +153,7 @@ class Step(Scope):
         told = model or self.model or whole.get("model")
         self.model = told if isinstance(told, str) else None
         place = self._place
-        sent = Sent(whole, self._dialect, place.step or "", place.turn, self.model, named(native_id))
+        sent = Sent(whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id))
         self._place = self.recorder._send(sent, place)
 
     @guarded

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, count
+from operator import sub
 from typing import NamedTuple
 
 from ctxctl.tui.nest import HEADING, Place, Session, Thread, ThreadName
@@ -68,17 +69,22 @@ class Folding:
         sessions = self.turns.nest.sessions
         heading = int(len(sessions) > 1)
         wide: dict[str | None, list[int]] = {name: [] for name in sessions}
-        for root in sorted(self._blocks):
-            wide[self.turns.entries[root].session].append(root)
+        longer = sorted(self._blocks)
+        if len(sessions) == 1:
+            wide = dict.fromkeys(sessions, longer)
+        else:
+            for root in longer:
+                wide[self.turns.entries[root].session].append(root)
         spans: list[_Span] = []
         start = 0
         for name, session in sessions.items():
             longer = wide[name]
-            before = [0, *accumulate(len(self._blocks[root]) - 1 for root in longer)]
+            lengths = map(len, map(self._blocks.__getitem__, longer))
+            before = list(map(sub, accumulate(lengths, initial=0), count()))
             closed = heading and name in self.closed
-            count = heading if closed else heading + len(session.roots) + before[-1]
-            spans.append(_Span(session, start, heading, longer, before, count))
-            start += count
+            lines = heading if closed else heading + len(session.roots) + before[-1]
+            spans.append(_Span(session, start, heading, longer, before, lines))
+            start += lines
         return spans
 
     def _block(self, root: int) -> Block:

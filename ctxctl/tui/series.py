@@ -45,12 +45,51 @@ class Series:
     def put(self, n: int, figures: Figures) -> None:
         """Set the figures of turn `n`, or add them where `n` is the number of turns."""
         self._columns.clear()
-        for values, value in zip(self._levels[0], figures, strict=True):
-            if n == len(values):
+        lowest = self._levels[0]
+        if n == len(lowest[0]):
+            for values, value in zip(lowest, figures, strict=True):
+                values.append(value)
+            self._raise(n, figures)
+            return
+        before = Figures(*(values[n] for values in lowest))
+        for values, value in zip(lowest, figures, strict=True):
+            values[n] = value
+        if _both(before, figures) == figures:
+            self._raise(n, figures)
+        else:
+            self._sum_up(n)
+
+    def _raise(self, n: int, figures: Figures) -> None:
+        """Tell the levels above of figures that are nowhere less than what was there before."""
+        for k, level in enumerate(self._levels[1:], 1):
+            n //= _FAN
+            used, cap, limit, marks = level
+            if n == len(used):
+                self._fill(k, n)
+                continue
+            used[n] = max(used[n], figures.used)
+            cap[n] = max(cap[n], figures.cap)
+            limit[n] = max(limit[n], figures.limit)
+            marks[n] |= figures.marks
+        if len(self._levels[-1][0]) > _FAN:
+            self._levels.append(_level())
+            for at in range(-(-len(self._levels[-2][0]) // _FAN)):
+                self._fill(len(self._levels) - 1, at)
+
+    def _fill(self, k: int, at: int) -> None:
+        """Sum up one place of a level, its last one or the one behind that."""
+        merged = _merged(self._levels[k - 1], at * _FAN, (at + 1) * _FAN)
+        for values, value in zip(self._levels[k], merged, strict=True):
+            if at == len(values):
                 values.append(value)
             else:
-                values[n] = value
-        self._sum_up(n)
+                values[at] = value
+
+    def _sum_up(self, n: int) -> None:
+        """Sum up anew all that turn `n` is in."""
+        for k in range(1, len(self._levels)):
+            n //= _FAN
+            self._fill(k, n)
 
     def pop(self) -> None:
         """Take the last turn away."""
@@ -64,28 +103,6 @@ class Series:
                 del values[size:]
         if last:
             self._sum_up(last - 1)
-
-    def _sum_up(self, n: int) -> None:
-        k = 0
-        while len(self._levels[k][0]) > 1:
-            below = self._levels[k]
-            n //= _FAN
-            k += 1
-            if k == len(self._levels):
-                self._levels.append(_level())
-            level = self._levels[k]
-            count = -(-len(below[0]) // _FAN)
-            # A level that is new, or one further up that fell behind, is filled from below.
-            for at in range(min(len(level[0]), n), count):
-                merged = _merged(below, at * _FAN, (at + 1) * _FAN)
-                for values, value in zip(level, merged, strict=True):
-                    if at == len(values):
-                        values.append(value)
-                    else:
-                        values[at] = value
-                if at < n:
-                    continue
-                break
 
     def over(self, start: int, stop: int) -> Figures:
         """What turns `start` to `stop`, not included, have in sum: the maxima and all marks."""

@@ -50,7 +50,7 @@ def replayed(path: Path, *more: str) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     problems = [row for row in rows if row["type"] == "problem"]
-    assert problems == []
+    assert problems == [], problems
     steps = [row for row in rows if row["type"] == "step"]
     before: dict[str, int] = {}
     for step in steps:

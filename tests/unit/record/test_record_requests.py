@@ -113,7 +113,7 @@ def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[
     ours, theirs = bill(response), billing.record(dialect, response)
     assert theirs is not None
     for name in ("provider", "model", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"):
-        assert ours.get(name) or 0 == theirs.get(name) or 0, name
+        assert (ours.get(name) or 0) == (theirs.get(name) or 0), name
 
 
 @pytest.mark.parametrize("response", [None, 7, "x", b"{", {}, {"usage": None}, {"usage": {"prompt_tokens": -1}}, [1]])
