@@ -51,15 +51,15 @@ def _top(
     pass
 
 
-app.command("replay")(replay.replay)
-app.command("watch")(watch.watch)
-app.command("diff")(diff.diff)
-app.command("show")(show.show)
-app.command("log")(log.log)
-app.command("validate")(validate.validate)
-app.command("import")(convert.convert)
-app.command("export")(export.export)
-app.command("formats")(formats.formats)
+app.command("replay", short_help="Every step and turn of a trace: UI or report.")(replay.replay)
+app.command("watch", short_help="A session while it is written: UI or lines.")(watch.watch)
+app.command("diff", short_help="Two frames: what entered and left between them.")(diff.diff)
+app.command("show", short_help="One frame: its stages, items, assembled text.")(show.show)
+app.command("log", short_help="An item's life, from step to step.")(log.log)
+app.command("validate", short_help="Check a trace against schemas and rules.")(validate.validate)
+app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
+app.command("export", short_help="Write a trace in another form.")(export.export)
+app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
 
 
 def run(arguments: Sequence[str]) -> int:

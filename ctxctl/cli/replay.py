@@ -70,24 +70,10 @@ def _has_keys(trace: str, at_terminal: bool) -> bool:
 
 def _interface(trace: str, how: Manner) -> int:
     """Open the terminal UI; its exit code."""
+    from ctxctl.cli.session import inspector_of
     from ctxctl.tui.app import run
 
-    settings = how.settings
-
-    def inspector() -> Inspector:
-        from ctxctl.inspector import Inspector
-
-        return Inspector.open(
-            trace,
-            target=settings.target,
-            model=settings.model,
-            encoding=settings.encoding,
-            policy=settings.policy,
-            format=settings.format,
-            limits=how.limits,
-        )
-
-    return run(inspector, trace, settings=settings)
+    return run(lambda: inspector_of(trace, how), trace, settings=how.settings)
 
 
 def _limits(window: str | None, reserve: str | None, max_input: str | None) -> Limits:

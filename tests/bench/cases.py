@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench import generate, screens
+from tests.bench import generate, record, screens
 from tests.bench.measure import Sample, first_screen, middle, run
 
 SMALL = Path("traces") / "coding-agent.jsonl"
@@ -111,6 +111,7 @@ class Bench:
         seconds = WATCHED if runs > 1 else WATCHED // 6
         self._probe("watch", "watch", str(self.scratch), str(seconds), runs=1, keep=True)
         self._importers()
+        self._record()
         if only:
             self.cases = {name: case for name, case in self.cases.items() if only in name}
 
@@ -203,6 +204,11 @@ class Bench:
             *((f"first screen {size}", file, FIRST_LARGE) for size, file in self.files.items()),
         ]:
             self._screen(name, file, mark)
+
+    def _record(self) -> None:
+        for size in record.SIZES:
+            argv = [sys.executable, "-m", "tests.bench.record", str(size)]
+            self._add(f"record {size}", argv, runs=2, keep=True)
 
     def _importers(self) -> None:
         for name, folder in IMPORTERS:

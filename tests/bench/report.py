@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench import screens
+from tests.bench import record, screens
 from tests.bench.cases import DIFFS, IMPORTERS, Bench
 
 MB = 1_000_000
@@ -66,7 +66,22 @@ def rows(bench: Bench) -> list[Row]:
     ]  # fmt: skip
     keys = [_key(bench, act) for act in screens.ACTS]
     importers = [_importer(bench, name) for name, _ in IMPORTERS]
-    return [*start, *large, *keys, _memory(bench), _watch(bench), *diffs, *importers]
+    recorded = [_recorded(bench, size) for size in record.SIZES]
+    return [*start, *large, *keys, _memory(bench), _watch(bench), *recorded, *diffs, *importers]
+
+
+def _recorded(bench: Bench, size: int) -> Row:
+    """An event on its caller's thread; the better of two runs, as for the keys of the UI."""
+    name = f"record {size}"
+
+    def work() -> tuple[str, bool]:
+        p50, p99, bare50, bare99 = (min(bench.cases[name].all_printed(column)) for column in range(4))
+        rate = max(bench.cases[name].all_printed(8))
+        reached = f"{p99:.0f} µs p99, {p50:.0f} µs p50; bare write {bare99:.0f} and {bare50:.0f} µs; {rate:,.0f} events/s"
+        return reached, size != 2048 or p99 <= record.TARGET
+
+    target = f"≤ {record.TARGET} µs p99" if size == 2048 else "beside a bare `os.write`"
+    return _measured(bench, f"recorder, an event of {size:,} B: work of the calling thread", target, (name,), work)
 
 
 def _key(bench: Bench, act: screens.Act) -> Row:
