@@ -13,11 +13,13 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from ctxctl.config import Settings
 from ctxctl.inspector import Inspector
 from ctxctl.tui.app import CtxApp
 
 ROOT = Path(__file__).resolve().parent.parent
 _ID = re.compile(r"terminal-\d+")
+_NAMES = {" ": "space", ":": "colon", "_": "underscore"}
 _FONT = re.compile(r"@font-face\s*\{[^}]*\}\s*")
 
 
@@ -30,19 +32,36 @@ class Shot:
     keys: tuple[str, ...]
     width: int = 124
     height: int = 36
+    theme: str = "dark"
+
+
+def typed(text: str) -> tuple[str, ...]:
+    """The keys of a text."""
+    return tuple(_NAMES.get(letter, letter) for letter in text)
 
 
 SHOTS = (
     Shot("turns", "coding-agent.jsonl", ("j",) * 9),
     Shot("item-diff", "notes-assistant.jsonl", ("j", "j", "tab", "j", "j", "j", "enter")),
     Shot("over-budget", "retrieval-agent.jsonl", ("j",) * 5),
+    Shot("overview", "coding-agent.jsonl", ("v",)),
+    Shot("diff", "notes-assistant.jsonl", ("j", "j", "D", "j", "j", "enter"), width=150, theme="light"),
+    Shot("assembled", "coding-agent.jsonl", ("j",) * 4 + ("t", "c"), width=150),
+    Shot(
+        "search",
+        "retrieval-agent.jsonl",
+        ("slash", *typed("kind:retrieval_result bicycles"), "enter"),
+        theme="light",
+    ),
+    Shot("what-if", "retrieval-agent.jsonl", ("w", *typed("1500"), "enter")),
 )
 
 
 async def take(shot: Shot, directory: Path) -> Path:
     """Open the UI, press the keys, and save the screen."""
     path = ROOT / "traces" / shot.trace
-    app = CtxApp(lambda: Inspector.open(path), f"traces/{shot.trace}")
+    settings = Settings(theme=shot.theme, remember=False)
+    app = CtxApp(lambda: Inspector.open(path), f"traces/{shot.trace}", settings=settings)
     async with app.run_test(size=(shot.width, shot.height)) as pilot:
         await settle(app, pilot)
         for key in shot.keys:

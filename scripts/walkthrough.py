@@ -15,6 +15,7 @@ from pathlib import Path
 
 from screenshots import ROOT, plain, settle
 
+from ctxctl.config import Settings
 from ctxctl.inspector import Inspector
 from ctxctl.tui.app import CtxApp
 
@@ -48,7 +49,7 @@ _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 async def record() -> list[str]:
     """The screens, each as an SVG of its own."""
-    app = CtxApp(lambda: Inspector.open(ROOT / TRACE), TRACE)
+    app = CtxApp(lambda: Inspector.open(ROOT / TRACE), TRACE, settings=Settings(remember=False))
     found = []
     async with app.run_test(size=SIZE) as pilot:
         await settle(app, pilot)
