@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 def bill(response: Any) -> Json:
-    """The record of `ctxctl.usage.reported` from a response or the usage in it; empty where nothing is billed."""
+    """The record of `ctxctl.usage.reported` from a response or its usage; empty where nothing is billed."""
     body = (
         orjson.loads(values.encoded(response)) if not isinstance(response, bytes | str) else _parsed(response)
     )
@@ -47,11 +47,10 @@ def _parsed(text: bytes | str) -> Any:
 
 def _anthropic(usage: Json) -> Json:
     """Input leaves cache reads and writes out."""
-    if not any(
-        name in usage for name in ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation")
-    ):
-        if "input_tokens" not in usage or "input_tokens_details" in usage or "total_tokens" in usage:
-            return {}
+    cached = ("cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation")
+    others = "input_tokens_details" in usage or "total_tokens" in usage
+    if others and not any(name in usage for name in cached):
+        return {}
     count = _count(usage, "input_tokens")
     if count is None:
         return {}

@@ -1,7 +1,7 @@
 """Whole request bodies and answers, cut into items by the importers' dialects, without their secrets.
 
-Loaded with the first request that is recorded.  Costs time linear in the body for copying and comparing it, and
-more only for what is new in it.
+Loaded with the first request that is recorded.  Costs time linear in the body for copying and comparing it,
+and more only for what is new in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ctxctl.formats.wire.prints import fingerprint
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.core import Core
-from ctxctl.record.journal import Entry
+from ctxctl.record.entries import Entry
 from ctxctl.record.place import Place
 from ctxctl.record.redact import Found, stubs_in
 
@@ -45,7 +45,7 @@ class Sent(NamedTuple):
     """What is gone since the last view was left out by a compaction."""
     cause: str | None = None
     """Why what is gone is gone."""
-    marks: Json = {}
+    marks: Json | None = None
 
 
 class Talks:
@@ -141,7 +141,7 @@ class _Talk:
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
-            *conversation.request(sent.step, model=sent.model, native_id=sent.native_id, **sent.marks)
+            *conversation.request(sent.step, model=sent.model, native_id=sent.native_id, **(sent.marks or {}))
         )
         return [
             e for e in self._drain() if sent.injected or e["event_type"] != vocab.INJECTION_APPLIED

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     Fields = Mapping[str, Any]
     Ref = str | Mapping[str, Any]
 
+_FOR_MODEL = (vocab.MODEL,)
+_NOTHING = (None,) * 6
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -65,7 +67,8 @@ class Calls:
         core = self._core
         made = surface_id or core.fresh("surface")
         record = {
-            "surface_id": made, "scope": scope, "surface_kind": kind, "available_source_refs": _listed(sources),
+            "surface_id": made, "scope": scope, "surface_kind": kind,
+            "available_source_refs": _listed(sources),
             "available_item_refs": _listed(items), **fields,
         }  # fmt: skip
         core.record(vocab.SURFACE_UPDATED if updated else vocab.SURFACE_CREATED, record, self._where())
@@ -80,7 +83,7 @@ class Calls:
         kind: str = "custom",
         version: str | None = None,
         title: str | None = None,
-        visibility: Iterable[str] = (vocab.MODEL,),
+        visibility: Iterable[str] = _FOR_MODEL,
         source: str | None = None,
         tokens: int | None = None,
         priority: float | None = None,
@@ -93,6 +96,11 @@ class Calls:
         it is.  Without `version`, the version is the content's digest.  Without content, `tokens` may say
         how large it is.
         """
+        core, where = self._core, self._where()
+        if type(content) is str and visibility is _FOR_MODEL and not fields:
+            others = (version, title, source, tokens, priority, metadata)
+            if others == _NOTHING and (ref := core.text_item(item_id, content, kind, where)) is not None:
+                return ref
         meta = dict(metadata) if metadata else {}
         if version is not None:
             meta["version"] = str(version)
@@ -100,10 +108,10 @@ class Calls:
         if title is not None:
             record["title"] = title
         if source is not None:
-            record["source_refs"] = [self._core.source_ref(source)]
+            record["source_refs"] = [core.source_ref(source)]
         if meta or fields or tokens is not None or priority is not None:
             record.update(fields, token_estimate=tokens, priority=priority, metadata=meta or None)
-        return self._core.item(record, content, version, self._where())
+        return core.item(record, content, version, where)
 
     @guarded
     def remove(self, item_id: str, *, cause: str | None = None, **fields: Any) -> None:
@@ -134,7 +142,9 @@ class Calls:
             "selection_id": made, "surface_id": surface or core.last_surface(self._where()),
             "candidate_item_refs": _listed(candidates) or None, "selected_item_refs": chosen,
             "omitted_item_refs": left, "query": query, "intent": intent, "rationale": rationale,
-            "ranking_signals": {ref: {"relevance": score} for ref, score in scores.items()} if scores else None,
+
+                       "ranking_signals": {ref: {"relevance": score} for ref,
+                       score in scores.items()} if scores else None,
             **fields,
         }  # fmt: skip
         event = vocab.SELECTION_STARTED if started else vocab.SELECTION_COMPLETED
@@ -200,7 +210,8 @@ class Calls:
         metadata: Fields | None = None,
         **fields: Any,
     ) -> str:
-        """The blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …  Returns its id.
+        """The blocks of a window in order: refs, or tables with `item_refs`, `role`, `wrapper` …  Returns
+        its id.
 
         Give the whole window each time: what is written are the differences from the thread's last one,
         unless `whole`.  `mode`: `window` (each request carries all of it) or `append`.  `cause`: why what is
@@ -226,10 +237,14 @@ class Calls:
         core = self._core
         made = core.fresh("injection")
         where = self._where()
+        told = {"model": model} if model is not None else {}
         record = {
-            "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target), "target": target,
+            "injection_id": made, "assembly_id": assembly or core.last_assembly(where, target),
+            "target": target,
             "injection_point": point, "native_id": native_id, "visibility": [target],
-            "metadata": {**(metadata or {}), **({"model": model} if model is not None else {})} or None, **fields,
+
+                       "metadata": {**(metadata or {}), **told} or None,
+            **fields,
         }  # fmt: skip
         core.record(vocab.INJECTION_APPLIED, record, where)
         if target == vocab.MODEL:
@@ -253,8 +268,10 @@ class Calls:
         core = self._core
         made = core.fresh("compaction")
         record = {
-            "compaction_id": made, "scope": scope, "source_item_refs": _listed(sources), "summary_ref": summary,
-            "method": method or ("abstractive_summary" if summary is not None else "custom"), "trigger": trigger,
+            "compaction_id": made, "scope": scope, "source_item_refs": _listed(sources),
+            "summary_ref": summary,
+            "method": method or ("abstractive_summary" if summary is not None else "custom"),
+            "trigger": trigger,
             "coverage": dict(coverage) if coverage else None, **fields,
         }  # fmt: skip
         event = vocab.COMPACTION_STARTED if started else vocab.COMPACTION_COMPLETED
@@ -327,7 +344,8 @@ class Calls:
         """
         record: dict[str, Any] = {} if response is None else self._core.bill(response)
         told = {
-            "model": model, "provider": provider, "input_tokens": input_tokens, "cached_tokens": cached_tokens,
+            "model": model, "provider": provider, "input_tokens": input_tokens,
+            "cached_tokens": cached_tokens,
             "cache_write_tokens": cache_write_tokens, "output_tokens": output_tokens,
             "reasoning_tokens": reasoning_tokens, **fields,
         }  # fmt: skip

@@ -12,20 +12,26 @@ import orjson
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.bills import bill
+from ctxctl.record.entries import Entry, Prepared
 from ctxctl.record.fitting import fitted
-from ctxctl.record.journal import Entry, Journal, Prepared, Result
+from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, named
 from ctxctl.record.redact import Found, Redactor
 from ctxctl.record.sink import Sink
 from ctxctl.record.windows import Window, Windows, splices
 
 VERSION_DIGITS: Final = 16
+_TEXT_ITEM: Final = (
+    b'{"schema_version":"%b","item_id":%%b,"context_kind":%%b,"visibility":["model"]}'
+    % vocab.SCHEMA_VERSION.encode()
+)
 UNNAMED: Final = "ctxctl.record.unnamed"
 """Type of an event whose own is no name."""
 _OF_SEALED: Final = frozenset((vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, "ctxctl.step.failed"))
 """What still belongs to a step whose request went out."""
 _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
 _TRIES: Final = 3
+_THREADS: Final = 10_000
 Json = dict[str, Any]
 
 
@@ -62,7 +68,10 @@ class Core:
 
     def name(self, value: object) -> str | None:
         """An id as it can be written, without secrets."""
-        made = named(value)
+        try:
+            made = named(value)
+        except Exception:  # an object that lies about its class
+            made = None
         if made is None or self.redactor is None:
             return made
         found = Found()
@@ -91,6 +100,8 @@ class Core:
     ) -> Result:
         """Write one event."""
         if event_type == vocab.SURFACE_CREATED and isinstance(record.get("surface_id"), str):
+            if len(self._surfaces) >= _THREADS:
+                self._surfaces.clear()
             self._surfaces[place.key] = record["surface_id"]
         entry = self.entry(event_type, record, place, refs=refs, metadata=metadata)
         return self.journal.put((entry,), generation)
@@ -112,7 +123,9 @@ class Core:
         if place.sealed and event_type not in _OF_SEALED:
             place = place.behind
         # Unknown types are written as their names are, so a name must be one.
-        name = event_type if event_type in _KNOWN or _is_name(event_type) else UNNAMED
+        name = event_type
+        if event_type not in _KNOWN and (not _is_name(event_type) or self.name(event_type) != event_type):
+            name = UNNAMED
         made, simple = fitted(name, record, self.journal.stamp() if name != vocab.ITEM_ADDED else "")
         if content is not None and found.count:
             made.setdefault("redaction_state", "masked")
@@ -178,6 +191,24 @@ class Core:
         if version is not None:
             return f"{name}@{version}"
         return f"{name}@{prepared.digest[:VERSION_DIGITS]}" if prepared is not None else name
+
+    def text_item(self, item_id: Any, text: str, kind: Any, place: Place) -> str | None:
+        """The usual item, with less ado: a text for the model; None where anything about it is unusual."""
+        if type(item_id) is not str or type(kind) is not str or not item_id or len(text) > values.TEXT:
+            return None
+        try:
+            raw, data = orjson.dumps(text), text.encode()
+            body = _TEXT_ITEM % (orjson.dumps(item_id), orjson.dumps(kind))
+        except (orjson.JSONEncodeError, UnicodeEncodeError):
+            return None
+        redactor = self.redactor
+        if redactor is not None and (redactor.suspicious(data) or redactor.worth_a_look(body)):
+            return None
+        digest = hashlib.sha256(data).hexdigest()
+        content = Prepared(raw, digest, len(data))
+        where = place.behind if place.sealed else place
+        self.journal.put((Entry(vocab.ITEM_ADDED, body, where, content, item_id),))
+        return f"{item_id}@{digest[:VERSION_DIGITS]}"
 
     def removed(self, record: Json, place: Place) -> None:
         """Write that an item is gone."""

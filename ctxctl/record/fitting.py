@@ -1,4 +1,4 @@
-"""Keeps every record valid by the schemas, whatever a caller passed: a field of the wrong type is set aside."""
+"""Keeps every record valid by the schemas: a field of the wrong type is set aside."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from typing import Any, Final
 from ctxctl.model import vocab
 
 _TEXTS: Final = (
-    "surface_id", "scope", "surface_kind", "expires_at", "item_id", "context_kind", "title", "mime_type", "language",
-    "trust_level", "sensitivity", "redaction_state", "selection_id", "query", "intent", "rationale", "budget_id",
-    "target", "overflow_strategy", "assembly_id", "compaction_id", "method", "trigger", "replacement_policy",
-    "missing_id", "question", "needed_for", "severity", "status", "injection_id", "injection_point", "native_id",
-    "content_mode", "created_at", "context_id", "lifecycle", "redaction_method", "redaction_reason", "model", "provider",
+    "surface_id", "scope", "surface_kind", "expires_at", "item_id", "context_kind", "title", "mime_type",
+    "language", "trust_level", "sensitivity", "redaction_state", "selection_id", "query", "intent",
+    "rationale", "budget_id", "target", "overflow_strategy", "assembly_id", "compaction_id", "method",
+    "trigger", "replacement_policy", "missing_id", "question", "needed_for", "severity", "status",
+    "injection_id", "injection_point", "native_id", "content_mode", "created_at", "context_id",
+    "lifecycle", "redaction_method", "redaction_reason", "model", "provider",
 )  # fmt: skip
 _REFS: Final = (
     "available_source_refs", "available_item_refs", "capability_refs", "policy_refs", "source_refs",
-    "candidate_item_refs", "selected_item_refs", "omitted_item_refs", "source_item_refs", "resolution_refs",
-    "actor_refs", "runtime_refs", "surface_refs", "item_refs", "selection_refs", "assembly_refs",
-    "injection_refs", "compaction_refs", "missing_context_refs", "evidence_refs", "telemetry_refs",
+    "candidate_item_refs", "selected_item_refs", "omitted_item_refs", "source_item_refs",
+    "resolution_refs", "actor_refs", "runtime_refs", "surface_refs", "item_refs", "selection_refs",
+    "assembly_refs", "injection_refs", "compaction_refs", "missing_context_refs", "evidence_refs",
+    "telemetry_refs",
 )  # fmt: skip
 _TEXT_LISTS: Final = ("visibility", "loss_notes", "blocked_actions")
 _OBJECT_LISTS: Final = ("ordered_blocks", "truncation_records", "window_segments", "candidate_sources")
 _COUNTS: Final = (
-    "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes", "actual_items",
-    "token_estimate", "byte_size", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
-    "reasoning_tokens",
+    "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes",
+    "actual_items", "token_estimate", "byte_size", "input_tokens", "cached_tokens", "cache_write_tokens",
+    "output_tokens", "reasoning_tokens",
 )  # fmt: skip
 _OBJECTS: Final = ("metadata", "coverage", "ranking_signals")
 _EITHER: Final = (
-    "producer", "freshness", "wrapping_policy", "separator_policy", "budget_ref", "summary_ref", "validation",
-    "requested_from", "selection_policy", "actor_ref", "model_ref", "content_ref",
+    "producer", "freshness", "wrapping_policy", "separator_policy", "budget_ref", "summary_ref",
+    "validation", "requested_from", "selection_policy", "actor_ref", "model_ref", "content_ref",
 )  # fmt: skip
 _KINDS: Final[dict[str, str]] = {
     **dict.fromkeys(_TEXTS, "text"), **dict.fromkeys(_REFS, "list"),
@@ -38,6 +40,9 @@ _KINDS: Final[dict[str, str]] = {
     **dict.fromkeys(_OBJECTS, "object"), **dict.fromkeys(_EITHER, "either"), "priority": "number",
 }  # fmt: skip
 _SCOPES: Final = ("turn", "task", "session", "tool_invocation", "review", "handoff", "custom")
+_GAP: Final[dict[str, Any]] = {
+    "missing_id": "unnamed", "scope": "custom", "question": "", "severity": "info", "status": "open",
+}  # fmt: skip
 _NEEDED: Final[dict[str, dict[str, Any]]] = {
     vocab.SURFACE_CREATED: {"surface_id": "unnamed", "scope": "custom"},
     vocab.SURFACE_UPDATED: {"surface_id": "unnamed", "scope": "custom"},
@@ -46,12 +51,13 @@ _NEEDED: Final[dict[str, dict[str, Any]]] = {
     vocab.SELECTION_COMPLETED: {"selection_id": "unnamed", "surface_id": "unrecorded"},
     vocab.BUDGET_APPLIED: {"budget_id": "unnamed", "target": vocab.MODEL},
     vocab.ASSEMBLY_CREATED: {"assembly_id": "unnamed", "target": vocab.MODEL, "ordered_blocks": []},
-    vocab.COMPACTION_STARTED: {"compaction_id": "unnamed", "scope": "custom", "source_item_refs": [], "method": "custom"},
-    vocab.COMPACTION_COMPLETED: {"compaction_id": "unnamed", "scope": "custom", "source_item_refs": [], "method": "custom"},
-    **dict.fromkeys(
-        (vocab.MISSING_DETECTED, vocab.MISSING_REQUESTED, vocab.MISSING_RESOLVED),
-        {"missing_id": "unnamed", "scope": "custom", "question": "", "severity": "info", "status": "open"},
-    ),
+    vocab.COMPACTION_STARTED: {"compaction_id": "unnamed", "scope": "custom", "source_item_refs": [],
+    "method": "custom"},
+    vocab.COMPACTION_COMPLETED: {"compaction_id": "unnamed", "scope": "custom", "source_item_refs": [],
+    "method": "custom"},
+    vocab.MISSING_DETECTED: _GAP,
+    vocab.MISSING_REQUESTED: _GAP,
+    vocab.MISSING_RESOLVED: _GAP,
     vocab.EXPORTED: {"context_id": "unnamed", "scope": "custom", "lifecycle": "available"},
 }  # fmt: skip
 """What the schemas demand, and what is said where a caller said nothing fit."""

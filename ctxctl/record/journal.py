@@ -1,7 +1,7 @@
 """Turns records into lines and keeps the books: numbers, contents once, what was lost, who is writing.
 
-Safe from several threads and in forked children.  A record that comes while its own thread is in the middle of
-another one (a signal handler, a finaliser) is written right behind that one.
+Safe from several threads and in forked children.  A record that comes while its own thread is in the middle
+of another one (a signal handler, a finaliser) is written right behind that one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import os
 import sys
 from collections import OrderedDict
 from time import gmtime, monotonic, strftime, time
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import orjson
 
 from ctxctl.model import vocab
+from ctxctl.record.entries import Entry, Lines
 from ctxctl.record.place import Place
 from ctxctl.record.sink import Sink
 
 DROPPED: Final = "ctxctl.record.dropped"
-"""The event that counts what could not be written: `n`, the `first` and `last` of their numbers, `reasons`."""
+"""The event that counts what was not written: `n`, `reasons`, the `first` and `last` of their numbers."""
 REF_FROM: Final = 64
 """Shortest content, in bytes, that becomes a reference; as in `trace.writer`."""
 AFRESH: Final = 64 << 20
@@ -38,34 +39,6 @@ _LATER: Final = 1000
 _RANGES: Final = 64
 
 Result = Literal["written", "dropped", "stale"]
-
-
-class Prepared(NamedTuple):
-    """A content, ready to be written."""
-
-    raw: bytes
-    """Its JSON."""
-    digest: str
-    """SHA-256 hex, as a reader computes it."""
-    size: int
-
-
-class Entry(NamedTuple):
-    """One event on its way."""
-
-    event_type: str
-    body: bytes
-    """The record as a JSON object that is not empty, without its content."""
-    place: Place
-    content: Prepared | None = None
-    item: str | None = None
-    """Id of an item that the recorder keeps track of: whether it is new, updated or unchanged."""
-    refs: tuple[str, ...] = ()
-    """Ids of items that the record speaks of, to be told again where this file does not have them."""
-    metadata: bytes = b""
-    """Further fields of `metadata`, each with a comma in front."""
-    marks: bytes = b""
-    """The same for `metadata.ctxctl`."""
 
 
 class Journal:
@@ -88,8 +61,10 @@ class Journal:
         self.errors: dict[str, int] = {}
         """Why not, and how often."""
         self.closed = False
+        self._told = -1
+        """Losses when they were last complained of."""
         self._second = -1
-        self._stamp = ""
+        self._stamp = b""
         self.generation = 0
         self._begin()
 
@@ -118,7 +93,7 @@ class Journal:
     def _afresh(self) -> None:
         """Nothing that was told counts any longer."""
         self.generation += 1
-        self._shown: set[bytes] = set()
+        self._shown: set[str] = set()
         self._announced: dict[tuple[str, str], int] = {}
         self._since = 0
 
@@ -181,6 +156,10 @@ class Journal:
                 self._files = self._sink.files
             if generation is not None and generation != self.generation:
                 return "stale"
+            if len(entries) == 1 and entries[0].item is not None and not self._lost and not self._missed:
+                entry = entries[0]
+                if entry.event_type != vocab.ITEM_REMOVED:
+                    return self._put_item(entry, now)
             lines = self._lines(entries)
             if lines.parts:
                 self._sink.append(lines.parts[0] if len(lines.parts) == 1 else b"".join(lines.parts))
@@ -194,7 +173,33 @@ class Journal:
         self._commit(lines, len(entries), monotonic() - now)
         return "written"
 
-    def _commit(self, lines: _Lines, count: int, took: float) -> None:
+    def _put_item(self, entry: Entry, now: float) -> Result:
+        """The usual case, with less ado: one item."""
+        key = (entry.place.key, entry.item or "")
+        content = entry.content
+        mark = hash((entry.body, content.digest if content is not None else None))
+        before = self._announced.get(key)
+        if before != mark:
+            event_type = vocab.ITEM_ADDED if before is None else vocab.ITEM_UPDATED
+            line = self._line(event_type, entry, self._shown)
+            self._sink.append(line)
+            if content is not None and content.size >= REF_FROM:
+                self._shown.add(content.digest)
+            self._announced[key] = mark
+            self._keep(key, entry)
+            self._since += len(line)
+        self.written += 1
+        self._delay = _FIRST_DELAY
+        self._took(monotonic() - now)
+        return "written"
+
+    def _took(self, took: float) -> None:
+        if took > SLOW:
+            # A disk that hangs must not take the program with it.
+            self._retry_at = monotonic() + min(4 * took, 30.0)
+            self._reason = "slow"
+
+    def _commit(self, lines: Lines, count: int, took: float) -> None:
         """What was written is known from here on."""
         self._since += lines.size
         if lines.shown:
@@ -210,10 +215,7 @@ class Journal:
         if lines.told:
             self._lost, self._lost_range = {}, []
         self._delay = _FIRST_DELAY
-        if took > SLOW:
-            # A disk that hangs must not take the program with it.
-            self._retry_at = monotonic() + min(4 * took, 30.0)
-            self._reason = "slow"
+        self._took(took)
 
     def _fail(self, entries: tuple[Entry, ...], error: OSError, now: float) -> None:
         name = errno.errorcode.get(error.errno or 0, "OSError")
@@ -241,8 +243,8 @@ class Journal:
 
     # -- lines ----------------------------------------------------------------------------------------------
 
-    def _lines(self, entries: tuple[Entry, ...]) -> _Lines:
-        lines = _Lines()
+    def _lines(self, entries: tuple[Entry, ...]) -> Lines:
+        lines = Lines()
         if self._lost or self._missed:
             lines.add(self._gap(entries[0].place if entries else Place()))
             lines.told = True
@@ -252,26 +254,26 @@ class Journal:
                     self._again(entry.place, ref, lines)
             key = (entry.place.key, entry.item) if entry.item is not None else None
             if key is None:
-                lines.add(self._line(entry.event_type, entry, lines))
+                lines.add(self._line(entry.event_type, entry, self._shown, lines.shown))
             elif entry.event_type == vocab.ITEM_REMOVED:
                 lines.removed.append(key)
-                lines.add(self._line(entry.event_type, entry, lines))
+                lines.add(self._line(entry.event_type, entry, self._shown, lines.shown))
             else:
                 self._item(key, entry, lines)
         return lines
 
-    def _item(self, key: tuple[str, str], entry: Entry, lines: _Lines) -> None:
+    def _item(self, key: tuple[str, str], entry: Entry, lines: Lines) -> None:
         """An item of which the file may have this version or an earlier one already."""
         mark = hash((entry.body, entry.content.digest if entry.content is not None else None))
         before = lines.announced.get(key, self._announced.get(key))
         if before == mark:
             return
         event_type = vocab.ITEM_ADDED if before is None else vocab.ITEM_UPDATED
-        lines.add(self._line(event_type, entry, lines))
+        lines.add(self._line(event_type, entry, self._shown, lines.shown))
         lines.announced[key] = mark
         lines.kept.append((key, entry))
 
-    def _again(self, place: Place, item: str, lines: _Lines) -> None:
+    def _again(self, place: Place, item: str, lines: Lines) -> None:
         """Tell an item again that another file has and this one has not."""
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
@@ -280,22 +282,22 @@ class Journal:
         if known is not None:
             self._item(key, known[0]._replace(place=place), lines)
 
-    def _line(self, event_type: str, entry: Entry, lines: _Lines) -> bytes:
+    def _line(self, event_type: str, entry: Entry, shown: set[str], fresh: set[str] | None = None) -> bytes:
+        """A line; a content of `shown` or `fresh` is referred to, another one is `fresh` from here on."""
         self._seq += 1
         body = entry.body
         content = entry.content
         if content is not None:
             tail = b',"content_mode":"inline","content":' + content.raw
             if content.size >= REF_FROM:
-                digest = bytes.fromhex(content.digest)
-                if digest in self._shown or digest in lines.shown:
+                if content.digest in shown or (fresh is not None and content.digest in fresh):
                     tail = b',"content_mode":"ref","content_ref":"sha256:%b"' % content.digest.encode()
-                else:
-                    lines.shown.add(digest)
+                elif fresh is not None:
+                    fresh.add(content.digest)
             body = body[:-1] + tail + b"}"
-        return b'%b-%d","event_type":"%b","source":%b,"time":"%b"%b,"metadata":{"ctxctl":{"seq":%d%b}%b},"data":%b}\n' % (
-            self._head, self._seq, event_type.encode(), self._source, self._now().encode(),
-            entry.place.raw, self._seq, entry.marks, entry.metadata, body,
+        return _LINE % (
+            self._head, self._seq, event_type.encode(), self._source, self._now(), entry.place.raw, self._seq,
+            entry.marks, entry.metadata, body,
         )  # fmt: skip
 
     def _gap(self, place: Place) -> bytes:
@@ -307,18 +309,18 @@ class Journal:
         record: dict[str, Any] = {"n": sum(reasons.values()), "reasons": reasons}
         if self._lost_range:
             record["first"], record["last"] = self._lost_range
-        return self._line(DROPPED, Entry(DROPPED, orjson.dumps(record), place), _Lines())
+        return self._line(DROPPED, Entry(DROPPED, orjson.dumps(record), place), set())
 
-    def _now(self) -> str:
+    def _now(self) -> bytes:
         now = time()
         second = int(now)
         if second != self._second:
-            self._second, self._stamp = second, strftime("%Y-%m-%dT%H:%M:%S", gmtime(second))
-        return f"{self._stamp}.{int((now - second) * 1e6):06d}Z"
+            self._second, self._stamp = second, strftime("%Y-%m-%dT%H:%M:%S", gmtime(second)).encode()
+        return b"%b.%06dZ" % (self._stamp, int((now - second) * 1e6))
 
     def stamp(self) -> str:
         """The time as RFC 3339, for `created_at`."""
-        return self._now()
+        return self._now().decode()
 
     # -- items that may have to be told again ---------------------------------------------------------------
 
@@ -376,10 +378,11 @@ class Journal:
         return f"ctxctl: {self._sink.path}: {'; '.join(told)}\n" if told else None
 
     def complain(self) -> None:
-        """Say it on stderr, if there is one."""
+        """Say it on stderr, if there is one; once, unless more went wrong since."""
         line = self.complaint()
-        if line is None:
+        if line is None or self.dropped == self._told:
             return
+        self._told = self.dropped
         try:
             sys.stderr.write(line.encode("ascii", "backslashreplace").decode())
             sys.stderr.flush()
@@ -387,23 +390,7 @@ class Journal:
             pass
 
 
-class _Lines:
-    """The lines of one write, and what the file will have told with them."""
-
-    __slots__ = ("announced", "kept", "parts", "removed", "shown", "size", "told")
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.size = 0
-        self.shown: set[bytes] = set()
-        self.announced: dict[tuple[str, str], int] = {}
-        self.kept: list[tuple[tuple[str, str], Entry]] = []
-        self.removed: list[tuple[str, str]] = []
-        self.told = False
-
-    def add(self, line: bytes) -> None:
-        self.parts.append(line)
-        self.size += len(line)
-
-
 _VERSION: Final = vocab.SCHEMA_VERSION.encode()
+_LINE: Final = (
+    b'%b-%d","event_type":"%b","source":%b,"time":"%b"%b,"metadata":{"ctxctl":{"seq":%d%b}%b},"data":%b}\n'
+)

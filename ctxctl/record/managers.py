@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ctxctl.record.recorder import Recorder
 
 _CLEARS = frozenset(("clear", "clear_messages", "reset"))
-_COMPACTS = frozenset(("compact", "compact_now"))
 
 
 class RecordedManager:
@@ -74,7 +73,7 @@ class RecordedManager:
             return
         recorder = self._recorder
         where = recorder._where()
-        if self._thread is not None:
+        if self._thread is not None and self._thread != where.thread:
             where = Place(where.session, self._thread, where.turn)
         place = where if where.step is not None else recorder._step_place(where, None)
         body = body_of({"messages": list(messages)}, None)
@@ -83,7 +82,8 @@ class RecordedManager:
         cause, self._cause = self._cause, None
         recorder._send(
             Sent(
-                body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None, cause=cause,
+                body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None,
+                cause=cause,
                 marks={"layer": "view"},
             ),
             place,

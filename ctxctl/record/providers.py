@@ -1,4 +1,4 @@
-"""A context provider that records what it gives: sanqian's three methods, in either spelling, async or not."""
+"""A context provider that records what it gives: sanqian's three methods, in either spelling."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from ctxctl.record.calls import Calls, guarded
@@ -11,6 +12,8 @@ from ctxctl.record.processes import remember
 from ctxctl.record.scopes import Scope, Step, Turn, current
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ctxctl.record.bodies import Sent, Talks
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place
@@ -55,19 +58,19 @@ class Recorder(Calls):
     ) -> None:
         # Here and not above: what these import costs a program that records nothing some milliseconds.
         from ctxctl.record.core import Core
-        from ctxctl.record.place import named
         from ctxctl.record.sink import Sink
 
-        sink = Sink(os.fspath(path), fsync=bool(fsync), rotate_bytes=rotate_bytes)
+        sink, redactor, wrong = Sink("nowhere"), None, None
         try:
-            redactor, wrong = _redactor(redact), None
+            sink = Sink(os.fsdecode(path), fsync=bool(fsync), rotate_bytes=_size(rotate_bytes))
+            redactor = _redactor(redact)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
             if strict:
                 raise
-            redactor, wrong = None, error
-        self._core: Core = Core(sink, named(source) or _program(), redactor, strict=strict)
+            wrong = error
+        self._core: Core = Core(sink, _program() if source is None else source, redactor, strict=strict)
         self._given = self._core.name(session)
         self._base_thread = self._core.name(thread) or "main"
         self._open: dict[str, int] = {}
@@ -95,6 +98,8 @@ class Recorder(Calls):
         self._suffix = f"-{writer[:8]}" if self._given is not None else ""
         self._thread = self._base_thread
         self._lock = _thread.RLock()
+        self._talking = _thread.RLock()
+        self._in_talk = False
         self._default = Place(self._session, self._thread)
         self._talks = None
 
@@ -186,7 +191,9 @@ class Recorder(Calls):
     def _send(self, sent: Sent, place: Place) -> Place:
         from ctxctl.record.bodies import ends_with_prompt
 
-        with self._lock:
+        with self._alone() as free:
+            if not free:
+                return place
             if sent.turn is None:
                 if place.key not in self._turns or ends_with_prompt(sent.body, sent.dialect):
                     self._counted(self._turns, place.key, "turn")
@@ -194,22 +201,47 @@ class Recorder(Calls):
             return self._conversations().request(sent, place)
 
     def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
-        with self._lock:
-            self._conversations().respond(response, place, dialect)
+        with self._alone() as free:
+            if free:
+                self._conversations().respond(response, place, dialect)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """One thread at a time, and none twice; False where that would take too long, which is counted."""
+        from ctxctl.record.journal import WAIT
+
+        if not self._talking.acquire(timeout=WAIT):
+            self._core.journal.lose("busy")
+            yield False
+            return
+        try:
+            if self._in_talk:
+                self._core.journal.lose("re-entered")
+                yield False
+                return
+            self._in_talk = True
+            try:
+                yield True
+            finally:
+                self._in_talk = False
+        finally:
+            self._talking.release()
 
     # -- mirrors of what programs have ----------------------------------------------------------------------
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
         """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
+        from ctxctl.record.mirrors import like
         from ctxctl.record.providers import RecordedProvider
 
-        return RecordedProvider(self, provider, app)
+        return like(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
         """The context manager again (Amplifier's), recording every view that it gives for a request."""
         from ctxctl.record.managers import RecordedManager
+        from ctxctl.record.mirrors import like
 
-        return RecordedManager(self, manager, thread)
+        return like(RecordedManager, type(manager))(self, manager, thread)
 
     # -- the books ------------------------------------------------------------------------------------------
 
@@ -238,9 +270,8 @@ class Recorder(Calls):
     @guarded
     def close(self) -> None:
         """Close the file and say what was lost, if anything was."""
-        if not self._core.journal.closed:
-            self._core.journal.close()
-            self._core.journal.complain()
+        self._core.journal.close()
+        self._core.journal.complain()
 
     def __enter__(self) -> Self:
         return self
@@ -249,10 +280,8 @@ class Recorder(Calls):
         self.close()
 
     def __del__(self) -> None:
-        try:
+        if "_core" in self.__dict__:
             self.close()
-        except BaseException:
-            pass
 
 
 def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
@@ -263,6 +292,12 @@ def _redactor(redact: bool | str | os.PathLike[str]) -> Any:
 
     rules, names = ([], []) if redact is True else rules_of(os.fspath(redact))
     return Redactor(user_key(), rules, names)
+
+
+def _size(value: int | None) -> int | None:
+    if value is None or (isinstance(value, int) and value > 0):
+        return value
+    raise TypeError("rotate_bytes is a number of bytes")
 
 
 def _program() -> str:

@@ -1,8 +1,9 @@
-"""Takes secrets out of what is about to be written; what stands in their place keeps kind, length and identity.
+"""Takes secrets out of what is about to be written; what stands in their place keeps kind, length and
+identity.
 
-A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`keys`): the same secret
-has the same stub, so that differences stay visible, and nobody without the key can try secrets against it.
-Costs one pass over a text that holds nothing suspicious, and time linear in the text in any case.
+A stub reads `[redacted github-token, 40 chars, #3f9a1c20d4e5]`.  The digest is keyed (`keys`): one secret has
+one stub, so that differences stay visible, and nobody without the key can try secrets against it.  Costs one
+pass over a text that holds nothing suspicious, and time linear in the text in any case.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _PLAIN: Final = re2.compile(
 _PLACEHOLDER: Final = re2.compile(
     rb"(?i)^(?:\$|%|\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|params\.|req\.|request\."
     rb"|ctx\.|context\.|str\b|int\b|bool\b|string\b|getenv)|\$\{|\{\{|xxxx|\*\*\*|example|placeholder|changeme"
-    rb"|your[-_ ]|my[-_]|dummy|redacted|insert|replace|\.\.\.|\(\)|1234567"
+    rb"|your[-_ ]|my[-_]|dummy|redacted|insert|replace|::|\?\.|\.\.\.|\(\)|1234567"
 )
 _STUB: Final = b"[redacted "
 _A_STUB: Final = re2.compile(rb"\[redacted ([a-z0-9-]{1,40}), (\d{1,9}) chars, #[0-9a-f]{12}\]")
@@ -134,7 +135,7 @@ class Redactor:
         return f"[redacted {kind}, {len(secret.decode('utf-8', 'replace'))} chars, #{digest}]"
 
     def value(self, value: Any, raw: bytes, found: Found) -> Any:
-        """JSON with stubs for its secrets; `raw` is its encoding.  The same object if nothing is suspicious."""
+        """JSON with stubs for its secrets; `raw` is its encoding.  The same object if there are none."""
         if not self.worth_a_look(raw):
             return value
         return self._walk(value, found, depth=0)
@@ -211,8 +212,10 @@ class _Compiled:
         return not self.literals or any(literal in lower for literal in self.literals)
 
 
-_COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp", ".", "=", "-us", "cio",
-                            "secret", "credential", "cookie", "basic", "curl", "://", "sk-", "bearer"))  # fmt: skip
+_COMMON: Final = frozenset(("gl", "do", "SK", "fig", "pat", "key", "token", "pass", "pwd", "EZ", "shp",
+".", "=", "-us", "cio",
+                            "secret", "credential", "cookie", "basic", "curl", "://", "sk-",
+                            "bearer"))  # fmt: skip
 """Literals that ordinary text is full of: what must stand around them is in `_HINTS`."""
 _HINTS: Final = (
     r"gl[a-z]{2,5}-[a-z0-9_-]{6}", r"do[opr]_v1_", r"sk[0-9a-f]{32}", r"fig[dour]h?_", r"\bpat[a-z0-9]{14}\.",
@@ -220,7 +223,7 @@ _HINTS: Final = (
     r"[?&;][a-z_-]{3,32}=[^&\s]{8}", r"[0-9a-f]{32}-us\d", r"\bcio[a-z0-9]{32}",
     r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r"://[^\s/@]{0,200}@",
     r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
-    r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,12}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
+    r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
     r"(?::=|=>|[:=,])\s{0,4}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{6}",
 )  # fmt: skip
 
@@ -228,8 +231,8 @@ _HINTS: Final = (
 def _finder(pattern: Any) -> Callable[[bytes], bool]:
     """Whether a pattern is found in a text.
 
-    The package's own `search` makes a generator and a match object, which costs four times the search of 2 KB;
-    what it calls is asked directly, where it is there.
+    The package's own `search` makes a generator and a match object, which costs four times the search of 2
+    KB; what it calls is asked directly, where it is there.
     """
     try:
         match, anchor = pattern._regexp.Match, re2._re2.RE2.Anchor.UNANCHORED
@@ -267,7 +270,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _innocent(secret: bytes, *, words: bool) -> bool:
-    """Whether what stands where a secret might is a placeholder or, with `words`, a word, a number, a name."""
+    """Whether what stands where a secret might is a placeholder or, with `words`, a word or a number."""
     if secret.startswith(_STUB) or _PLACEHOLDER.search(secret) is not None:
         return True
     if not words:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - patterns and samples stand in one piece
 """What secrets look like: the formats in which providers issue keys, and the names under which values hide.
 
 Patterns are RE2's (linear time in the text, whatever it holds), over UTF-8 bytes.  Each has one group: what is
@@ -23,11 +24,12 @@ class Rule(NamedTuple):
 
 
 _NAME: Final = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|credentials?|private[_.-]?key|signing[_.-]?key"
-    r"|encryption[_.-]?key|master[_.-]?key|access[_.-]?key|account[_.-]?key|shared[_.-]?key|api[_.-]?key|apikey"
-    r"|auth[_.-]?key|service[_.-]?key|license[_.-]?key|secret[_.-]?key|client[_.-]?secret|app[_.-]?secret)"
+    r"(?:password|passwd|passphrase|passcode|pwd|secret|token|credentials?|private[_.-]?key|signing[_.-]?key"
+    r"|encryption[_.-]?key|master[_.-]?key|access[_.-]?key|account[_.-]?key|shared[_.-]?key|api[_.-]?key"
+    r"|auth[_.-]?key|service[_.-]?key|license[_.-]?key|secret[_.-]?key)"
 )
-_LEAD: Final = r"(?i)(?:^|[^a-z0-9])(?:[a-z0-9]{1,40}[_.-]){0,6}(?:db|user|admin|root|my|app|bot)?"
+_LEAD: Final = r"(?i)(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}"
+_KIND: Final = r"(?:[_.-]?(?:key|id|value|hash|base64|b64|prod|dev|test|live|v?\d))?"
 _QUOTE: Final = r"""\\{0,3}["'`]"""
 _NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
 _PEM: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
@@ -137,24 +139,30 @@ RULES: Final[tuple[Rule, ...]] = (
         "auth-header",
         ("authorization",),
         r"(?i)authorization\\{0,3}[\"']?\s*(?::|=|,|=>)\s*\[?\s*\\{0,3}[\"']?\s*(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)\s+([^\s\"'\\,;<>{}]{6,})",
+        weak=1,
     ),
     Rule(
         "header",
         ("key", "token", "secret", "authorization", "signature"),
         r"(?i)(?:^|[^a-z0-9])(?:x-(?:api-key|goog-api-key|auth-token|access-token|session-token|vault-token"
-        r"|amz-security-token|github-token|gitlab-token|csrf-token|functions-key)|api-key|apikey|private-token"
+        r"|amz-security-token|github-token|gitlab-token|csrf-token|functions-key)|private-token"
         r"|proxy-authorization|ocp-apim-subscription-key|cf-access-client-secret)"
         r"\\{0,3}[\"']?\s*[:=]\s*\\{0,3}[\"']?([^\s\"'\\,;<>{}]{4,400})",
         weak=1,
     ),
     Rule("bearer-token", ("bearer",), r"(?i)\bbearer[ :=]{1,3}([A-Za-z0-9_.~+/=-]{16,})", weak=2),
-    Rule("basic-auth", ("basic",), r"(?i)\bbasic ([A-Za-z0-9+/]{16,}={0,2})", weak=2),
+    Rule(
+        "basic-auth",
+        ("basic",),
+        r"(?i)\bbasic ([a-z0-9+/]{12,}={1,2}|[a-z+/]{0,40}[0-9][a-z0-9+/]{12,})",
+        weak=2,
+    ),
     Rule(
         "cookie",
         ("cookie",),
         r"(?im)(?:^|[^a-z])(?:set-)?cookie\\{0,3}[\"']?\s*:\s*\\{0,3}[\"']?([^\s=;\"'\\]{1,80}=[^\r\n\"'\\]{4,})",
     ),
-    Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@"),
+    Rule("url-password", ("://",), r"://[^\s/:@\"'<>\\]{0,200}:([^\s/@\"'<>\\]{2,200})@", weak=1),
     Rule(
         "url-parameter",
         ("=",),
@@ -169,24 +177,23 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule(
         "password",
         ("pass", "pwd"),
-        _LEAD
-        + rf"(?:pass(?:word|wd|phrase|code)?|pwd)(?:[_.-]?\d)?\s{{0,4}}(?:\]|\))?{_QUOTE}?\s{{0,4}}(?::=|=>|:|=|,)\s{{0,4}}(?:[rbuf])?{_QUOTE}([^\s\"'`\\]{{4,200}}){_QUOTE}",
+        r"(?i)(?:(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}(?:password|passwd|passphrase|passcode|pwd)|(?:^|[^a-z0-9])pass)"
+        rf"(?:[_.-]?\d)?[ \t]{{0,4}}(?:\]|\))?{_QUOTE}?[ \t]{{0,4}}(?::=|=>|:|=)[ \t]{{0,4}}"
+        rf"(?:[rbuf])?{_QUOTE}([^\s\"'`\\]{{4,200}}){_QUOTE}",
         weak=1,
     ),
     Rule(
         "secret",
         _NAMES,
-        _LEAD
-        + _NAME
-        + rf"(?:[_.-](?:key|id|value|hash|base64|b64|prod|dev|test|live|v?\d))?\s{{0,4}}(?:\]|\))?{_QUOTE}?\s{{0,4}}(?::=|=>|:|=|,)\s{{0,4}}(?:[rbuf]|\()?{_QUOTE}([^\s\"'`\\]{{6,400}}){_QUOTE}",
+        rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,4}}(?:\]|\))?{_QUOTE}?[ \t]{{0,4}}(?::=|=>|:|=)[ \t]{{0,4}}"
+        rf"(?:[rbuf]|\()?{_QUOTE}([^\s\"'`\\]{{6,400}}){_QUOTE}",
         weak=2,
     ),
     Rule(
         "secret",
         _NAMES,
-        _LEAD
-        + _NAME
-        + r"(?:[_.-](?:key|id|value|prod|dev|test|live|v?\d))?\s{0,2}(?:=|:\s)\s{0,2}([^\s\"'`\\,;(){}\[\]<>|&]{8,400})",
+        rf"{_LEAD}{_NAME}{_KIND}[ \t]{{0,2}}(?:=|:[ \t])[ \t]{{0,2}}"
+        r"([^\s\"'`\\,;(){}\[\]<>|&]{8,400})",
         weak=2,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -59,10 +60,8 @@ class Scope(Calls):
         self.open = False
         token, self._token = self._token, None
         if token is not None:
-            try:
+            with suppress(ValueError):  # left in another task than it was entered in
                 current.reset(token)
-            except ValueError:
-                pass  # left in another task than it was entered in
         self._close(error)
 
     async def __aenter__(self) -> Self:
@@ -153,7 +152,9 @@ class Step(Scope):
         told = model or self.model or whole.get("model")
         self.model = told if isinstance(told, str) else None
         place = self._place
-        sent = Sent(whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id))
+        sent = Sent(
+            whole, self._dialect, place.step or "", place.turn, self.model, self._core.name(native_id)
+        )
         self._place = self.recorder._send(sent, place)
 
     @guarded

@@ -1,4 +1,4 @@
-"""The file that a recorder appends to: safe to share with other processes, kept through rotation and deletion."""
+"""The file that a recorder appends to: shared with other processes, kept through rotation and deletion."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sink:
     """
 
     def __init__(self, path: str, *, fsync: bool = False, rotate_bytes: int | None = None) -> None:
-        self.path = os.path.abspath(path)
+        self.path = path if os.path.isabs(path) else os.path.join(_here(), path)
         self._fsync = fsync
         self._limit = rotate_bytes
         self._fd = -1
@@ -96,7 +96,7 @@ class Sink:
         self._fd = -1
 
     def forked(self) -> None:
-        """In a child process: a descriptor of its own, so that the lock of a rotation holds between the two."""
+        """In a child process: a descriptor of its own, so that a rotation's lock holds between the two."""
         with suppress(OSError):
             self.close()
         self._torn = False
@@ -169,6 +169,14 @@ class Sink:
         while os.path.lexists(name := f"{stem}.{number}{dot}"):
             number += 1
         return name
+
+
+def _here() -> str:
+    """The working directory as it is now: a program may change it later."""
+    try:
+        return os.getcwd()
+    except OSError:  # deleted
+        return ""
 
 
 def _refuse(found: os.stat_result) -> None:

@@ -1,7 +1,7 @@
 """Any value as JSON: what is none becomes a stub that says its type; never an exception.
 
-No `__repr__`, `__str__`, property or iterator of a foreign object is run, as it may raise, hang or give secrets
-away.  The exception is what gives a value its JSON on purpose: `model_dump` of pydantic's models.
+No `__repr__`, `__str__`, property or iterator of a foreign object is run, as it may raise, hang or give
+secrets away.  The exception is what gives a value its JSON on purpose: `model_dump` of pydantic's models.
 """
 
 from __future__ import annotations

@@ -196,11 +196,11 @@ def watch(folder: str, seconds: str) -> None:
     watching.watch(folder, seconds)
 
 
-def watch_write(path: str, seconds: str, out: str) -> None:
+def watch_write(path: str, seconds: str, out: str, work: str = "repeating") -> None:
     """See `tests.bench.watching.write`."""
     from tests.bench import watching
 
-    watching.write(path, seconds, out)
+    watching.write(path, seconds, out, work)
 
 
 PROBES: dict[str, Callable[..., None]] = {

@@ -28,12 +28,17 @@ def _small(rng: random.Random) -> int:
     return rng.randint(80, 800)
 
 
-def write(path: str, seconds: str, out: str) -> None:
-    """Append events at the rate, one call each; the time after each call goes to `out`, as nanoseconds."""
+def write(path: str, seconds: str, out: str, work: str = "repeating") -> None:
+    """Append events at the rate, one call each; the time after each call goes to `out`, as nanoseconds.
+
+    `work`: `repeating`, or `deep` for a request every three events, over 200 items.
+    """
     from tests.bench import generate
 
     count = int(RATE * float(seconds))
-    lines = list(islice(generate.repeating(count * 1000, size=_small), count))
+    deep = work == "deep"
+    made = generate.deep(count, 200) if deep else generate.repeating(count * 1000, size=_small)
+    lines = list(islice(made, count))
     times = array("q")
     clock = time.monotonic_ns
     print("ready", flush=True)

@@ -1,4 +1,4 @@
-"""Reads back what a recorder wrote, and holds every line against the schemas and the replay's own arithmetic."""
+"""Reads back what a recorder wrote, and holds it against the schemas and the replay's own arithmetic."""
 
 from __future__ import annotations
 

@@ -25,9 +25,13 @@ def test_every_call_writes_its_record_and_the_replay_shows_the_session(path: Pat
     with Recorder(path, source="agent/1", strict=True) as recorder:
         with recorder.turn() as turn:
             turn.surface(items=["notes", "faq"], sources=["disk"], kind="turn_surface")
-            notes = turn.item("notes", "text of the notes " * 9, kind="file_excerpt", title="Notes", source="disk")
+            notes = turn.item(
+                "notes", "text of the notes " * 9, kind="file_excerpt", title="Notes", source="disk"
+            )
             faq = turn.item("faq", {"questions": [1, 2.5e-07, "ä"]}, priority=0.5)
-            turn.selection([notes], omitted=[(faq, "low_relevance")], candidates=[notes, faq], scores={faq: 0.1})
+            turn.selection(
+                [notes], omitted=[(faq, "low_relevance")], candidates=[notes, faq], scores={faq: 0.1}
+            )
             turn.budget(max_tokens=1000, reserved_tokens=100, actual_tokens=40, dropped=[faq], max_input=950)
             with turn.step(model="gpt-5"):
                 recorder.assembly([(notes, "user")], model="gpt-5")
@@ -51,7 +55,11 @@ def test_every_call_writes_its_record_and_the_replay_shows_the_session(path: Pat
         "compaction.completed", "redaction.applied", "item.removed", "agent.thought", "ctxctl.session.ended",
     }  # fmt: skip
     first, second = replayed(path)
-    assert (first["layer"], first["window"]["limit"], first["usage"]["reported_input"]) == ("injected", 1000, 50)
+    assert (first["layer"], first["window"]["limit"], first["usage"]["reported_input"]) == (
+        "injected",
+        1000,
+        50,
+    )
     assert first["counts"] == {"added": 1, "updated": 0, "removed": 0, "skipped": 0, "omitted": 1}
     assert [(c["item"], c["status"], c["cause"]) for c in second["changes"]] == [
         ("short", "added", None), ("notes", "removed", "compacted"),
@@ -162,7 +170,9 @@ async def test_a_task_that_is_cancelled_leaves_its_turn_and_everything_whole(pat
         assert turn.thread == "main"
     recorder.close()
     assert types(path)[-1] == "ctxctl.step.failed"
-    assert data(path, "ctxctl.step.failed") == [{"schema_version": "0.1.1", "error": "asyncio.exceptions.CancelledError"}]
+    assert data(path, "ctxctl.step.failed") == [
+        {"schema_version": "0.1.1", "error": "asyncio.exceptions.CancelledError"}
+    ]
 
 
 def test_threads_write_whole_lines_and_lose_none(path: Path) -> None:
@@ -183,7 +193,9 @@ def test_threads_write_whole_lines_and_lose_none(path: Path) -> None:
     assert sorted(event["metadata"]["ctxctl"]["seq"] for event in found) == list(range(1, 8 * 300 + 1))
 
 
-def test_a_wrong_call_is_counted_and_raised_only_where_asked(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_call_is_counted_and_raised_only_where_asked(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     recorder = Recorder(path)
     call: Any = recorder
     assert call.item() == ""
@@ -202,7 +214,9 @@ def test_a_wrong_call_is_counted_and_raised_only_where_asked(path: Path, capsys:
 def test_fields_of_the_wrong_type_are_set_aside_and_the_line_is_valid(path: Path) -> None:
     with Recorder(path, strict=True) as recorder:
         call: Any = recorder
-        call.item("x", "text", title=["no", "title"], kind=None, tokens=-1, byte_size="big", priority=float("nan"))
+        call.item(
+            "x", "text", title=["no", "title"], kind=None, tokens=-1, byte_size="big", priority=float("nan")
+        )
         call.budget(max_tokens="many", reserved_tokens=2**60, target=None)
         call.missing(None, severity={})
         call.compaction({"a", "b"}, method=3)
@@ -215,7 +229,9 @@ def test_fields_of_the_wrong_type_are_set_aside_and_the_line_is_valid(path: Path
 def test_two_recorders_of_one_session_do_not_share_names(path: Path) -> None:
     for _ in range(2):
         with Recorder(path, session="one", strict=True) as recorder, recorder.turn() as turn, turn.step():
-            recorder.assembly([recorder.item("x", "a text that is told by both of them, in full, as each is alone")])
+            recorder.assembly(
+                [recorder.item("x", "a text that is told by both of them, in full, as each is alone")]
+            )
             recorder.injection()
     assert len({event["step_id"] for event in events(path)}) == 2
     assert len(replayed(path)) == 2
@@ -225,10 +241,12 @@ def test_importing_it_loads_nothing_slow(tmp_path: Path) -> None:
     code = "import sys; from ctxctl import Recorder; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"orjson", "re2", "msgspec", "textual", "typer", "tiktoken", "fastjsonschema", "hashlib",
+    assert not loaded & {"orjson", "re2", "msgspec", "textual", "typer", "tiktoken", "fastjsonschema",
+    "hashlib",
                          "json", "dataclasses", "pathlib", "asyncio", "threading", "uuid"}  # fmt: skip
     assert len([name for name in loaded if name.startswith("ctxctl")]) <= 9
-    code = f"import sys; from ctxctl import Recorder; Recorder({str(tmp_path / 'x')!r}).item('a', 'b'); print(*sys.modules)"
+    made = f"Recorder({str(tmp_path / 'x')!r}).item('a', 'b')"
+    code = f"import sys; from ctxctl import Recorder; {made}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     foreign = {"msgspec", "textual", "typer", "tiktoken", "fastjsonschema", "pydantic", "asyncio", "xxhash"}
     assert not set(done.stdout.split()) & foreign

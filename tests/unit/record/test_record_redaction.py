@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - patterns and samples stand in one piece
 """Secrets: none on disk, whatever they are in; ordinary text is left; the user's own rules; the key."""
 
 from __future__ import annotations
@@ -75,7 +76,18 @@ NAMED: dict[str, Any] = {
     "curl": lambda s: f"curl -s -u admin:{s} https://example.com",
     "cookie": lambda s: f"Cookie: session={s}",
 }  # fmt: skip
-AROUND = ("{}", "my key is {} ok", "key={}\n", '{{"k": "{}"}}', "`{}`", "({})", "x\n{}\ny", "<b>{}</b>", "'{}',", "é {} \U0001f600")
+AROUND = (
+    "{}",
+    "my key is {} ok",
+    "key={}\n",
+    '{{"k": "{}"}}',
+    "`{}`",
+    "({})",
+    "x\n{}\ny",
+    "<b>{}</b>",
+    "'{}',",
+    "é {} \U0001f600",
+)
 
 
 def planted(chance: random.Random, index: int) -> tuple[str, str]:
@@ -91,7 +103,12 @@ def planted(chance: random.Random, index: int) -> tuple[str, str]:
 def traces(secret: str, text: str) -> bool:
     """Whether a good part of a secret is left."""
     flat = secret.split("\n")
-    return any(part[at : at + 16] in text for part in flat for at in range(0, max(1, len(part) - 15), 8) if "KEY" not in part)
+    return any(
+        part[at : at + 16] in text
+        for part in flat
+        for at in range(0, max(1, len(part) - 15), 8)
+        if "KEY" not in part
+    )
 
 
 def test_ten_thousand_planted_secrets_leave_no_trace() -> None:
@@ -121,8 +138,19 @@ def test_none_is_on_the_disk_wherever_it_was(tmp_path: Path, capsys: pytest.Capt
             elif place == 2:
                 step.request(messages=[{"role": "user", "content": text}], metadata={"x": text})
             elif place == 3:
-                step.request({"model": "m", "system": text, "max_tokens": 5, "messages": [{"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "t", "content": text}]}]})
+                step.request(
+                    {
+                        "model": "m",
+                        "system": text,
+                        "max_tokens": 5,
+                        "messages": [
+                            {
+                                "role": "user",
+                                "content": [{"type": "tool_result", "tool_use_id": "t", "content": text}],
+                            }
+                        ],
+                    }
+                )
             elif place == 4:
                 stream = step.stream()
                 for at in range(0, len(text), 5):
@@ -173,12 +201,20 @@ def test_a_stub_keeps_kind_length_and_identity_and_is_no_secret_itself() -> None
     assert made == f"a {first} b {first}"
     assert first.startswith("[redacted github-token, 40 chars, #")
     assert two.text(f"a {SECRET} b {SECRET}", Found()) != made
-    assert one.text(f"password: \"{first}\" token={first}", Found()) == f"password: \"{first}\" token={first}"
+    assert one.text(f'password: "{first}" token={first}', Found()) == f'password: "{first}" token={first}'
     assert stubs_in(made.encode()).record() == {"secrets": 2, "bytes": 80, "kinds": {"github-token": 2}}
     assert second == first
 
 
-@given(st.lists(st.one_of(st.text(max_size=30), st.sampled_from([SECRET, "password='", '"token": "', "sk-", "://", "@", "[redacted "])), max_size=12))
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=30),
+            st.sampled_from([SECRET, "password='", '"token": "', "sk-", "://", "@", "[redacted "]),
+        ),
+        max_size=12,
+    )
+)
 @settings(max_examples=300)
 def test_redacting_twice_changes_nothing(pieces: list[str]) -> None:
     redactor = Redactor(b"k" * 32)
@@ -198,7 +234,13 @@ def test_every_rule_is_linear_has_one_group_and_is_reached(rule: Rule) -> None:
 
 def test_headers_are_never_stored_by_name(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    headers = {"Authorization": "plain", "X-API-Key": "words", "Cookie": ["a", "b"], "accept": "text/html", "x-mine": "own"}
+    headers = {
+        "Authorization": "plain",
+        "X-API-Key": "words",
+        "Cookie": ["a", "b"],
+        "accept": "text/html",
+        "x-mine": "own",
+    }
     rules = tmp_path / "rules.toml"
     rules.write_text('names = ["X-Mine"]\n[[rule]]\nkind = "ticket"\npattern = "TICKET-[0-9]+"\n')
     with Recorder(path, redact=rules, strict=True) as recorder:
@@ -221,7 +263,9 @@ def test_headers_are_never_stored_by_name(tmp_path: Path) -> None:
     ["no toml [", "rule = 3", "[[rule]]\nkind = 'x'", "[[rule]]\nkind='x'\npattern='('", "[[rule]]\nkind='x'\npattern='(a)(b)'",
      "[[rule]]\nkind='x'\npattern='(?=a)'", "names = 'x'", "[[rule]]\nkind='x]'\npattern='a'", "rules = []", None],
 )  # fmt: skip
-def test_with_wrong_rules_nothing_is_written_at_all(tmp_path: Path, text: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_wrong_rules_nothing_is_written_at_all(
+    tmp_path: Path, text: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, rules = tmp_path / "run.jsonl", tmp_path / "rules.toml"
     if text is not None:
         rules.write_text(text)

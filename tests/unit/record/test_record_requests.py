@@ -1,4 +1,4 @@
-"""Whole request bodies: the frame is the body, a session costs what changes, answers and streams are joined."""
+"""Whole request bodies: the frame is the body, a session costs what changes, streams are joined."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ctxctl import Recorder
 from ctxctl.formats.wire import billing, by_name
 from ctxctl.record.bills import bill
 
-TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}]
+TOOLS = [
+    {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+]
 BILL = {"prompt_tokens": 50, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 10}}
 
 
@@ -39,7 +41,7 @@ def test_a_session_of_openai_bodies(path: Path) -> None:
             with recorder.turn() as turn:
                 with turn.step(model="m-1") as step:
                     step.request(messages=messages, tools=TOOLS)
-                    made = call(number, '{"at": %d}' % number)
+                    made = call(number, json.dumps({"at": number}))
                     step.response(answer(None, tool_calls=[made]))
                 messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
                 messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": f"result {number}"})
@@ -56,10 +58,12 @@ def test_a_session_of_openai_bodies(path: Path) -> None:
     assert [len(e["data"]["ordered_blocks"]) for e in told] == [3, 2, 2, 2, 2, 2]
 
 
+SET_COOKIE = json.dumps({"set-cookie": "sid=abcdefgh12345; Path=/"})
 BODIES: dict[str, dict[str, Any]] = {
     "openai-chat": {
         "model": "m", "tools": TOOLS, "messages": [
-            {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text",
+            "text": "hi"}]},
             {"role": "assistant", "content": None, "tool_calls": [call(1, '{"a": 1}')]},
             {"role": "tool", "tool_call_id": "c1", "content": "r"},
         ],
@@ -69,7 +73,8 @@ BODIES: dict[str, dict[str, Any]] = {
         "tools": [{"name": "look", "input_schema": {"type": "object"}}],
         "messages": [
             {"role": "user", "content": "hi"},
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"a": 1}}]},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look",
+            "input": {"a": 1}}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "r"}]},
         ],
     },
@@ -99,24 +104,37 @@ def test_the_items_of_a_body_are_those_that_an_import_of_it_gives(path: Path, na
     ("dialect", "response"),
     [
         ("openai-chat", {"model": "m", "usage": BILL}),
-        ("openai-chat", {"model": "m", "usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4, "completion_tokens": 0}}),
-        ("openai-responses", {"model": "m", "usage": {"input_tokens": 70, "input_tokens_details": {"cached_tokens": 64},
+        ("openai-chat", {"model": "m", "usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 4,
+        "completion_tokens": 0}}),
+        ("openai-responses", {"model": "m", "usage": {"input_tokens": 70,
+        "input_tokens_details": {"cached_tokens": 64},
          "output_tokens": 8, "output_tokens_details": {"reasoning_tokens": 3}, "total_tokens": 78}}),
         ("anthropic", {"model": "m", "usage": {"input_tokens": 10, "cache_read_input_tokens": 28,
          "cache_creation_input_tokens": 4, "output_tokens": 7}}),
         ("anthropic", {"model": "m", "usage": {"input_tokens": 10, "output_tokens": 7}}),
-        ("gemini", {"modelVersion": "m", "usageMetadata": {"promptTokenCount": 20, "cachedContentTokenCount": 5,
+        ("gemini", {"modelVersion": "m", "usageMetadata": {"promptTokenCount": 20,
+        "cachedContentTokenCount": 5,
          "candidatesTokenCount": 3, "thoughtsTokenCount": 2}}),
     ],
 )  # fmt: skip
 def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[str, Any]) -> None:
     ours, theirs = bill(response), billing.record(dialect, response)
     assert theirs is not None
-    for name in ("provider", "model", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens"):
+    for name in (
+        "provider",
+        "model",
+        "input_tokens",
+        "cached_tokens",
+        "cache_write_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+    ):
         assert (ours.get(name) or 0) == (theirs.get(name) or 0), name
 
 
-@pytest.mark.parametrize("response", [None, 7, "x", b"{", {}, {"usage": None}, {"usage": {"prompt_tokens": -1}}, [1]])
+@pytest.mark.parametrize(
+    "response", [None, 7, "x", b"{", {}, {"usage": None}, {"usage": {"prompt_tokens": -1}}, [1]]
+)
 def test_what_bills_nothing_reports_nothing(response: Any) -> None:
     assert bill(response) == {}
 
@@ -137,7 +155,10 @@ def test_outside_of_turns_a_prompt_begins_one(path: Path) -> None:
     with Recorder(path, strict=True) as recorder:
         messages: list[dict[str, Any]] = [{"role": "user", "content": "one"}]
         recorder.request(messages=messages).response(answer("", tool_calls=[call(1, "{}")]))
-        messages += [{"role": "assistant", "content": "", "tool_calls": [call(1, "{}")]}, {"role": "tool", "tool_call_id": "c1", "content": "r"}]
+        messages += [
+            {"role": "assistant", "content": "", "tool_calls": [call(1, "{}")]},
+            {"role": "tool", "tool_call_id": "c1", "content": "r"},
+        ]
         recorder.request(messages=messages)
         messages.append({"role": "user", "content": "two"})
         recorder.request(messages=messages)
@@ -152,13 +173,17 @@ def test_a_secret_over_two_deltas_of_a_stream_is_joined_before_it_is_looked_for(
             for piece in ("It is ", SECRET[:at], SECRET[at:20], SECRET[20:], "."):
                 stream.text(piece)
             stream.close()
-        raw = "".join(f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': c}}]})}\n\n" for c in SECRET)
+        raw = "".join(
+            f"data: {json.dumps({'choices': [{'index': 0, 'delta': {'content': c}}]})}\n\n" for c in SECRET
+        )
         with step.stream() as stream:
             for at in range(0, len(raw), 7):
                 stream.feed(raw[at : at + 7].encode())
     text = path.read_text()
     assert all(SECRET[at : at + 12] not in text for at in range(len(SECRET) - 12))
-    said = [r["content"] for r in data(path, "context.item.added") if r["context_kind"] == "assistant_message"]
+    said = [
+        r["content"] for r in data(path, "context.item.added") if r["context_kind"] == "assistant_message"
+    ]
     assert len(said) == 3
     assert said[0] == said[1] != said[2]
     assert recorder.redacted == {"github-token": 3}
@@ -166,7 +191,10 @@ def test_a_secret_over_two_deltas_of_a_stream_is_joined_before_it_is_looked_for(
 
 async def test_chunks_are_handed_on_as_they_are(path: Path) -> None:
     chunks = [
-        {"type": "message_start", "message": {"model": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 4}}},
+        {
+            "type": "message_start",
+            "message": {"model": "m", "role": "assistant", "content": [], "usage": {"input_tokens": 4}},
+        },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hel"}},
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "lo"}},
@@ -180,11 +208,13 @@ async def test_chunks_are_handed_on_as_they_are(path: Path) -> None:
 
     with Recorder(path, strict=True) as recorder:
         step = recorder.request(BODIES["anthropic"])
-        assert [chunk for chunk in step.watch(chunks)] == chunks
+        assert list(step.watch(chunks)) == chunks
         assert [chunk async for chunk in step.watch(coming())] == chunks
         for _ in step.watch(iter(chunks)):
             break
-    said = [r.get("content") for r in data(path, "context.item.added") if r["context_kind"] == "assistant_message"]
+    said = [
+        r.get("content") for r in data(path, "context.item.added") if r["context_kind"] == "assistant_message"
+    ]
     assert said == ["hello", "hello"]
     assert [u["input_tokens"] for u in data(path, "ctxctl.usage.reported")] == [4, 4, 4]
 
@@ -192,13 +222,15 @@ async def test_chunks_are_handed_on_as_they_are(path: Path) -> None:
 def test_secrets_in_bodies_are_found_by_form_and_by_name(path: Path) -> None:
     body = {
         "model": "m", "tools": [{"type": "function", "function": {"name": "login", "parameters": {
-            "type": "object", "properties": {"password": {"type": "string", "description": "of the user"}}}}}],
+            "type": "object", "properties": {"password": {"type": "string",
+            "description": "of the user"}}}}}],
         "messages": [
             {"role": "user", "content": f"use {SECRET}"},
             {"role": "assistant", "content": None, "tool_calls": [
                 {"id": "c1", "type": "function", "function": {"name": "http", "arguments": json.dumps(
-                    {"headers": {"X-Api-Key": "plainlookingvalue", "Accept": "text/html"}, "password": "correcthorse"})}}]},
-            {"role": "tool", "tool_call_id": "c1", "content": json.dumps({"set-cookie": "sid=abcdefgh12345; Path=/"})},
+                    {"headers": {"X-Api-Key": "plainlookingvalue", "Accept": "text/html"},
+                    "password": "correcthorse"})}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": SET_COOKIE},
         ],
     }  # fmt: skip
     with Recorder(path, strict=True) as recorder:
