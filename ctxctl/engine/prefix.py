@@ -77,10 +77,10 @@ def _breaker(before: list[Placement], after: list[Placement], at: int) -> tuple[
     if came.item == left.item and came.key != left.key:
         return came, "updated"
     rest = after[at:]
-    if all(p.key != left.key for p in rest):
+    if left.key not in [p.key for p in rest]:
         still = any(p.item == left.item and not p.stale for p in rest)
         return left, "updated" if still else "removed"
-    if any(p.key == came.key for p in before[at:]):
+    if came.key in [p.key for p in before[at:]]:
         return came, "moved"
     updated = any(p.item == came.item for p in before[at:])
     return came, "updated" if updated else "added"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ctxctl.errors import UsageError
@@ -191,7 +192,17 @@ def detect(source: Source) -> Format | None:
     Plug-ins are asked about what no built-in format claims.
     """
     head = source.read(0, HEAD)
-    return None if is_native(head) else of_head(head)
+    return None if is_native(head) else of_file(None if source.spooled else source.path, head)
+
+
+def of_file(path: Path | None, head: bytes) -> Format | None:
+    """The format of a foreign file; a database may have all but a few bytes in its log."""
+    found = of_head(head)
+    if found is None and head.startswith(b"SQLite format 3\0"):
+        from ctxctl.formats.kit import database  # slow to import
+
+        found = of_head(database.head(path, head))
+    return found
 
 
 def of_head(head: bytes) -> Format | None:

@@ -27,7 +27,7 @@ from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Change, Frame, Placement, Step, Summary, Turn
+from ctxctl.model.results import Change, Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
 Progress = Callable[[float], None]
@@ -156,9 +156,7 @@ class Inspector:
         """The events of a pass beside the others."""
         return self.trace.batches()
 
-    def walk(
-        self, progress: Progress | None = None, *, skipped: bool = False
-    ) -> Iterator[tuple[At, Engine]]:
+    def walk(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[tuple[At, Engine]]:
         """Replay from the first line: each step with its frame, and the engine that has just finished it.
 
         A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.

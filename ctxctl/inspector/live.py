@@ -30,14 +30,14 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.whatif import AS_RECORDED, Limits
 from ctxctl.trace.wake import LOOK, Waker
 
-SLICE: Final = 0.1
-"""Seconds of reading after which a poll returns, though there is more."""
+SLICE: Final = (0.1, 0.25)
+"""Seconds of reading after which a poll returns, though there is more; of the first poll, and of the next."""
 _PEEK: Final = 4 << 20
 _MODEL: Final = re.compile(rb'"model(?:_ref)?"\s*:')
 _OPEN_SHARE: Final = 0.25
 """Share of the time that may go into showing what is not over yet."""
-_PACE: Final = 0.02
-"""Seconds between two looks at least: a busy writer is read in gulps."""
+_PACE: Final = (0.02, 0.05)
+"""Seconds between two looks at least: a busy writer is read in gulps, greater ones where each is shown."""
 _CHEAP: Final = 0.02
 """Seconds that may always go into it."""
 _ANEW: Final = "replayed-anew"
@@ -118,7 +118,7 @@ class Live:
         self._stop = stop or _never
         end = time.monotonic() + wait
         while True:
-            self._waker.pace(0.0 if self._state == "reading" else _PACE, wait)
+            self._waker.pace(0.0 if self._state == "reading" else _PACE[self._seeks], wait)
             changed = self._once()
             left = end - time.monotonic()
             if changed or left <= 0 or self._stop():
@@ -186,7 +186,8 @@ class Live:
             self._anew(inspector)
             return True
         began = time.monotonic()
-        more = inspector.feed(lambda: time.monotonic() - began > SLICE or self._stop())
+        until = began + SLICE[self._state == "reading"]
+        more = inspector.feed(lambda: time.monotonic() > until or self._stop())
         self._state = "reading" if more else self._state if self._state != "reading" else "following"
         self._publish(inspector)
         self._count(inspector)
@@ -200,9 +201,8 @@ class Live:
         began = time.monotonic()
         feed = self._feed
         assert feed is not None
-        show = self._seeks and began >= self._open_free_at
-        aside = feed.aside if self._state != "reading" else b""
-        inspector.publish(aside, line=feed.whole, open_too=show)
+        show = self._seeks and self._state != "reading" and began >= self._open_free_at
+        inspector.publish(feed.aside if show else b"", line=feed.whole, open_too=show)
         self._unshown = self._seeks and not show
         if show:
             cost = time.monotonic() - began

@@ -26,6 +26,8 @@ _TRIED: Final = 200
 _SKIPPED: Final = frozenset({".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".ruff_cache"})
 _PARTS: Final = re.compile(r"(?:-wal|-shm|-journal|\.lock|\.tmp)$|(?:^|/)agent-[^/]*\.jsonl$")
 """Names of what belongs to another file's session."""
+_APART: Final = frozenset({"claude-code"})
+"""Formats whose directories hold many sessions, each in a file that is read with what lies beside it."""
 _VARIES: Final = re.compile(r"[*<{…\[]|^[A-Z-]+$|\s")
 
 
@@ -75,7 +77,8 @@ class Sessions:
                 root, _MOST - len(files), 2 if root == Path() and len(self._roots) > 1 else _DEPTH
             )
         files.sort(reverse=True)
-        for _, name, inode, size in files[:_TRIED]:
+        for _, found, inode, size in files[:_TRIED]:
+            name = found.removesuffix("-wal")  # a database is written where its log is
             if size and not _PARTS.search(name) and self._is_session(name, inode, size):
                 return self._whole(Path(name))
         return None
@@ -97,7 +100,7 @@ class Sessions:
             return self._format in (None, "native")
         from ctxctl.formats import registry
 
-        found = registry.of_head(head)
+        found = registry.of_file(Path(name), head)
         return found is not None and self._format in (None, found.name)
 
     def _whole(self, path: Path) -> Path:
@@ -121,10 +124,11 @@ class Sessions:
         from ctxctl.formats.kit.folder import Folder
 
         folder = Folder(str(path), path)
+        apart = any(name.endswith(".jsonl") and not _PARTS.search(name) for name in folder.files)
         return len(folder.files) < _MOST and any(
             candidate.detect_folder(folder) >= 50
             for candidate in registry.FORMATS
-            if isinstance(candidate, registry.FolderFormat)
+            if isinstance(candidate, registry.FolderFormat) and not (apart and candidate.name in _APART)
         )
 
 
@@ -186,7 +190,7 @@ def kind_of(path: Path, format_name: str | None) -> Literal["native", "capture",
         return "native"
     from ctxctl.formats import registry
 
-    if registry.of_head(head) is not None:
+    if registry.of_file(path, head) is not None:
         return "capture"
     return "native" if len(head) == _HEAD else "unknown"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 from ctxctl.config import Settings
 from ctxctl.model.vocab import MAIN_THREAD
@@ -22,6 +22,7 @@ from ctxctl.tui import keys, lifecycle, memory, messages, recall, remap, themes,
 from ctxctl.tui.faults import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.screens.diff import DiffScreen
+from ctxctl.tui.screens.help import Help
 from ctxctl.tui.screens.turns import TurnsScreen
 from ctxctl.tui.shell import Shell
 from ctxctl.tui.widgets.paint import Swatches
@@ -118,6 +119,8 @@ class CtxApp(Shell):
     @on(messages.Opened)
     def _opened(self, message: messages.Opened) -> None:
         self.turns.opened(message.trace)
+        if message.trace.live:
+            self.trace_name = message.trace.name  # a directory's newest session: what addresses begin with
         if self._left is not None:
             self.turns.apply(recall.chosen(self.turns.state, self._left))
 
@@ -134,7 +137,19 @@ class CtxApp(Shell):
 
     @on(messages.Anew)
     def _anew(self, message: messages.Anew) -> None:
-        self.turns.anew(message.name, message.why)
+        closed = self._close_views()
+        self.turns.anew(message.name, "" if message.same and not closed else message.why, closed=closed)
+
+    def _close_views(self) -> bool:
+        """Close what speaks of steps of the trace, with all that lies over it; whether there was anything."""
+        above = self.screen_stack[self.screen_stack.index(self.turns) + 1 :]
+        views = (n for n, screen in enumerate(above) if not isinstance(screen, Help | ModalScreen))
+        first = next(views, None)
+        if first is None:
+            return False
+        for _ in above[first:]:
+            self.pop_screen()
+        return True
 
     @on(messages.Watched)
     def _watched(self, message: messages.Watched) -> None:

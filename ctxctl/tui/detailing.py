@@ -10,6 +10,7 @@ from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.report.step import derived_basis
 from ctxctl.report.told import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
+from ctxctl.tui.figures import number
 from ctxctl.tui.outline import WARNINGS
 from ctxctl.tui.state import Detail, Target
 
@@ -33,6 +34,8 @@ _NOTES: Final = {
     "simulated": "simulated: rebuilt from rules, not recorded",
 }
 _WARNED: Final = frozenset({"lacking"})
+_PASSING: Final = 10
+"""What came and went within a turn is told from a tenth of what entered in it."""
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",
@@ -48,6 +51,8 @@ class Gathered(NamedTuple):
     turn: Turn | None
     facts: Facts
     labels: dict[str, str]
+    written: bool = False
+    """Whether the step is still being written."""
 
 
 def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
@@ -68,7 +73,9 @@ def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
         _holdings(inspector, target, frame, skipped or ()),
         server_of,
     )
-    return Gathered(target, step, turn, found, _labels(inspector, target, [*changes, *(skipped or ())]))
+    labels = _labels(inspector, target, [*changes, *(skipped or ())])
+    settled = getattr(getattr(inspector, "rows", None), "settled", target.ordinal + 1)
+    return Gathered(target, step, turn, found, labels, target.ordinal >= settled)
 
 
 def detail(
@@ -84,7 +91,9 @@ def detail(
 def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
     """The same facts, listed in some way."""
     groups = arranged(found.facts, how)
-    table = ChangeTable.of(groups, notes(found.step), found.labels, found.facts.holdings, how)
+    written = [Note("still being written: shown as if nothing more came")] if found.written else []
+    said = [*written, *passing(found.turn), *notes(found.step)]
+    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, how)
     stale: dict[str, int] = {}
     for held in found.facts.holdings.values():
         if held.stale:
@@ -137,6 +146,16 @@ def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict
             if placement.item in nameless and placement.content and placement.item not in labels:
                 labels[placement.item] = inspector.text(placement.content)[:_WORDS]
     return labels
+
+
+def passing(turn: Turn | None) -> list[Note]:
+    """A turn's changes are from its beginning to its end: what many tokens did in between."""
+    if turn is None or turn.steps < 2:
+        return []
+    passed = turn.ledger.new - sum(change.new for change in turn.changes)
+    if passed * _PASSING < turn.ledger.new or passed <= 0:
+        return []
+    return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
 
 
 def notes(step: Step) -> list[Note]:

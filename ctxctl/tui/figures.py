@@ -12,6 +12,8 @@ MINUS: Final = "\u2212"
 COMPACTION: Final = "◇"
 BREAK: Final = "↯"
 """A request of which a prompt cache could reuse less than nine tenths of the one before."""
+WRITTEN: Final = "…"
+"""A step that is still being written."""
 
 SIGNS: Final[dict[Status, str]] = {
     "added": "+",

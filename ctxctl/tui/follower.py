@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.live import Live, News
 
+ANEW: Final = "replayed-anew"
+"""Slug of the reason that is none to tell: nothing happened to the session."""
 _LOOK: Final = 0.25
 """Seconds after which a quiet watch is told anew: its rate has changed."""
 
@@ -63,9 +65,12 @@ class Follower:
         first = self._epoch is None
         self._epoch = news.epoch
         self._grouping = Grouping()
+        self._told = None
         if not first:
             self._inspector = None
-            self._tell(messages.Anew(news.name, news.why.message if news.why is not None else ""))
+            why = news.why
+            same = why is not None and why.slug == ANEW
+            self._tell(messages.Anew(news.name, why.message if why is not None else "", same=same))
 
 
 def _share(news: News) -> float:

@@ -15,7 +15,7 @@ from ctxctl.tui.outline import TurnEntry
 from ctxctl.tui.spark import sparkline
 from ctxctl.tui.state import State
 from ctxctl.tui.strip import strip
-from ctxctl.tui.watching import phrase
+from ctxctl.tui.watching import LOST, phrase
 
 _SPARK: Final = 120
 _LEAST: Final = 6
@@ -45,8 +45,10 @@ def _where(state: State, width: int) -> Parts:
         left.append(Piece(f"policy {state.trace.policy}", "warning", 8))
     if state.trace.live:
         left.append(_following(state))
-        if state.trace.watching is not None:
-            left.append(Piece(phrase(state.trace.watching), "muted", 8))
+        watching = state.trace.watching
+        if watching is not None:
+            lost = watching.state in LOST
+            left.append(Piece(phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
     if entry is not None:
         left.append(Piece(entry.session or "", "muted", 1))
         left.append(Piece(entry.thread, "thread", 7))

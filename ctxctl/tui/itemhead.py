@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ctxctl.model.results import Change
+from ctxctl.model.results import Change, Window
 from ctxctl.tui.figures import SIGNS, number, signed
+from ctxctl.tui.keeping import cost
 from ctxctl.tui.lines import Parts, Piece, spread, why
 from ctxctl.tui.tabs import TABS
 
@@ -18,22 +19,25 @@ def item_head(
     keys: Mapping[str, str] | None = None,
     against: str = "",
     remark: str = "",
+    window: Window | None = None,
 ) -> tuple[Parts, Parts, Parts]:
     """Three lines above an item's text: status and tabs, tokens, versions and origin.
 
     `keys`: by tab, the key that leads there; `against`: what the diff is to, where that is not the version of
-    the frame before; `remark`: how the text is shown.
+    the frame before; `remark`: how the text is shown; `window`: that of the frame, for what is not in it.
     """
     names = [_tab(name, name == tab, (keys or {}).get(name, "")) for name, _ in TABS]
     status = Piece(f"{SIGNS[change.status]} {change.status}", f"heading-{change.status}", 10)
     first = spread([status, Piece(why(change), "warning", 8)], names, width)
+    kept_out = cost(change, window)
     tokens = [
-        Piece(f"{number(change.in_window)} in window", "", 8),
+        *kept_out,
+        Piece(f"{number(change.in_window)} in window" if change.in_window or not kept_out else "", "", 8),
         Piece(signed(change.new) + " new" if change.new else "", "new", 7),
-        Piece(number(-change.freed) + " freed" if change.freed else "", "freed", 7),
-        Piece(f"size {number(change.tokens)}", "muted", 5),
+        Piece(number(-change.freed) + " freed" if change.freed else "", "freed", 5 if kept_out else 7),
+        Piece("" if kept_out else f"size {number(change.tokens)}", "muted", 5),
     ]
-    second = spread(tokens, [Piece(change.kind, "muted", 6)], width)
+    second = spread(tokens, [Piece(change.kind, "muted", 4 if kept_out else 6)], width)
     origin = [
         Piece(against or versions(change), "strong" if against else "", 7),
         Piece(change.provenance, "muted", 5),

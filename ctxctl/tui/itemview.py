@@ -30,8 +30,10 @@ def to_tab(state: State, tab: Tab) -> State:
 
 
 def opened(state: State, tab: Tab) -> State:
-    """Go from the changes into the selected item, to a tab."""
-    return state if state.selected is None else replace(enter(state), tab=tab)
+    """Go into the selected item, to a tab."""
+    if state.selected is None:
+        return state
+    return replace(enter(enter(state) if state.pane == "turns" else state), tab=tab)
 
 
 def to_version(state: State, by: int) -> State:
@@ -90,4 +92,6 @@ def head(state: State, width: int, keys: Mapping[str, str]) -> tuple[Parts, ...]
         against = f"to {found.label}" if found is not None and found.label else "to an older version"
     shown = document(state)
     remark = "" if shown is None else shown.remark
-    return item_head(change, state.shown_tab, width, keys=keys, against=against, remark=remark)
+    return item_head(
+        change, state.shown_tab, width, keys=keys, against=against, remark=remark, window=state.window
+    )

@@ -88,6 +88,9 @@ _PAIRS: Final = {
 _FIRST: Final = ("open", "back", "item.diff", "turn.next", "search")
 """Hints that stay longest where there is little room."""
 
+_RANKS: Final = {"open": 92, "back": 92, "quit": 85}
+"""Of hints that matter more, or less, than others of their kind."""
+
 _HEADINGS: Final[dict[str, str]] = {
     "turns": "Turns, changes, items",
     "overview": "Overview",
@@ -171,6 +174,7 @@ def hints(scopes: Collection[Scope], pane: str = "") -> list[tuple[str, str, int
         if action.hint and shown:
             last = action.scope in ("app", "reader", "search")
             rank = 100 if last else 90 if action.id in _FIRST else 80 - n
+            rank = _RANKS.get(action.id, rank)
             found.append((_hint(action), action.hint, rank))
     return found
 

@@ -69,6 +69,8 @@ class Lane:
         self._changed = Condition()
         self._stopping = False
         self._desk: Desk | None = None
+        self._at: Desk | None = None
+        """The one at which an answer is computed: another than `_desk` once the session was replaced."""
         self._thread = Thread(target=self._run, name=f"ctxctl-{name}", daemon=True)
 
     def open(self, inspector: Inspector) -> None:
@@ -106,12 +108,17 @@ class Lane:
         """Raise `Stopped` or `Superseded` where an answer to `want` is of no use any more."""
         if self._stopping:
             raise Stopped
-        if want is not None and type(want) in self._wanted:
+        if want is not None and (type(want) in self._wanted or self._at is not self._desk):
             raise Superseded
 
     def reply(self, want: messages.Want, message: Message) -> None:
         """Send an answer to the screen that asked, or to the application where none did."""
-        self._tell(want.asker.post_message if want.asker is not None else self._post, message)
+        asker = want.asker
+        try:
+            self._tell(asker.post_message if asker is not None else self._post, message)
+        except Stopped:
+            if self._stopping or asker is None or asker.is_attached:
+                raise  # else only the screen that asked is gone
 
     def _tell(self, post: Post, message: Message) -> None:
         if self._stopping:
@@ -140,7 +147,7 @@ class Lane:
             return self._wanted.pop(next(iter(self._wanted)))
 
     def _answer(self, want: messages.Want) -> None:
-        desk = self._desk
+        desk = self._at = self._desk
         assert desk is not None
         desk.want = want
         fault = None
@@ -153,6 +160,8 @@ class Lane:
         except Exception as error:
             fault = place_of(error)
             answer = want.failed(f"internal error: {fault}")
+        if desk is not self._desk:
+            return  # its files are closed by now, and nobody asks for what it said
         if fault is not None:
             self._tell(self._post, messages.Fault(fault))
         if answer is not None:

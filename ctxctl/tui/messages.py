@@ -46,10 +46,12 @@ class Outlined(Message, bubble=False):
 class Anew(Message, bubble=False):
     """Another session is watched now, or the file was replaced: what was shown is of the past."""
 
-    def __init__(self, name: str, why: str) -> None:
+    def __init__(self, name: str, why: str, *, same: bool = False) -> None:
         super().__init__()
         self.name = name
         self.why = why
+        self.same = same
+        """The same bytes are only read otherwise."""
 
 
 class Watched(Message, bubble=False):

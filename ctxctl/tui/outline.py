@@ -340,6 +340,11 @@ class Turns:
         if not known:
             self.sessions.discard(entry.session)
 
+    @property
+    def settled(self) -> int:
+        """Leading rows of steps that are over; those behind them are still being written."""
+        return int(getattr(self.rows, "settled", len(self.rows)))
+
     def total(self, entry: TurnEntry) -> int:
         """How many turns of the entry's thread are known."""
         return self.totals[entry.session, entry.thread]

@@ -31,6 +31,11 @@ class View:
         """The thread in front."""
         return self.threads[self.line][0] if self.threads else None
 
+    @property
+    def at(self) -> int:
+        """The turn in front, of those that there still are: one that was being written may be gone."""
+        return min(self.turn, max(len(self.thread.turns) - 1, 0)) if self.thread else 0
+
 
 def opened(state: State) -> View:
     """The overview, with the turn in front that is looked at."""
@@ -69,7 +74,7 @@ def to_column(view: View, by: int, columns: int) -> View:
         return view
     count = len(thread.turns)
     shown = min(columns, count)
-    column = min(max(column_of(view.turn, count, columns) + by, 0), shown - 1)
+    column = min(max(column_of(view.at, count, columns) + by, 0), shown - 1)
     held = turns_of(column, count, columns)
     noted = (n for n in held if thread.series.over(n, n + 1).marks) if len(held) <= _SOUGHT else iter(())
     return replace(view, turn=next(noted, held.start))
@@ -139,9 +144,9 @@ def here(state: State, view: View, width: int, columns: int) -> Parts:
     thread = view.thread
     if thread is None or not thread.turns:
         return spread([Piece("no turn is known yet", "muted")], [], width)
-    entry = state.list.turns.entries[thread.turns[view.turn]]
+    entry = state.list.turns.entries[thread.turns[view.at]]
     count = len(thread.turns)
-    held = turns_of(column_of(view.turn, count, columns), count, columns)
+    held = turns_of(column_of(view.at, count, columns), count, columns)
     left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
     if len(held) > 1:
         most = thread.series.over(held.start, held.stop).used
@@ -159,6 +164,7 @@ def _figures(entry: TurnEntry) -> list[Piece]:
     ]
     return [
         Piece(f"{number(entry.used)}{share}", "", 9),
+        Piece(f"peak {number(entry.peak)}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
         *(Piece(words, "warning", 8) for words, applies in signs if applies),
@@ -174,6 +180,7 @@ _COLUMNS: Final = (
     (COMPACTION, 5, 72),
     (BREAK, 5, 72),
     ("!", 5, 72),
+    ("∅", 5, 76),
     ("input", 9, 110),
     ("cached", 9, 110),
     ("output", 9, 110),
@@ -202,6 +209,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
+        "∅": str(thread.omissions or "·"),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
         "output": _known(thread.answered),

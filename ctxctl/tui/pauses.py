@@ -20,6 +20,9 @@ _INTERVAL: Final = 0.001
 _THRESHOLDS: Final = (20_000, 20, 100)
 """Young objects are cheap to collect.  A full pass is too, as long as `settle` has put aside what stays."""
 
+_READ: Final = (5_000, 80, 100)
+"""Once the trace is read, a pass over the young objects is to be a small part of a key's time."""
+
 
 @contextmanager
 def short() -> Iterator[None]:
@@ -31,6 +34,7 @@ def short() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(interval)
+        gc.set_threshold(*_READ)
 
 
 def settle() -> None:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ctxctl.model.outline import Row
-from ctxctl.tui.changes import FACETS, ORDERS
+from ctxctl.tui.changes import FACETS, ORDERS, Note
+from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.nest import HEADING, Place, ThreadName
-from ctxctl.tui.outline import Growth
+from ctxctl.tui.outline import Growth, TurnEntry, Turns
 from ctxctl.tui.view import PANES as PANES
 from ctxctl.tui.view import Detail as Detail
 from ctxctl.tui.view import ItemKey as ItemKey
@@ -41,23 +42,62 @@ def progressed(state: State, part: float) -> State:
 
 def grown(state: State, growth: Growth) -> State:
     """More turns are known; the cursor stays on the turn or step it was on, unless it follows the newest."""
-    place, target, turns = state.place, state.target, state.list.turns
-    known = len(turns.entries)
+    place, target, entry, turns = state.place, state.target, state.entry, state.list.turns
+    known, marked = len(turns.entries), _named(turns, state.marked)
     turns.grow(growth)
     listing = state.list.grown()
     more = max(len(turns.entries) - known, 0)
     state = replace(state, list=listing, newer=state.newer + more if state.trace.live else 0)
+    if _named(turns, state.marked) != marked:
+        state = replace(state, marked=None)
+    place = None if place is None or entry is None else _again(turns, place, entry)
     if state.following and growth.entries:
-        newest = max(growth.entries, key=lambda told: told[1].last)[0]
-        return followed(state, newest)
-    if place is None or target is None:
+        told = {index for index, _ in growth.entries} | ({place.turn} if place is not None else set())
+        return followed(state, max(told, key=lambda index: begun(turns, index)))
+    if target is None:
         return state
-    if place.turn >= len(turns.entries):
+    if place is None:
         return replace(state, cursor=max(listing.count - 1, 0), held=None)
     state = replace(state, cursor=listing.line(place))
-    if state.pane != "turns" and state.target != target:
+    if state.pane != "turns" and state.target != target and not state.trace.live:
         return replace(state, held=(place, target))
     return state
+
+
+def _named(turns: Turns, ordinal: int | None) -> object:
+    """Which step an ordinal is: of one that is still being written, another one may get it."""
+    if ordinal is None or ordinal >= len(turns.rows):
+        return None
+    row = turns.rows[ordinal]
+    return row.session, row.thread, row.turn, row.step
+
+
+def _again(turns: Turns, place: Place, entry: TurnEntry) -> Place | None:
+    """Where a turn stands now, whose place another one may have taken; None where it is gone."""
+    wanted = (entry.session, entry.thread, entry.turn)
+    entries = turns.entries
+    if place.turn < len(entries):
+        found = entries[place.turn]
+        if (found.session, found.thread, found.turn) == wanted:
+            return place
+    thread = turns.nest.threads.get(wanted[:2])
+    places = () if thread is None else reversed(thread.turns)
+    return next((place._replace(turn=turn) for turn in places if entries[turn].turn == entry.turn), None)
+
+
+def begun(turns: Turns, turn: int) -> tuple[int, int]:
+    """Orders turns by when their last step began: a thread that is still open may have fallen silent."""
+    last = turns.entries[turn].last
+    return turns.rows[last].first_line, last
+
+
+def outdated(state: State, target: Target, kept: int) -> bool:
+    """Whether what was told of a frame may be told otherwise now: only the first `kept` steps are the same.
+
+    Of a turn that goes on, every step that is over changes what the turn comes to.
+    """
+    entry = state.entry
+    return target.ordinal >= kept or (target.whole_turn and entry is not None and not entry.whole)
 
 
 def followed(state: State, newest: int | None = None) -> State:
@@ -66,7 +106,7 @@ def followed(state: State, newest: int | None = None) -> State:
     if not turns.entries:
         return replace(state, following=True, newer=0)
     if newest is None:
-        newest = max(range(len(turns.entries)), key=lambda turn: turns.entries[turn].last)
+        newest = max(range(len(turns.entries)), key=lambda turn: begun(turns, turn))
     step = turns.entries[newest].steps - 1 if state.list.is_unfolded(newest) else None
     line = state.list.line(Place(newest, step))
     return replace(state, cursor=line, held=None, following=True, newer=0)
@@ -74,8 +114,9 @@ def followed(state: State, newest: int | None = None) -> State:
 
 def anew(state: State, name: str) -> State:
     """Another session is watched, or the file was replaced: nothing of what was shown is true any more."""
-    fresh = State(replace(state.trace, name=name, problems=0), pane=state.pane, tab=state.tab)
-    return replace(fresh, following=state.trace.live, order=state.order, reverse=state.reverse, by=state.by)
+    trace = replace(state.trace, name=name, problems=0)
+    fresh = State(trace, state.epoch + 1, pane=state.pane, tab=state.tab, following=state.trace.live)
+    return replace(fresh, order=state.order, reverse=state.reverse, by=state.by, only=state.only)
 
 
 def watched(state: State, watching: Watching, problems: int) -> State:
@@ -117,8 +158,19 @@ def detailed(state: State, detail: Detail) -> State:
 
 def texted(state: State, text: ItemText) -> State:
     """An item's text has arrived."""
-    wanted = state.wanted
-    return replace(state, text=text) if wanted is not None and wanted.same(text.key) else state
+    wanted, before = state.wanted, state.text
+    if wanted is None or not wanted.same(text.key):
+        return state
+    if before is not None and before.key.change.item == text.key.change.item:
+        content, diff = _kept(before.content, text.content), _kept(before.diff, text.diff)
+        text = replace(text, content=content, diff=diff)
+    return replace(state, text=text)
+
+
+def _kept(before: Document | None, now: Document | None) -> Document | None:
+    """The document of before where it says the same: what is being read stays where it is."""
+    same = before is not None and now is not None and before.remark == now.remark and before.text == now.text
+    return before if same else now
 
 
 # The list of turns ------------------------------------------------------------------------------------------
@@ -290,6 +342,12 @@ def group(state: State) -> State:
 
 
 # Panes ------------------------------------------------------------------------------------------------------
+
+
+def notes_at(state: State) -> Sequence[Note]:
+    """All notes above the changes, where the cursor is on one of them."""
+    notes = state.table.notes
+    return notes if state.pane == "changes" and state.change < len(notes) else ()
 
 
 def enter(state: State) -> State:

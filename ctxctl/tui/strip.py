@@ -89,11 +89,13 @@ def _stages(step: Step, form: _Form) -> Parts:
         view = step.stages.get(name, StageView("not_recorded"))
         if parts:
             parts.append((form.arrow, "muted"))
-        style = _STYLES[view.verdict]
+        style, sign = _STYLES[view.verdict], VERDICTS[view.verdict]
+        if name == "budget" and step.window.over and view.verdict != "differs":
+            style, sign = "warning", "!"  # a tick beside a share above 100 % would be read as "all is well"
         word = _WORDS[name][form.length]
         said = _figure(name, view, step, form.figures) if form.figures else ""
         parts.append((word, "muted" if view.verdict == "not_recorded" else ""))
-        parts.append(((" " if form.length < 2 else "") + VERDICTS[view.verdict], style))
+        parts.append(((" " if form.length < 2 else "") + sign, style))
         if said:
             parts.append((f" {said}" if form.figures == 2 else said, ""))
     return parts

@@ -17,6 +17,8 @@ _LINES: Final = 5000
 """Lines at most; of a longer life the beginning and the end are shown."""
 _STATUS: Final = 9
 _VERSION: Final = 9
+_DIGITS: Final = 6
+"""Cells of the numbers of tokens at least."""
 
 
 class Event(NamedTuple):
@@ -89,6 +91,7 @@ def _add(made: _Lines, event: Event, digits: int, here: int) -> None:
     place = _place(event)
     last = event.until or moment
     current = moment.ordinal <= here <= last.ordinal
+    version = ""
     parts = [(place + " " * (digits - cells(place)) + "  ", "strong")]
     if moment.status == "skipped":
         parts.append((f"{SIGNS['skipped']} unchanged in {counted(event.steps, 'step')}", "muted"))
@@ -97,11 +100,11 @@ def _add(made: _Lines, event: Event, digits: int, here: int) -> None:
         version = visible(moment.version or "")
         version = version if len(version) <= _VERSION else version[: _VERSION - 1] + "…"
         parts.append((f"{sign} {moment.status:<{_STATUS}}", f"sign-{moment.status}"))
-        parts.append((f"{version:<{_VERSION}} ", "muted"))
-        parts.append((f"{number(moment.tokens):>8}", ""))
+        parts.append((f"{number(moment.tokens):>{_DIGITS}}", ""))
         parts.append((f" ({signed(event.difference)})" if event.difference else "", "new"))
         parts.append((f"  {_why(moment)}" if _why(moment) else "", ""))
     parts.append(("  ◂ here" if current else "", "mark"))
+    parts.append((f"  {version}" if version else "", "muted"))
     made.line(parts, moment.ordinal)
 
 

@@ -47,6 +47,8 @@ class Target:
     whole_turn: bool
     first: int
     """The step whose previous frame is compared with: the turn's first, or the step itself."""
+    epoch: int = 0
+    """As `State.epoch`: the same ordinal means another step once the view began afresh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ class State:
     """The whole view; see the fields' types for what each part holds."""
 
     trace: Trace
+    epoch: int = 0
+    """How often the view began afresh: with another session, or another content of the file."""
     phase: Phase = "opening"
     progress: float | None = None
     """Part of the trace read, 0 to 1, while `phase` is `reading`."""
@@ -159,7 +163,11 @@ class State:
 
     @property
     def target(self) -> Target | None:
-        """The frame that the cursor asks for; of a turn that is still being read, its first step's."""
+        """The frame that the cursor asks for.
+
+        Of a turn that is still being read, its first step's; of one that is still being written, its last
+        so far.
+        """
         place, entry = self.place, self.entry
         if place is None or entry is None:
             return None
@@ -168,10 +176,10 @@ class State:
         first = entry.ordinals[0]
         if place.step is not None and place.step != HEADING:
             ordinal = entry.ordinals[place.step]
-            return Target(ordinal, whole_turn=False, first=ordinal)
-        if entry.whole:
-            return Target(entry.last, whole_turn=True, first=first)
-        return Target(first, whole_turn=False, first=first)
+            return Target(ordinal, whole_turn=False, first=ordinal, epoch=self.epoch)
+        if entry.whole or (self.trace.live and self.phase == "ready"):
+            return Target(entry.last, whole_turn=True, first=first, epoch=self.epoch)
+        return Target(first, whole_turn=False, first=first, epoch=self.epoch)
 
     @property
     def shown(self) -> Detail | None:

@@ -9,7 +9,7 @@ from typing import Final
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.nest import HEADING, Place
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.state import State, to_line
+from ctxctl.tui.state import State, detailed, to_line
 from ctxctl.tui.view import Visit
 
 _KEPT: Final = 100
@@ -64,7 +64,7 @@ def jump(state: State, ordinal: int, item: str | None = None) -> State:
     gone = _to(state, place)
     if item is None:
         return replace(gone, visits=visits)
-    return replace(gone, visits=visits, pane="changes", item=item, seeking=True)
+    return _found(replace(gone, visits=visits, pane="changes", item=item, seeking=True))
 
 
 def here_of(state: State) -> Visit | None:
@@ -84,8 +84,13 @@ def came_back(state: State) -> State:
         if place is not None:
             gone = _to(state, place if visit.step else Place(place.turn, None))
             gone = replace(gone, visits=visits, pane=visit.pane, item=visit.item)
-            return replace(gone, seeking=visit.item is not None)
+            return _found(replace(gone, seeking=visit.item is not None))
     return replace(state, visits=())
+
+
+def _found(state: State) -> State:
+    """With the cursor on the item, where its frame is shown already: nobody tells of it again."""
+    return state if state.shown is None else detailed(state, state.shown)
 
 
 def _to(state: State, place: Place) -> State:

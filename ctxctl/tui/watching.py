@@ -16,6 +16,9 @@ _WORDS: Final = {
     "over": "no longer watched",
 }
 
+LOST: Final = ("gone", "refused")
+"""States in which nothing more comes unless somebody does something."""
+
 
 @dataclass(frozen=True, slots=True)
 class Watching:

@@ -81,7 +81,9 @@ def _recorded(bench: Bench, size: int) -> Row:
         return reached, size != 2048 or p99 <= record.TARGET
 
     target = f"≤ {record.TARGET} µs p99" if size == 2048 else "beside a bare `os.write`"
-    return _measured(bench, f"recorder, an event of {size:,} B: work of the calling thread", target, (name,), work)
+    return _measured(
+        bench, f"recorder, an event of {size:,} B: work of the calling thread", target, (name,), work
+    )
 
 
 def _key(bench: Bench, act: screens.Act) -> Row:

@@ -13,6 +13,7 @@ from helpers import SMALL, Session, running, settle
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.live import Live
 from ctxctl.tui.app import CtxApp
+from ctxctl.tui.watching import Watching, phrase
 
 TRACE = Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl"
 LINES = TRACE.read_bytes().splitlines(keepends=True)
@@ -116,3 +117,105 @@ async def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> Non
         append(path, LINES)
         await until(session, turns_of(LINES, tmp_path))
         assert "live" in session.text
+
+
+async def test_a_step_that_is_still_being_written_is_marked_and_goes_on_under_the_eyes(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "live.jsonl"
+    turn = 30
+    append(path, LINES[:turn])
+    async with watching(path) as session:
+        await until(session, turns_of(LINES[:turn], tmp_path))
+        for upto in range(turn, turn + 12):
+            append(path, LINES[upto : upto + 1])
+            await until(session, turns_of(LINES[: upto + 1], tmp_path))
+            for _ in range(100):
+                if session.app.turns.state.trace.watching.events >= upto + 1:  # type: ignore[union-attr]
+                    break
+                await asyncio.sleep(0.02)
+            await settle(session.app, session.pilot)
+            state = session.app.turns.state
+            assert state.entry is not None
+            last = state.entry.last
+            assert last >= state.list.turns.settled, "nobody knows yet that it is over"
+            assert state.shown is not None
+            assert state.shown.step is not None
+            assert state.shown.step.window.used == state.list.turns.rows[last].used
+            assert "so far" in session.text
+            assert "still being written" in session.text
+            assert any(line.count("…") for line in session.lines if "▌" in line)
+        await session.press("g")
+        assert "still being written" not in session.text
+        assert session.app.turns.state.entry is not None
+        assert session.app.turns.state.entry.last < session.app.turns.state.list.turns.settled
+
+
+async def test_sub_agents_that_come_line_by_line(tmp_path: Path) -> None:
+    """Steps of several threads are open at once: ordinals, and the places of turns, are others each time."""
+    lines = (TRACE.parent / "coding-agent.jsonl").read_bytes().splitlines(keepends=True)[:75]
+    path = tmp_path / "live.jsonl"
+    async with watching(path) as session:
+        for n, line in enumerate(lines):
+            append(path, [line])
+            await asyncio.sleep(0.02)
+            if n % 10 == 5:
+                await session.press("v", "escape", "k", "m", "enter", "j", "F", "h")
+        for _ in range(200):
+            watching_now = session.app.turns.state.trace.watching
+            if watching_now is not None and watching_now.events == len(lines):
+                break
+            await asyncio.sleep(0.02)
+        await settle(session.app, session.pilot)
+        await session.press("F")
+        state = session.app.turns.state
+        with Inspector.open(path) as inspector:
+            rows = inspector.outline().rows
+            newest = max(rows, key=lambda row: (row.first_line, row.ordinal))
+        assert state.entry is not None
+        assert (state.entry.thread, state.entry.turn) == (newest.thread, newest.turn)
+        assert {(e.thread, e.turn, e.steps, e.used) for e in state.list.turns.entries} == {
+            (thread, turn, len(found), found[-1].used)
+            for thread, turn in {(row.thread, row.turn) for row in rows}
+            for found in [[row for row in rows if (row.thread, row.turn) == (thread, turn)]]
+        }
+    assert session.app.return_code in (0, None)
+
+
+async def test_a_file_that_goes_away_is_told_of_and_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    append(path, LINES)
+    async with watching(path) as session:
+        await until(session, turns_of(LINES, tmp_path))
+        path.unlink()
+        for _ in range(200):
+            await session.pilot.pause()
+            if "is gone" in session.text:
+                break
+            await asyncio.sleep(0.02)
+        assert "waiting for it to come back" in session.text
+        assert len(session.app.turns.state.list.turns.entries) == turns_of(LINES, tmp_path)
+        append(path, LINES[:30])
+        await until(session, turns_of(LINES[:30], tmp_path))
+        assert "gone" not in session.lines[0]
+
+
+async def test_a_newer_session_of_a_directory_is_announced_and_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    append(folder / "a.jsonl", LINES[:30])
+    async with watching(folder) as session:
+        await until(session, turns_of(LINES[:30], tmp_path))
+        assert session.lines[0].split()[0] == "a.jsonl"
+        assert session.app.trace_name == str(folder / "a.jsonl")
+        append(folder / "b.jsonl", LINES)
+        await until(session, turns_of(LINES, tmp_path))
+        assert session.lines[0].split()[0] == "b.jsonl"
+        assert "a newer session is followed" in " ".join(session.text.replace("▌", " ").split())
+        assert session.app.front_address() == f"{folder / 'b.jsonl'}@12"
+
+
+@pytest.mark.parametrize("state", ["waiting", "reading", "following", "gone", "refused", "over"])
+def test_every_state_of_a_watch_has_words(state: str) -> None:
+    assert state not in phrase(Watching(state)).split(" · ")
+    assert "12 events/s" in phrase(Watching(state, rate=12.0))

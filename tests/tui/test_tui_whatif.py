@@ -294,9 +294,17 @@ async def test_an_unknown_model_says_what_is_near() -> None:
 
 async def test_another_policy_is_chosen_with_the_arrows() -> None:
     async with running(opened()) as session:
-        await session.press("w", "down", "right", "enter")
+        await session.press("w", "down", "down", "down", "down", "right", "enter")
         assert memory(session).view.supposition == Supposition(policy="sanqian")
         assert "Contexts as policy sanqian sends them" in session.text
+
+
+async def test_what_is_not_among_the_choices_is_said() -> None:
+    async with running(opened()) as session:
+        await session.press("w", "down", "down", "down", "down", "3")
+        assert "policy: none begins with '3': ←/→ goes through what there is" in session.text
+        await session.press("right")
+        assert "none begins with" not in session.text
 
 
 async def test_letters_are_typed_and_do_nothing_else() -> None:
@@ -311,7 +319,7 @@ async def test_what_is_pasted_cannot_steer_the_terminal() -> None:
     from textual import events
 
     async with running(opened()) as session:
-        await session.press("w")
+        await session.press("w", "down", "down", "down")
         session.app.screen.query_one("#form").post_message(events.Paste(HOSTILE))
         await session.press("enter")
         for strip in strips(session.app):
@@ -380,7 +388,7 @@ async def test_leaving_stops_it_and_a_new_one_replaces_it(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(whatif.Comparison, "pairs", slowly)
     async with running(made(many(400))) as session:
-        await session.press("w", "tab", "tab", "tab")
+        await session.press("w")
         await session.pilot.press("3")
         await session.pilot.press("enter")
         await session.pilot.press("escape")
@@ -429,7 +437,7 @@ async def test_it_works_while_the_trace_is_still_being_read(monkeypatch: pytest.
             raise AssertionError(session.text)
 
         await until(lambda: app.turns.state.phase == "reading")
-        await pilot.press("w", "down", "down", "down", "2", "k", "enter")
+        await pilot.press("w", "2", "k", "enter")
         await until(lambda: isinstance(app.screen, WhatIf) and memory(session).view.phase == "done")
         await until(lambda: "trace still being read" in session.text)
         assert len(memory(session).table.turns) == 12

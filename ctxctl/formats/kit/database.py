@@ -17,6 +17,8 @@ from ctxctl.trace.source import Source
 
 MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
+YOUNG: Final = 1 << 16
+"""Bytes of a file whose tables may stand in its log only."""
 STEPS: Final = 200_000_000
 """Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
 MAX_VALUE: Final = 64 << 20
@@ -60,6 +62,20 @@ def _with_log(source: Source, data: bytes) -> bytes:
     path = source.path
     if path is None or source.spooled or len(data) > MAX_DATABASE:
         return data
+    return _merged(path, data)
+
+
+def head(path: Path | None, data: bytes) -> bytes:
+    """The first bytes of a file; of a database that is young, those that it has with its log.
+
+    Until a program first moves its log into the file, not even the tables stand there.
+    """
+    if path is None or not data.startswith(MAGIC) or len(data) >= YOUNG:
+        return data
+    return _merged(path, data)[:YOUNG]
+
+
+def _merged(path: Path, data: bytes) -> bytes:
     log = path.with_name(f"{path.name}-wal")
     try:
         size = log.stat().st_size

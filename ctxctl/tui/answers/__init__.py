@@ -10,5 +10,13 @@ if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.messages import Want
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {**main.ANSWERS, **item.ANSWERS, **places.ANSWERS, **whatif.ANSWERS, **search.ANSWERS, **diff.ANSWERS, **assembled.ANSWERS}
+ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
+    **main.ANSWERS,
+    **item.ANSWERS,
+    **places.ANSWERS,
+    **whatif.ANSWERS,
+    **search.ANSWERS,
+    **diff.ANSWERS,
+    **assembled.ANSWERS,
+}
 """By kind of request, what computes the answer."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.message import Message
 
+from ctxctl.errors import UsageError
 from ctxctl.tui import detailing, gather, wants
 from ctxctl.tui.answers.desk import Desk
 from ctxctl.tui.search import filtering
@@ -15,7 +16,16 @@ if TYPE_CHECKING:
     from ctxctl.tui.messages import Want
 
 
-def _detail(desk: Desk, want: wants.WantDetail) -> Message:
+def _detail(desk: Desk, want: wants.WantDetail) -> Message | None:
+    try:
+        return _detailed(desk, want)
+    except UsageError as error:
+        if error.slug == "no-such-frame" and not getattr(desk.inspector, "over", True):
+            return None  # a step that was being written is another one now: the next growth asks again
+        raise
+
+
+def _detailed(desk: Desk, want: wants.WantDetail) -> Message:
     key = (want.target, want.with_skipped)
     found = desk.kept(key, lambda: detailing.facts(desk.inspector, *key))
     if want.how.only is None:

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scope = Literal[
-    "app", "turns", "list", "text", "reader", "diff", "assembled", "search", "overview", "whatif", "line",
+    "app",
+    "turns",
+    "list",
+    "text",
+    "reader",
+    "diff",
+    "assembled",
+    "search",
+    "overview",
+    "whatif",
+    "line",
     "palette",
 ]
 """Where a key works: everywhere, on the main screen, in any list, in any text, in a full-screen text, on one

@@ -34,7 +34,7 @@ def _widths(width: int) -> _Widths:
     if width >= 64:
         return _Widths(kind=6, amount=8, cause=14, brief=True)
     if width >= 46:
-        return _Widths(kind=6, amount=7, cause=13 if width >= 54 else 9, brief=True)
+        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, brief=True)
     return _Widths(kind=6 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
 
 
@@ -63,15 +63,28 @@ def _columns(table: ChangeTable, width: int) -> tuple[str, ...]:
 
 
 def _table_line(
-    table: ChangeTable, first: Sequence[Column], amounts: _Amounts, cause: str, width: int, style: str = ""
+    table: ChangeTable,
+    first: Sequence[Column],
+    amounts: _Amounts,
+    cause: str,
+    width: int,
+    style: str = "",
+    *,
+    out: bool = False,
 ) -> Parts:
+    """`out`: nothing entered or left, so that the cause may stand there where it has no column of its own."""
     widths = _widths(width)
     styles = {"new": "new", "freed": "freed"}
     columns = [*first]
-    for name in _columns(table, width):
+    shown = _columns(table, width)
+    if out and not widths.cause:
+        shown = tuple(name for name in shown if name not in ("new", "freed"))
+    for name in shown:
         text = getattr(amounts, name)
         named = style or styles.get(name, "")
         columns.append(Column(text, named if text not in ("·", "") else "muted", widths.amount, right=True))
+    if out and not widths.cause:
+        columns += [Column("", "", 1), Column(cause, "muted", 2 * widths.amount - 1, right=True)]
     if widths.cause:
         columns += [Column("", "", 1), Column(cause, "muted", widths.cause - 1)]
     return laid_out(columns, width)
@@ -103,7 +116,9 @@ def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
     widths = _widths(width)
     fold = "▸" if group.folded else "▾"
     sign = f"{SIGNS[group.status]} " if group.status else ""
-    name = f"{sign}{one_line(group.key)} {number(group.count)} {fold}"
+    some = len(group.noted) if group.folded else 0
+    count = f"{number(some)} of {number(group.count)}" if 0 < some < group.count else number(group.count)
+    name = f"{sign}{one_line(group.key)} {count} {fold}"
     blank = [Column("", "", widths.kind)] if widths.whole_kind else []
     style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
     amounts = _amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
@@ -137,7 +152,11 @@ def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
     cause = why(change, brief=widths.cause < 20)
     if held.stale and not cause and "stale" not in _columns(table, width):
         cause = f"stale {short(held.stale)}"
-    return _table_line(table, first, amounts, cause, width)
+    omitted = change.status == "omitted"
+    if omitted and change.tokens:
+        size = (short if widths.brief else number)(change.tokens)
+        amounts = amounts._replace(window=f"({size})")
+    return _table_line(table, first, amounts, cause, width, out=omitted)
 
 
 def _amounts(in_window: int, new: int, freed: int, saved: int | None, stale: int, brief: bool) -> _Amounts:
@@ -154,7 +173,7 @@ def _amounts(in_window: int, new: int, freed: int, saved: int | None, stale: int
 def why(change: Change, *, brief: bool = False) -> str:
     """Cause, reason and flags of a change in one phrase; `brief` keeps the most telling one."""
     said = [change.cause, change.reason]
-    if brief and change.cause == "omitted" and change.reason:
+    if brief and change.cause in ("omitted", "truncated") and change.reason:
         said = [change.reason]
     phrase = ": ".join(dict.fromkeys(word for word in said if word))
     if change.into and not brief:
@@ -183,11 +202,14 @@ def _changes_title(state: State) -> str:
     detail = state.detail
     if detail is None or detail.target.ordinal >= len(state.list.turns.rows):
         return "changes"
-    row = state.list.turns.rows[detail.target.ordinal]
+    turns = state.list.turns
+    row = turns.rows[detail.target.ordinal]
+    written = " so far" if detail.target.ordinal >= turns.settled else ""
     if not detail.target.whole_turn:
-        return f"what changed in step {row.turn}.{row.step}"
+        return f"what changed in step {row.turn}.{row.step}{written}"
     steps = 1 if detail.turn is None else detail.turn.steps
-    return f"what changed in turn {row.turn}" + (f" ({counted(steps, 'step')})" if steps > 1 else "")
+    told = f" ({counted(steps, 'step')})" if steps > 1 else ""
+    return f"what changed in turn {row.turn}{written}{told}"
 
 
 def arrangement(state: State) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ctxctl.model.outline import Row
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.tui.figures import BREAK, COMPACTION, MINUS, counted, level, short, signed
+from ctxctl.tui.figures import BREAK, COMPACTION, MINUS, WRITTEN, counted, level, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.nest import HEADING, Place
 from ctxctl.tui.outline import WARNINGS, TurnEntry
@@ -43,6 +43,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         Column(str(entry.turn), "number", digits + 1, right=True),
         Column(" " + level(entry.used, full), _heat(entry.used, entry.cap), 2),
         *_signs(signs, width),
+        *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
     ]
     if width >= _COUNTED:
@@ -70,6 +71,13 @@ def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
     room = 1 if width < 40 else 2 if width < _COUNTED else 3
     found = "".join(sign for sign, applies in signs if applies)[:room]
     return [Column(found, "warning", room + 1)]
+
+
+def _written(state: State, ordinal: int, width: int) -> list[Column]:
+    """The sign of a step that is still being written, or of a turn with such a step at its end."""
+    if not state.trace.live or width < _TIGHT:
+        return []
+    return [Column(WRITTEN if ordinal >= state.list.turns.settled else "", "warning", 2)]
 
 
 def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
@@ -132,6 +140,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
         Column(f"{row.turn}.{row.step}", "step", 6),
         Column(level(row.used, full), _heat(row.used, entry.cap), 1),
         *_signs(signs, width),
+        *_written(state, row.ordinal, width),
         Column(_step_title(row), "muted"),
     ]
     return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)

@@ -7,7 +7,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from ctxctl.tui import keys
 from ctxctl.tui.lineedit import History
+from ctxctl.tui.lines import Parts, Piece, spread
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 
@@ -25,8 +27,14 @@ class Ask(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """What is asked, and the line."""
         with Vertical(id="palette"):
-            yield Banner(lambda width: [[(" ", ""), (self._note, "muted")]], ident="palette-head")
+            yield Banner(self._head, ident="palette-head")
             yield Prompt(self._label, value=self._text, history=self._history, ident="answer")
+
+    def _head(self, width: int) -> list[Parts]:
+        """What it is about, and the keys that end it."""
+        hints = (("line.erase_all", "clear", 3), ("line.accept", "accept", 8), ("line.cancel", "cancel", 7))
+        right = [Piece(word, "hint", rank, keys.key_of(action)) for action, word, rank in hints]
+        return [spread([Piece(self._note, "muted", 9)], right, width)]
 
     def on_mount(self) -> None:
         """Type at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ctxctl.tui import keys
 from ctxctl.tui.diff.values import against
 from ctxctl.tui.literal import shown
 from ctxctl.tui.screens.assembled import AssembledScreen
@@ -29,7 +30,7 @@ class FramesScreen(ItemScreen):
         said = (
             "no frame is marked"
             if again
-            else f"step {row.turn}.{row.step} is marked: D holds another against it"
+            else f"step {row.turn}.{row.step} is marked: {keys.key_of('frames')} compares another with it"
         )
         self.app.notify(shown(said), markup=False, timeout=3)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import BREAK, COMPACTION, SIGNS
+from ctxctl.tui.figures import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.strip import VERDICTS
 
@@ -24,9 +24,11 @@ _SIGNS = (
     (" ", "  d derived and s simulated: not recorded by the runtime itself"),
     (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
     (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),
+    (" ", f"  {WRITTEN} still being written: as if nothing more came"),
     (" ", "  ↳ another thread   ≈ derived: where a thread began, what was billed"),
     (" ", "  " + "   ".join(f"{sign} {words}" for sign, words in _VERDICTS.items())),
     (" ", "  window: tokens of all copies in this frame   new, freed: what entered and left"),
+    (" ", "  (52) an omitted item's size: opened, it says what keeping it would have taken"),
     (" ", ""),
 )
 

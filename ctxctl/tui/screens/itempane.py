@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.message import Message
@@ -24,6 +24,11 @@ class ItemScreen(Screen[None]):
     """A screen with an item pane (`#item-head`, `#item`); `apply` shows another state."""
 
     state: State
+
+    if TYPE_CHECKING:
+
+        def say(self, text: str) -> None:
+            """Say something in the last line, until one moves on."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -119,16 +124,27 @@ class ItemScreen(Screen[None]):
 
     def action_diff(self) -> None:
         """Show the diff instead of the content, or the other way round."""
-        self.apply(self._opened("diff") if self._outside() else moves.toggle_tab(self.state))
+        if self._chosen():
+            self.apply(self._opened("diff") if self._outside() else moves.toggle_tab(self.state))
 
     def action_tab(self, tab: Tab) -> None:
         """Show the item's life or record, or its text again."""
-        self.apply(self._opened(tab) if self._outside() else itemview.to_tab(self.state, tab))
+        if self._chosen():
+            self.apply(self._opened(tab) if self._outside() else itemview.to_tab(self.state, tab))
 
     def action_version(self, by: int) -> None:
         """Compare with an older or newer version."""
-        state = self._opened("diff") if self._outside() else self.state
-        self.apply(itemview.to_version(state, by))
+        if self._chosen():
+            state = self._opened("diff") if self._outside() else self.state
+            self.apply(itemview.to_version(state, by))
+
+    def _chosen(self) -> bool:
+        """Whether there is an item under the cursor; says so where there is none."""
+        cursor = self.query_one("#changes", Rows).cursor
+        if moves.to_change(self.state, cursor).selected is not None:
+            return True
+        self.say("no item under the cursor of the changes")
+        return False
 
     def _opened(self, tab: Tab) -> State:
         """The item under the cursor, which may be ahead of the state by keys whose messages are under way."""
@@ -137,4 +153,4 @@ class ItemScreen(Screen[None]):
 
     def _outside(self) -> bool:
         """Whether the keys of the item's tabs first have to lead to it."""
-        return self.state.pane == "changes" and not self.item_is_seen()
+        return not self.item_is_seen()

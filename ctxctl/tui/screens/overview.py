@@ -97,7 +97,7 @@ class Overview(Screen[int]):
         thread = self.view.thread
         if thread is None:
             return []
-        return chart.chart(thread.series, self.view.turn, width, height)
+        return chart.chart(thread.series, self.view.at, width, height)
 
     def _columns(self) -> int:
         """Columns of the chart as it is now."""
@@ -144,7 +144,7 @@ class Overview(Screen[int]):
         thread = self.view.thread
         if thread is None or not thread.turns:
             return
-        self.dismiss(self._state().list.turns.entries[thread.turns[self.view.turn]].last)
+        self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
 
     def action_close(self) -> None:
         """Back to where one was."""

@@ -9,10 +9,11 @@ from textual import on
 from textual.screen import Screen
 
 from ctxctl.engine.query import QueryError, parse
+from ctxctl.tui import keys
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.lines import Piece
 from ctxctl.tui.screens.search import search_screen
-from ctxctl.tui.state import State
+from ctxctl.tui.state import Pane, State, Target
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.retyped import Retyped
@@ -23,7 +24,9 @@ class Searching(Screen[None]):
 
     state: State
     _hit = ""
-    """Which hit of the search one is at; empty once one has moved on."""
+    """What the last line says: which hit of the search one is at; empty once one has moved on."""
+    _said_at: tuple[Target | None, int, Pane] | None = None
+    """Where one was when it was said."""
     _filters: History | None = None
 
     if TYPE_CHECKING:
@@ -51,14 +54,25 @@ class Searching(Screen[None]):
         self.jump(ordinal, item)
 
     def tell_hit(self, text: str) -> None:
-        """Say in the last line which hit one is at, until one moves on."""
+        """Say in the last line which hit one is at, and which keys lead on and back, until one moves on."""
+        ways = [keys.key_of(action) for action in ("hit.next", "hit.previous", "jump.back")]
+        on = text.startswith("hit ") and all(ways)
+        self.say(f"{text} · {ways[0]} {ways[1]} · {ways[2]} back" if on else text)
+
+    def say(self, text: str) -> None:
+        """Say something in the last line, until one moves on."""
         self._hit = text
+        self._said_at = (self.state.target, self.state.change, self.state.pane)
         self.query_one("#keys", Banner).update()
 
-    def moved_on(self, old: State, new: State) -> None:
-        """The state has changed."""
-        if self._hit and old.target != new.target:
-            self.tell_hit("")
+    def moved_on(self, new: State) -> None:
+        """The state has changed; the one before cannot be asked: lists grow, and shrink, in place."""
+        if not self._hit or self._said_at is None:
+            return
+        target, change, pane = self._said_at
+        stays = self._hit.startswith("hit ") or (change, pane) == (new.change, new.pane)
+        if target != new.target or not stays:
+            self.say("")
 
     def hit_piece(self) -> Piece:
         """What the last line says of it."""

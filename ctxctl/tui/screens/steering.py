@@ -22,11 +22,16 @@ class Steering(FramesScreen):
 
     def action_jump_back(self) -> None:
         """Back to where a jump came from."""
+        if not self.state.visits:
+            self.say("no jump to go back from")
         self.apply(walk.came_back(self.state))
 
     def action_notable(self, by: int) -> None:
         """Go to another turn with something of note."""
-        self.apply(walk.notable(self.state, by))
+        new = walk.notable(self.state, by)
+        if new is self.state or new.cursor == self.state.cursor:
+            self.say(f"no turn of note {'after' if by > 0 else 'before'} this one")
+        self.apply(new)
 
     def action_follow(self) -> None:
         """Go with the newest turn."""

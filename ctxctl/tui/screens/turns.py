@@ -88,18 +88,19 @@ class TurnsScreen(Steering, Searching):
         """A part of it has been read, with these turns; steps from `kept` on may be others than before."""
         state = moves.progressed(self.state, part)
         state = moves.grown(state, growth) if growth.entries or kept is not None else state
-        if kept is not None and self._asked is not None and self._asked[0].ordinal >= kept:
+        if kept is not None and self._asked is not None and moves.outdated(state, self._asked[0], kept):
             self._asked = None
         self.apply(state, growing=True)
 
-    def anew(self, name: str, why: str) -> None:
-        """Another session is watched from here on."""
+    def anew(self, name: str, why: str, *, closed: bool = False) -> None:
+        """Another session is watched from here on; `closed`: views that spoke of the one before were."""
         self._asked = None
         self.forget_item()
         self._whatif = Memory()
         self.apply(moves.anew(self.state, name))
-        if why:
-            self.app.notify(shown(why), markup=False)
+        said = [why, "what was open was of the session as it was before, and is closed" if closed else ""]
+        if any(said):
+            self.app.notify(shown("; ".join(word for word in said if word)), markup=False)
 
     def watched(self, watching: Watching, problems: int) -> None:
         """How the watch stands."""
@@ -124,8 +125,8 @@ class TurnsScreen(Steering, Searching):
         set only where the state's differ from before.  `growing`: the list of turns is the same, but longer.
         """
         old, self.state = self.state, new
-        if new is old or not self.is_attached:
-            return
+        if new is old or not self.is_attached or not self.app.is_running:
+            return  # while the program ends, growth goes on and widgets are gone
         turns = self.query_one("#turns", Rows)
         if growing:
             turns.grow(new.list.count, new.cursor - old.cursor)
@@ -140,13 +141,13 @@ class TurnsScreen(Steering, Searching):
             changes.place(new.change)
         if new.pane != old.pane:
             self._front()
-        self._ask_detail()
+        self._ask_detail(hold=not growing)
         self.show_item()
         if not self._hold.waiting:
             self._surround()
         if new.pane != old.pane or new.trace != old.trace:
             self.query_one("#keys", Banner).update()
-        self.moved_on(old, new)
+        self.moved_on(new)
 
     def _surround(self) -> None:
         """Paint what stands around the lists, where it differs."""
@@ -156,8 +157,11 @@ class TurnsScreen(Steering, Searching):
                 self.query_one(f"#{name}", Banner).update()
             self.query_one("#budget", BudgetBar).show(self.state.detail)
 
-    def _ask_detail(self) -> None:
-        """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items."""
+    def _ask_detail(self, *, hold: bool) -> None:
+        """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items.
+
+        `hold`: wait a moment with painting; a trace that grows all the time would never be painted.
+        """
         new = self.state
         how = new.arrangement
         if new.target is None or self._asked == (new.target, new.skipped, how):
@@ -168,7 +172,7 @@ class TurnsScreen(Steering, Searching):
         has = new.shown is not None and (listed == new.skipped or (listed and how.by == "status"))
         if moved or not has or new.table.arrangement != how:
             ask(self, wants.WantDetail(new.target, new.skipped, how))
-            if moved:
+            if moved and hold:
                 self._hold.begin()
 
     def _head(self, width: int) -> Sequence[Parts]:
@@ -202,9 +206,10 @@ class TurnsScreen(Steering, Searching):
     def _front(self) -> None:
         """Mark and focus the pane in front."""
         for pane in PANES:
-            self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front")
-        self.set_class(self.state.pane == "item", "-item")
-        self.set_class(self.state.pane != "turns", "-inside")
+            self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front", update=False)
+        self.set_class(self.state.pane == "item", "-item", update=False)
+        self.set_class(self.state.pane != "turns", "-inside", update=False)
+        self.update_node_styles()
         # Not the widget's own `focus`, which does it later: the next key may be there before.
         self.set_focus(self.query_one(f"#{self.state.pane}"), scroll_visible=False)
 
@@ -268,7 +273,12 @@ class TurnsScreen(Steering, Searching):
         self.apply(toggle(self.state))
 
     def action_enter(self) -> None:
-        """Go one level in."""
+        """Go one level in; from a note above the changes, to the whole of all notes."""
+        notes = moves.notes_at(self.state)
+        if notes:
+            said = [("!" if note.warning else " ", note.text) for note in notes]
+            self.app.push_screen(Reader("notes on the frame", Document.of_lines(said)))
+            return
         self.apply(moves.enter(self.state))
 
     def action_go_back(self) -> None:

@@ -81,6 +81,8 @@ class WhatIf(Screen[int | None]):
     def _keys(self, width: int) -> Sequence[Parts]:
         if self._editing:
             found = [("⏎", "simulate", 100), ("↑/↓", "field", 90), ("Esc", "back", 95)]
+            if self.view.form.field.value:
+                found.append((keys.key_of("line.erase_all"), "as recorded", 70))
             if self.view.form.field.choices:
                 found.insert(1, ("←/→", "choose", 92))
             if self.table.turns:

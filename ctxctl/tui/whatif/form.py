@@ -10,12 +10,12 @@ from ctxctl.model.whatif import Supposition, parse_tokens
 from ctxctl.tui.lineedit import Line
 
 LABELS: Final = {
-    "model": "model",
-    "policy": "policy",
-    "encoding": "encoding",
     "window": "window",
     "reserve": "reserve",
     "max_input": "max input",
+    "model": "model",
+    "policy": "policy",
+    "encoding": "encoding",
 }
 """Fields in the order in which the keys go through them: down one column, then the other."""
 
@@ -107,7 +107,9 @@ def typed(form: Form, text: str) -> Form:
         return _changed(form, field.line.insert(text))
     at = field.choices.index(field.value) if field.value in field.choices else -1
     order = (*field.choices[at + 1 :], *field.choices[: at + 1])
-    found = next((c for c in order if c.lower().startswith(text.strip().lower())), field.value)
+    found = next((c for c in order if c.lower().startswith(text.strip().lower())), None)
+    if found is None:
+        return refused(form, field.name, f"none begins with {text!r}: ←/→ goes through what there is")
     return _changed(form, Line.of(found))
 
 

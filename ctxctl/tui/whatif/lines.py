@@ -186,6 +186,7 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
     left = [
         Piece(("s " if simulated else "  ") + pad(label, 9), "warning" if simulated else "strong", 10),
         Piece(*_verdict(totals, simulated=simulated, running=view.phase == "running", brief=brief), 9),
+        Piece("" if simulated or view.policy != "recorded" else _more(totals.worst), "", 8),
         Piece(_peak(totals.peak, simulated=simulated), "", 6),
     ]
     for name in ("omitted", "truncated"):
@@ -224,6 +225,12 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
     return f"{said}, first at {_address(first)} by {number(side.over or 0)}", "warning"
 
 
+def _more(worst: Pair | None) -> str:
+    """How much more room the fullest recorded request would have needed."""
+    over = 0 if worst is None else worst.recorded.over or 0
+    return f"≈ +{number(over)} holds all" if over else ""
+
+
 def _peak(pair: Pair | None, *, simulated: bool) -> str:
     if pair is None:
         return ""
@@ -236,7 +243,7 @@ def _peak(pair: Pair | None, *, simulated: bool) -> str:
 
 def _address(pair: Pair) -> str:
     thread = "" if pair.thread == "main" else f"{one_line(pair.thread)}:"
-    return f"turn {thread}{pair.turn}.{pair.step}"
+    return f"{thread}{pair.turn}.{pair.step}"
 
 
 def _chart(view: View, width: int, *, simulated: bool) -> Parts:

@@ -9,10 +9,12 @@ from rich.style import Style
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.widget import Widget
 
 from ctxctl.tui.literal import Part, strip
+from ctxctl.tui.widgets.bar import Bar
 
 STYLES = [
     "gauge-full-here",
@@ -134,6 +136,8 @@ class Painted(Widget, inherit_bindings=True):
 
     def __init__(self, *, ident: str | None = None, classes: str | None = None) -> None:
         self._base: Style | None = None
+        self._look: object = None
+        """What the strips were painted in."""
         self.strips: LRUCache[object, Strip] = LRUCache(512)
         self._seen_lines: dict[int, Strip] = {}
         """The widget's lines as they were painted last, by their place in it."""
@@ -146,11 +150,17 @@ class Painted(Widget, inherit_bindings=True):
         return swatches.style_of(name) if swatches is not None else Style.null()
 
     def notify_style_update(self) -> None:
-        """Forget what was painted in the old styles."""
+        """Forget what was painted in the old styles.
+
+        Textual tells it whenever a class of the screen has changed, which mostly leaves the looks alone.
+        """
         super().notify_style_update()
-        self._base = None
-        self.strips.clear()
         self._seen_lines.clear()
+        self._base = None
+        look = (self.app.theme, self.rich_style)
+        if look != self._look:
+            self._look = look
+            self.strips.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The widget's lines in a region of it; only those are made that are not as they were.
@@ -170,7 +180,7 @@ class Painted(Widget, inherit_bindings=True):
             filters = self.app.get_line_filters()
             background = self.background_colors[1]
             for y in missing:
-                line = self.render_line(y).adjust_cell_length(width)
+                line = self.render_line(y).adjust_cell_length(width, Style.null())  # filters want a style
                 for filter_ in filters:
                     line = line.apply_filter(filter_, background)
                 found[y] = line
@@ -197,6 +207,15 @@ class Painted(Widget, inherit_bindings=True):
 
 class Scroller(Painted, ScrollView):
     """A painted widget that scrolls through any number of lines."""
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The scroll bar, made when it is first asked for."""
+        if self._vertical_scrollbar is None:
+            bar = self._vertical_scrollbar = Bar(self.scrollbar_size_vertical)
+            bar.display = False
+            self.app._start_widget(self, bar)
+        return self._vertical_scrollbar
 
     def set_height(self, lines: int) -> None:
         """Say how many lines there are.

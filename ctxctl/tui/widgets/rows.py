@@ -143,7 +143,6 @@ class Rows(Scroller, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the cursor in view."""
-        self.strips.clear()
         self._follow()
 
     def on_focus(self) -> None:

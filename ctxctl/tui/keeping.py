@@ -1,0 +1,42 @@
+"""What it would have taken to keep what was left out, in words.  Plain Python."""
+
+from __future__ import annotations
+
+from ctxctl.model.results import Change, Window
+from ctxctl.tui.figures import number
+from ctxctl.tui.lines.layout import Piece
+
+OUT = ("omitted", "removed")
+"""Statuses of what is not in the frame."""
+
+
+def cost(change: Change, window: Window | None) -> list[Piece]:
+    """Phrases for an item that is not in the frame; none for one that is.
+
+    Its size, the limits and the tokens in use are the step's.  That it alone is kept, and all
+    else is as it was, is supposed: the phrases begin with the sign of what is derived.
+    """
+    if change.status not in OUT or window is None:
+        return []
+    if not change.tokens:
+        return [Piece("size not recorded: what keeping it would take is not known", "", 10)]
+    size = Piece(f"≈ {number(change.tokens)} tokens to keep it", "", 10)
+    full = window.limit if window.cap is None else window.cap
+    if full is None:
+        return [size, Piece("no limit recorded: not known whether it fits", "muted", 9)]
+    free, most = full - window.used, "at most " if window.uncounted else ""
+    room = f"{most}{number(free)} free" if free >= 0 else f"over by {number(-free)}"
+    if change.tokens <= free:
+        return [size, Piece(room, "", 6), Piece("may fit" if most else "it would fit", "good", 9)]
+    return [
+        size,
+        Piece(room, "", 6),
+        Piece(f"needs {_needed(window, full, change.tokens - free)}", "warning", 9),
+    ]
+
+
+def _needed(window: Window, full: int, more: int) -> str:
+    """Which limit would have to be how high: the window, unless the prompt has a limit of its own."""
+    if window.limit is not None and full >= window.limit - (window.reserved or 0):
+        return f"a window of {number(window.limit + more)}"
+    return f"{number(full + more)} of input"
