@@ -26,6 +26,18 @@ THEMES: Final = (
     "terminal-light",
 )
 """Looks of the terminal UI; `auto` is dark or light, whichever the terminal says that it is."""
+MODEL_FIELDS: Final = {
+    "like": str,
+    "provider": str,
+    "window": int,
+    "max_input": int,
+    "max_output": int,
+    "input_price": float,
+    "output_price": float,
+    "cache_read_price": float,
+    "cache_write_price": float,
+}
+"""What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
 _NAME: Final = "ctxctl.toml"
 
@@ -52,6 +64,9 @@ class Settings(msgspec.Struct, frozen=True):
     """Whether the terminal UI remembers for each trace where it was left."""
     keys: dict[str, tuple[str, ...]] = {}
     """Keys of the terminal UI by id of what they do, as they were written; `ctxctl.tui.remap` knows both."""
+    models: dict[str, dict[str, Any]] = {}
+    """Models of the user's own by name: limits in tokens and prices in US dollars for a million tokens, as
+    `MODEL_FIELDS` names them."""
     file: str | None = None
     """The file that settings were read from."""
 
@@ -76,7 +91,7 @@ def load(
     named = {
         name: env[f"CTXCTL_{name.upper()}"]
         for name in _READ
-        if name != "keys" and env.get(f"CTXCTL_{name.upper()}")
+        if name not in _TABLES and env.get(f"CTXCTL_{name.upper()}")
     }
     settings = _apply(settings, named, "environment")
     given = {name: value for name, value in (flags or {}).items() if value is not None and name in _READ}
@@ -132,6 +147,31 @@ def _keys(value: object) -> dict[str, tuple[str, ...]]:
     return table
 
 
+def _models(value: object) -> dict[str, dict[str, Any]]:
+    """A table of models by name."""
+    want = 'tables such as [models."my-model"] with lines like window = 128000'
+    if not isinstance(value, dict):
+        raise ValueError(want)
+    for name, entry in value.items():
+        if not isinstance(entry, dict):
+            raise ValueError(want)
+        for field, told in entry.items():
+            kind = MODEL_FIELDS.get(field)
+            if kind is None:
+                raise ValueError(f'{want}; "{name}" has {field!r}, known are {", ".join(MODEL_FIELDS)}')
+            fits = isinstance(told, str) if kind is str else _positive(told, kind)
+            if not fits:
+                what = {str: "a text", int: "a number of tokens", float: "US dollars for a million tokens"}
+                raise ValueError(f'{want}; {field} of "{name}" is {what[kind]}')
+    return value
+
+
+def _positive(value: object, kind: type) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) and 0 < value <= 1 << 40 if kind is int else 0 <= value < 1e9
+
+
 def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
     """Entries by their full ids: TOML reads an unquoted ``turn.next`` as a table in a table."""
     for name, value in table.items():
@@ -154,7 +194,10 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "mouse": _switch,
     "remember": _switch,
     "keys": _keys,
+    "models": _models,
 }
+_TABLES: Final = frozenset(("keys", "models"))
+"""Settings that only a file can have."""
 
 
 def _apply(settings: Settings, table: Mapping[str, object], where: str) -> Settings:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ctxctl.cli import convert, diff, export, formats, log, replay, show, validate, watch
+from ctxctl.cli import convert, diff, export, formats, log, models, replay, show, validate, watch
 from ctxctl.errors import CtxctlError, Exit
 
 BUG = 70
@@ -60,6 +60,7 @@ app.command("validate", short_help="Check a trace against schemas and rules.")(v
 app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
 app.command("export", short_help="Write a trace in another form.")(export.export)
 app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
+app.command("models", short_help="Windows, limits and prices of models, offline.")(models.models)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,0 +1,220 @@
+"""``ctxctl models``: windows, limits and prices that are known without a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.cli.output import Output
+    from ctxctl.tokens.catalogue.find import Known
+    from ctxctl.tokens.catalogue.table import Prices, Row
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="A model, as a trace, a router or a cloud writes it."),
+]
+Provider = Annotated[
+    str | None,
+    typer.Option("--provider", metavar="NAME", help="Who serves it: limits and prices hang on that."),
+]
+
+
+def models(name: Name = None, provider: Provider = None, json: opt.Json = False) -> None:
+    """What is known of a model; without a name, all models of their makers or of one provider."""
+    from ctxctl.cli.session import manner
+    from ctxctl.tokens.catalogue.find import find
+    from ctxctl.tokens.catalogue.names import provider_of
+
+    how = manner(json=json)
+    if name is None:
+        _list(provider_of(provider), how.settings.models, how.out, json=json)
+    else:
+        known = find(name, provider, own=how.settings.models)
+        if known.how == "unknown":
+            _unknown(name, provider)
+        _tell(known, how.out, json=json)
+    how.out.flush()
+    raise typer.Exit(0)
+
+
+def _unknown(name: str, provider: str | None) -> None:
+    from ctxctl.errors import UsageError
+    from ctxctl.text import visible
+    from ctxctl.tokens.catalogue.find import near
+
+    alike = near(name)
+    hint = f"near: {', '.join(alike)}; or " if alike else ""
+    raise UsageError(
+        "unknown-model",
+        f"no model called {visible(name[:80])!r} is known",
+        hint=f'{hint}define it in ctxctl.toml: [models."NAME"] with window = 128000',
+    )
+
+
+def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, *, json: bool) -> None:
+    """Models of one provider, or of all makers; the user's own first."""
+    from ctxctl.errors import UsageError
+    from ctxctl.report.tables import Column, number, table
+    from ctxctl.text import visible
+    from ctxctl.tokens.catalogue.find import find
+    from ctxctl.tokens.catalogue.names import MAKERS
+    from ctxctl.tokens.catalogue.table import load
+
+    known = load()
+    if provider is not None and provider not in known.providers:
+        from difflib import get_close_matches
+
+        alike = get_close_matches(provider, sorted(known.providers), 3)
+        raise UsageError(
+            "unknown-provider",
+            f"no provider called {visible(provider[:80])!r} is known",
+            hint=f"near: {', '.join(alike)}" if alike else f"makers are {', '.join(MAKERS)}",
+        )
+    mine = [find(name, own=own) for name in own]
+    rows = [row for row in known.rows if (row.provider == provider if provider else row.provider in MAKERS)]
+    if json:
+        for entry in mine:
+            out.json(_object(entry))
+        for row in rows:
+            out.json(_row_object(row))
+        return
+    columns = (
+        Column("provider", least=8), Column("model", least=20), Column("window", right=True),
+        Column("max input", right=True), Column("max output", right=True), Column("$/M in", right=True),
+        Column("out", right=True),
+    )  # fmt: skip
+    cells = [
+        (
+            e.provider or "settings",
+            e.asked,
+            *_limits(e.window, e.max_input, e.max_output),
+            *_dollars(e.prices),
+        )
+        for e in mine
+    ]
+    cells += [
+        (row.provider, row.model, *_limits(row.window, row.max_input, row.max_output), *_ends(row.prices))
+        for row in rows
+    ]
+    listed = table(columns, [tuple(visible(cell) for cell in row) for row in cells], out.width)
+    out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
+    others = "" if provider else f"; --provider NAME lists one of {len(known.providers)} providers"
+    out.lines(["", f"{number(len(cells))} models, models.dev as of {known.date}{others}"])
+
+
+def _tell(known: Known, out: Output, *, json: bool) -> None:
+    """One model, and who else lists it."""
+    if json:
+        out.json(_object(known))
+        return
+    out.lines(_described(known, out.width))
+
+
+def _described(known: Known, width: int) -> Iterator[str]:
+    from ctxctl.report.tables import Column, labelled, number, table
+    from ctxctl.text import visible
+    from ctxctl.tokens.catalogue.table import load
+    from ctxctl.tokens.models import resolve
+
+    encoding = resolve(known.model or known.asked)
+    facts = [
+        ("model", known.model or known.asked),
+        ("provider", known.provider or "not known"),
+        ("found", known.note),
+        ("window", _tokens(known.window)),
+        ("max input", _tokens(known.max_input, "none listed")),
+        ("max output", _tokens(known.max_output)),
+        ("prices", _priced(known.prices)),
+    ]
+    facts += [(f"> {number(tier.above)}", _priced(tier.prices)) for tier in known.tiers]
+    facts.append(("tokens", f"exact, {encoding.encoding}" if encoding.known else encoding.assumed))
+    if known.deprecated:
+        facts.append(("note", "its provider has deprecated it"))
+    facts.append(("source", f"models.dev as of {load().date}" if known.how != "settings" else "settings"))
+    for label, text in facts:
+        yield from labelled(label, visible(text), width, indent=0, tab=12)
+    if known.others:
+        columns = (
+            Column("other providers", least=8), Column("window", right=True), Column("max input", right=True),
+            Column("max output", right=True), Column("$/M in", right=True), Column("cached", right=True),
+            Column("write", right=True), Column("out", right=True),
+        )  # fmt: skip
+        rows = [
+            (row.provider, *_limits(row.window, row.max_input, row.max_output), *_dollars(row.prices))
+            for row in known.others
+        ]
+        listed = table(columns, rows, width)
+        yield ""
+        yield from listed.head
+        yield from (line for lines in listed.rows for line in lines)
+
+
+def _limits(*counts: int | None) -> tuple[str, ...]:
+    from ctxctl.report.tables import number
+
+    return tuple(number(count) for count in counts)
+
+
+def _ends(prices: Prices) -> tuple[str, str]:
+    """Prices of input and output alone: all that a line of a terminal has room for."""
+    first, *_, last = _dollars(prices)
+    return first, last
+
+
+def _dollars(prices: Prices) -> tuple[str, ...]:
+    shown = (prices.input, prices.cache_read, prices.cache_write, prices.output)
+    return tuple("-" if price is None else f"{price:g}" for price in shown)
+
+
+def _tokens(count: int | None, unknown: str = "not known") -> str:
+    return unknown if count is None else f"{count:,} tokens"
+
+
+def _priced(prices: Prices) -> str:
+    named = (
+        ("input", prices.input), ("cache read", prices.cache_read), ("cache write", prices.cache_write),
+        ("output", prices.output),
+    )  # fmt: skip
+    told = [f"{name} ${price:g}" for name, price in named if price is not None]
+    return f"{', '.join(told)} for a million tokens" if told else "not known"
+
+
+def _object(known: Known) -> dict[str, object]:
+    return {
+        "type": "model",
+        "asked": known.asked,
+        "provider": known.provider,
+        "model": known.model,
+        "how": known.how,
+        "sure": known.sure,
+        "note": known.note,
+        "window": known.window,
+        "max_input": known.max_input,
+        "max_output": known.max_output,
+        "usd_per_mtok": known.prices._asdict(),
+        "tiers": [tier._asdict() for tier in known.tiers],
+        "deprecated": known.deprecated,
+        "updated": known.updated,
+        "others": [_row_object(row) for row in known.others],
+    }
+
+
+def _row_object(row: Row) -> dict[str, object]:
+    return {
+        "type": "model",
+        "provider": row.provider,
+        "model": row.model,
+        "window": row.window,
+        "max_input": row.max_input,
+        "max_output": row.max_output,
+        "usd_per_mtok": row.prices._asdict(),
+        "tiers": [tier._asdict() for tier in row.tiers],
+        "deprecated": row.deprecated,
+        "updated": row.updated,
+    }

@@ -1,0 +1,98 @@
+"""The packed table of models: windows, limits and prices by provider, known without a network.
+
+The table is models.dev's (MIT; `data/NOTICE`), packed by ``scripts/build_models.py``; `load().date` says when
+it was taken.  The same model has other limits and prices with another provider, so a row is of both.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+DATA: Final = Path(__file__).parent.parent / "data" / "models.json.z"
+
+
+class Prices(NamedTuple):
+    """US dollars for a million tokens; None: not known (and not: free)."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+
+class Tier(NamedTuple):
+    """Prices of a whole request whose input is larger than `above` tokens."""
+
+    above: int
+    input: float | None
+    output: float | None
+    cache_read: float | None
+    cache_write: float | None
+
+    @property
+    def prices(self) -> Prices:
+        """Without the bound."""
+        return Prices(*self[1:])
+
+
+class Row(NamedTuple):
+    """One model with one provider; None where the table does not say."""
+
+    provider: str
+    model: str
+    family: str | None
+    window: int | None
+    """Tokens of input and output together."""
+    max_input: int | None
+    max_output: int | None
+    prices: Prices
+    tiers: tuple[Tier, ...]
+    """By rising bound."""
+    updated: str | None
+    """When the source last changed it: YYYY-MM-DD, or less."""
+    deprecated: bool
+
+
+class Table:
+    """All rows, found by provider and by model; names are compared without regard to case."""
+
+    def __init__(self, date: str, rows: Iterable[Row]) -> None:
+        self.date = date
+        self.rows = tuple(rows)
+        self._by_both: dict[tuple[str, str], Row] = {}
+        self._by_model: dict[str, list[Row]] = {}
+        for row in self.rows:
+            name = row.model.lower()
+            self._by_both[row.provider, name] = row
+            self._by_model.setdefault(name, []).append(row)
+        self.providers = frozenset(row.provider for row in self.rows)
+
+    def row(self, provider: str, model: str) -> Row | None:
+        """A model with one provider."""
+        return self._by_both.get((provider, model.lower()))
+
+    def carried(self, model: str) -> tuple[Row, ...]:
+        """The rows of all providers that list exactly this model, by provider."""
+        return tuple(self._by_model.get(model.lower(), ()))
+
+    def models(self) -> Iterable[str]:
+        """Names in lower case, each once."""
+        return self._by_model
+
+
+class _Packed(msgspec.Struct):
+    date: str
+    rows: list[Row]
+
+
+@lru_cache(maxsize=1)
+def load() -> Table:
+    """The table that is packaged; some 10 ms, once a process."""
+    packed = msgspec.json.decode(zlib.decompress(DATA.read_bytes()), type=_Packed)
+    return Table(packed.date, packed.rows)
