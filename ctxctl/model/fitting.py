@@ -1,0 +1,125 @@
+"""What a fitting policy decides from and what it decides: plain values, so that a policy is a pure function.
+
+A fitting policy is given everything that would be in the window if nothing had ever been left out, and the
+room that there is, and says what goes, what is cut and what stands in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+
+class Candidate(NamedTuple):
+    """One placement as a policy sees it."""
+
+    name: str
+    """The same for the same copy of the same version at every step of a thread."""
+    item: str
+    kind: str
+    """Context kind, such as `tool_result`."""
+    segment: str
+    role: str | None
+    tokens: int
+    """Its text's and its own wrapper's; 0 where nobody knows."""
+    chars: int = 0
+    """Length of its text; 0 where the trace does not have it."""
+    priority: float | None = None
+    """As recorded; more is kept longer."""
+    score: float | None = None
+    """Relevance as recorded."""
+    pairs: tuple[str, ...] = ()
+    """Ids of tool calls: candidates that share one stay or go together."""
+    source: str | None = None
+    title: str | None = None
+    turn: int = 0
+    """The turn in which it came in."""
+    read: Callable[[], str | None] = lambda: None
+    """Its text, for the few rules that look into it; None where the trace does not have it."""
+
+
+class Room(NamedTuple):
+    """What may be used, in tokens."""
+
+    cap: int
+    """Most that a prompt may hold: min(max_input, window - reserve)."""
+    window: int | None = None
+    reserve: int | None = None
+    max_input: int | None = None
+    max_output: int | None = None
+    """Of the model, where it is known."""
+
+
+class Drop(NamedTuple):
+    """A candidate that is left out."""
+
+    at: int
+    """Index of the candidate."""
+    reason: str
+    """An omission reason of the Agent Context standard, or the policy's own."""
+
+
+class Cut(NamedTuple):
+    """A candidate of which a part stays; the engine cuts it exactly at a token bound."""
+
+    at: int
+    tokens: int
+    """At most this many stay, the marker included."""
+    side: Literal["head", "tail"] = "head"
+    """Which end stays."""
+    reason: str = "too_large"
+
+
+class Swap(NamedTuple):
+    """A candidate that another text stands for."""
+
+    at: int
+    text: str
+    reason: str = "too_large"
+
+
+class Note(NamedTuple):
+    """A text of the policy's own: a summary, a notice."""
+
+    before: int
+    """Index of the candidate that it goes in front of; their number: at the end."""
+    text: str | None
+    """None: nobody knows the text (a summary that a model would write), only its size."""
+    tokens: int | None = None
+    """Size where the text is not known."""
+    role: str | None = None
+    kind: str = "thread_summary"
+    sources: tuple[int, ...] = ()
+    """Candidates that it stands for."""
+
+
+Verdict = Literal["fits", "fitted", "still_over", "rejected", "asks", "blocked"]
+"""`fits`: nothing had to be done.  `fitted`: something was, and it fits.  `still_over`: all that may be done
+was, and it does not.  `rejected`, `asks`, `blocked`: nothing was done, the request is not sent as it is."""
+
+
+class Fit(NamedTuple):
+    """What a policy did with one step."""
+
+    verdict: Verdict
+    drops: tuple[Drop, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    swaps: tuple[Swap, ...] = ()
+    notes: tuple[Note, ...] = ()
+    level: int | None = None
+    """How far up its ladder the policy went, where it has one."""
+    state: Any = None
+    """What it is given at the next step; None at the first."""
+
+
+class Fitter(Protocol):
+    """A deterministic strategy with its parameters; it has no state but what it is handed back."""
+
+    @property
+    def name(self) -> str:
+        """As it is asked for."""
+        ...
+
+    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
+        """Decide one step; `candidates` are in the order of the window."""
+        ...

@@ -1,0 +1,85 @@
+"""`fifo` and `priority`: whole units leave in a fixed order until the rest fits.
+
+Rules (ctxctl's own; what most chat runtimes do in some form):
+
+- Nothing is done while the window is within its cap.
+- Units (a tool call with its results is one) leave in order until no more than `target` of the cap is used.
+- What is protected never leaves; if that alone is too much, the window is still over.
+- `sticky`: what left stays away for as long as the window would not fit with it, as a runtime does that
+  cuts its history for good.  It comes back when everything fits again (another model, a new root).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ctxctl.model.fitting import Candidate, Fit, Room, Verdict
+from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
+
+Order = Callable[[Sequence[Candidate], tuple[int, ...]], Any]
+
+
+class Leaving(Protection, frozen=True, kw_only=True):
+    """Parameters of both."""
+
+    target: float = 1.0
+    """Share of the cap to go down to once it is exceeded: 1 takes out no more than it must."""
+    sticky: bool = True
+    """What left does not come back as long as the window would not fit with it."""
+
+
+class Fifo(Leaving, frozen=True, kw_only=True):
+    """The oldest leave first."""
+
+    name = "fifo"
+
+    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
+        """Linear in the candidates."""
+        return leave(self, candidates, room, state, lambda _, unit: unit[0])
+
+
+class Priority(Leaving, frozen=True, kw_only=True):
+    """The lowest priority leaves first; among equals the lowest score, then the oldest.
+
+    An item without a recorded priority has `default`; without a score it is as if its score were 0.
+    """
+
+    name = "priority"
+    default: float = 0.0
+    """Priority of items that have none recorded."""
+
+    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
+        """O(n log n) in the candidates; a unit has the highest priority of its members."""
+        return leave(self, candidates, room, state, self._rank)
+
+    def _rank(self, candidates: Sequence[Candidate], unit: tuple[int, ...]) -> tuple[float, float, int]:
+        of = [candidates[at] for at in unit]
+        priority = max(self.default if c.priority is None else c.priority for c in of)
+        return priority, max(c.score or 0.0 for c in of), unit[0]
+
+
+def leave(rules: Leaving, candidates: Sequence[Candidate], room: Room, state: Any, order: Order) -> Fit:
+    """Take units out in `order`, the lowest first."""
+    total = size(candidates)
+    if total <= room.cap:
+        return Fit("fits")
+    before: frozenset[str] = state if rules.sticky and state is not None else frozenset()
+    kept = protected(candidates, rules)
+    waiting = sorted(removable(candidates, kept), key=lambda unit: order(candidates, unit))
+    gone: set[int] = set()
+    for unit in waiting:
+        if any(candidates[at].name in before for at in unit):
+            gone.update(unit)
+    total -= size(candidates, gone)
+    if total > room.cap:
+        bound = int(room.cap * rules.target)
+        for unit in waiting:
+            if total <= bound:
+                break
+            if unit[0] not in gone:
+                gone.update(unit)
+                total -= size(candidates, unit)
+    left = frozenset(candidates[at].name for at in gone)
+    verdict: Verdict = "fitted" if total <= room.cap else "still_over"
+    return Fit(verdict, drops(gone, "budget_limit"), state=left)

@@ -1,0 +1,79 @@
+"""What stays or goes together, and what never goes: the ground that fitting policies share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from ctxctl.model.fitting import Candidate, Drop
+
+HEAD_SEGMENTS: Final = frozenset(("tools", "system"))
+_PROMPTS: Final = frozenset(("user_message",))
+
+
+class Protection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a policy never takes out of a window."""
+
+    protect_head: bool = True
+    """Tool definitions and the system prompt stay."""
+    protect_recent: int = 1
+    """The newest messages of the user that stay, and all that came after them."""
+    protect_kinds: tuple[str, ...] = ()
+    """Context kinds that stay."""
+
+
+def protected(candidates: Sequence[Candidate], rules: Protection) -> set[int]:
+    """Indexes of what stays, the other halves of its tool pairs included."""
+    kept = {
+        at
+        for at, c in enumerate(candidates)
+        if (rules.protect_head and c.segment in HEAD_SEGMENTS) or c.kind in rules.protect_kinds
+    }
+    if rules.protect_recent > 0:
+        prompts = [at for at, c in enumerate(candidates) if c.kind in _PROMPTS]
+        if prompts:
+            kept.update(range(prompts[-rules.protect_recent :][0], len(candidates)))
+    return {at for unit in units(candidates) if not kept.isdisjoint(unit) for at in unit}
+
+
+def units(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
+    """Candidates that stay or go together, in the order of their first: tool calls with their results.
+
+    Calls and results that are linked through others are one unit.  Linear in the candidates.
+    """
+    parent = list(range(len(candidates)))
+
+    def root(at: int) -> int:
+        while parent[at] != at:
+            parent[at] = parent[parent[at]]
+            at = parent[at]
+        return at
+
+    first: dict[str, int] = {}
+    for at, candidate in enumerate(candidates):
+        for pair in candidate.pairs:
+            one, other = root(first.setdefault(pair, at)), root(at)
+            parent[max(one, other)] = min(one, other)
+    grouped: dict[int, list[int]] = {}
+    for at in range(len(candidates)):
+        grouped.setdefault(root(at), []).append(at)
+    return [tuple(grouped[at]) for at in sorted(grouped)]
+
+
+def size(candidates: Sequence[Candidate], which: Iterable[int] | None = None) -> int:
+    """Tokens of all candidates, or of some."""
+    if which is None:
+        return sum(c.tokens for c in candidates)
+    return sum(candidates[at].tokens for at in which)
+
+
+def removable(candidates: Sequence[Candidate], kept: Collection[int]) -> list[tuple[int, ...]]:
+    """The units that may go, oldest first."""
+    return [unit for unit in units(candidates) if unit[0] not in kept]
+
+
+def drops(gone: Iterable[int], reason: str) -> tuple[Drop, ...]:
+    """In the order of the window."""
+    return tuple(Drop(at, reason) for at in sorted(gone))
