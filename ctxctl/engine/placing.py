@@ -174,6 +174,23 @@ class Placer:
             key=self._key(name, None, content.digest, 0), line=0, simulated=True,
         )  # fmt: skip
 
+    def reworded(self, placement: Placement, text: str) -> Placement:
+        """The same copy with another text in its place; simulated."""
+        content = self._store.literal(text)
+        tokens, method = self._measure(content, None)
+        return msgspec.structs.replace(
+            placement, tokens=tokens, method=method, content=content, digest=content.digest,
+            key=self._key(placement.item, placement.version, content.digest, 0),
+            truncated=True, simulated=True, own=True,
+        )  # fmt: skip
+
+    def resized(self, placement: Placement, tokens: int) -> Placement:
+        """The same copy with another size, where nobody knows its text; simulated."""
+        return msgspec.structs.replace(
+            placement, tokens=tokens, method="declared", content=None, digest=None,
+            key=self._key(placement.item, placement.version, None, tokens), truncated=True, simulated=True,
+        )  # fmt: skip
+
     def stale(self, placement: Placement) -> Placement:
         """The same copy, no longer the current one."""
         if placement.stale:

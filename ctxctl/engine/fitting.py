@@ -1,0 +1,204 @@
+"""A fitting policy at work on one thread: from what would be in the window to what it sends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.engine.changes import Cause, Named
+from ctxctl.engine.frames import Delta
+from ctxctl.engine.history import History
+from ctxctl.model.fitting import Candidate, Cut, Fit, Fitter, Note, Room, Swap
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import rank_of, segment_of
+from ctxctl.model.whatif import Limits
+
+if TYPE_CHECKING:
+    from ctxctl.engine.placing import Placer
+    from ctxctl.engine.thread import ThreadState
+
+Trim = Callable[[str, int, str], str]
+"""Cuts a text exactly at a token bound: the text, the most tokens, and which end stays (`head`, `tail`)."""
+
+
+class Fitted(NamedTuple):
+    """What a policy did at a step, for views."""
+
+    policy: str
+    fit: Fit
+    wanted: int
+    """Tokens that there would be had nothing been left out."""
+    cap: int | None
+    """None: not known, and nothing was done."""
+    cause_of: dict[str, Cause]
+    """Of the items that it took out."""
+    named: tuple[Named, ...]
+    """Those of them that were in no frame before."""
+    truncated: frozenset[str]
+
+
+class Fitting:
+    """The policy, the history that it is given, and what it decided last."""
+
+    def __init__(self, policy: Fitter, limits: Limits, trim: Trim) -> None:
+        self.policy = policy
+        self.limits = limits
+        self.recorded: list[Placement] = []
+        """The recorded frame, as it is without the policy."""
+        self._trim = trim
+        self._history = History()
+        self._turns: dict[int, int] = {}
+        self._pairs: dict[str, str] = {}
+        self._open_calls: list[str] = []
+        self._state: object = None
+        self._gone: frozenset[str] = frozenset()
+        self._made: dict[tuple[object, ...], Placement] = {}
+
+    def copy(self) -> Fitting:
+        """An independent copy, for a snapshot of a replay; what was made by the policy is shared."""
+        twin = Fitting(self.policy, self.limits, self._trim)
+        twin.__dict__.update(self.__dict__)
+        twin._history = self._history.copy()
+        twin._turns, twin._pairs = dict(self._turns), dict(self._pairs)
+        twin._open_calls = list(self._open_calls)
+        return twin
+
+    def frame(
+        self, thread: ThreadState, delta: Delta, cap: Limits, cause_of: Callable[[str], Cause]
+    ) -> tuple[list[Placement], Fitted]:
+        """The window under the policy after the recorded one went through `delta`."""
+        self._history.move_to(delta, cause_of)
+        self._note_entries(delta, thread.ids.turn if thread.ids is not None else 0)
+        self.recorded = delta.after
+        wanted = self._history.tokens
+        limit = cap.cap
+        candidates = self._history.visible()
+        if limit is None or wanted <= limit:
+            self._state, self._gone = None, frozenset()
+            return candidates, Fitted(self.policy.name, Fit("fits"), wanted, limit, {}, (), frozenset())
+        room = Room(limit, cap.window, cap.reserve, cap.max_input)
+        fit = self.policy.fit([self._candidate(thread, p) for p in candidates], room, self._state)
+        self._state = fit.state
+        return self._carried_out(thread.placer, candidates, fit, wanted, limit)
+
+    def _note_entries(self, delta: Delta, turn: int) -> None:
+        """When each placement came, and which call each result belongs to."""
+        for placement in delta.inserted:
+            self._turns.setdefault(placement.key, turn)
+            item = placement.item
+            if placement.kind == "tool_call":
+                if item not in self._pairs:
+                    self._pairs[item] = item
+                    self._open_calls.append(item)
+            elif placement.kind == "tool_result" and item not in self._pairs:
+                self._pairs[item] = call = self._call_of(item)
+                if call in self._open_calls:
+                    self._open_calls.remove(call)
+
+    def _call_of(self, result: str) -> str:
+        """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
+        named = result.removesuffix("/result")
+        if named != result and self._pairs.get(named) == named:
+            return named
+        return self._open_calls[0] if self._open_calls else result
+
+    def _candidate(self, thread: ThreadState, p: Placement) -> Candidate:
+        known = thread.book.find(p.item)
+        placer, content = thread.placer, p.content
+        pair = self._pairs.get(p.item)
+        return Candidate(
+            name=str(p.key),
+            item=p.item,
+            kind=p.kind,
+            segment=p.segment,
+            role=p.role,
+            tokens=p.tokens,
+            chars=content.size if content is not None else 0,
+            priority=known.record.priority if known is not None else None,
+            score=thread.scores.get(p.item),
+            pairs=(pair,) if pair is not None else (),
+            source=p.source,
+            title=p.title,
+            turn=self._turns.get(p.key, 0),
+            read=(lambda: placer.text(content)) if content is not None else _unknown,
+        )
+
+    def _carried_out(
+        self, placer: Placer, candidates: list[Placement], fit: Fit, wanted: int, cap: int
+    ) -> tuple[list[Placement], Fitted]:
+        dropped = {drop.at: drop.reason for drop in fit.drops}
+        other: dict[int, Placement] = {}
+        for cut in fit.cuts:
+            other[cut.at] = self._cut(placer, candidates[cut.at], cut)
+        for swap in fit.swaps:
+            other[swap.at] = self._swapped(placer, candidates[swap.at], swap)
+        notes: dict[int, list[Placement]] = {}
+        causes: dict[str, Cause] = {}
+        for note in fit.notes:
+            made = self._note(placer, note)
+            notes.setdefault(note.before, []).append(made)
+            causes.update((candidates[at].item, Cause("compacted", None, made.item)) for at in note.sources)
+        frame: list[Placement] = []
+        for at, placement in enumerate(candidates):
+            frame += notes.get(at, ())
+            if at not in dropped:
+                frame.append(other.get(at, placement))
+        frame += notes.get(len(candidates), ())
+        for at, reason in dropped.items():
+            causes.setdefault(candidates[at].item, Cause("omitted", reason))
+        gone = frozenset(candidates[at].item for at in dropped)
+        named = tuple(
+            Named(candidates[at].item, candidates[at], Cause(None, reason))
+            for at, reason in dropped.items()
+            if candidates[at].item not in self._gone
+        )
+        self._gone = gone
+        truncated = frozenset(candidates[at].item for at in other)
+        return frame, Fitted(self.policy.name, fit, wanted, cap, causes, named, truncated)
+
+    def _cut(self, placer: Placer, p: Placement, cut: Cut) -> Placement:
+        memo = (p, cut.tokens, cut.side)
+        made = self._made.get(memo)
+        if made is None:
+            if p.content is None:
+                made = placer.resized(p, min(p.tokens, cut.tokens))
+            else:
+                made = placer.reworded(p, self._trim(placer.text(p.content), cut.tokens, cut.side))
+            made = self._made.setdefault(memo, made)
+        return made
+
+    def _swapped(self, placer: Placer, p: Placement, swap: Swap) -> Placement:
+        memo = (p, swap.text)
+        made = self._made.get(memo)
+        if made is None:
+            made = self._made.setdefault(memo, placer.reworded(p, swap.text))
+        return made
+
+    def _note(self, placer: Placer, note: Note) -> Placement:
+        name = f"{self.policy.name}:{note.kind}"
+        memo = (name, note.text, note.tokens, note.role)
+        made = self._made.get(memo)
+        if made is None:
+            segment = segment_of(note.kind)
+            plain = Placement(
+                item=name, version=None, kind=note.kind, title=f"{note.kind} by {self.policy.name}",
+                source=None, segment=segment, rank=rank_of(segment), tokens=0, method="uncounted",
+                content=None, digest=None, key=0, line=0, role=note.role, simulated=True,
+            )  # fmt: skip
+            text = note.text
+            made = placer.resized(plain, note.tokens or 0) if text is None else placer.reworded(plain, text)
+            made = self._made.setdefault(memo, made)
+        return made
+
+
+def _unknown() -> None:
+    return None
+
+
+def under(cause_of: Callable[[str], Cause], fitted: Fitted) -> Callable[[str], Cause]:
+    """Why an item left under the policy: what the policy did goes before what was recorded."""
+
+    def cause(item: str) -> Cause:
+        return fitted.cause_of.get(item) or cause_of(item)
+
+    return cause

@@ -1,0 +1,131 @@
+"""The window that would be, had nothing ever been left out of it: what a fitting policy is given.
+
+A runtime that compacted, cut or omitted something did so under its own limit.  Under another one it would
+have done otherwise, so what it took out for want of room stays here, in its old place (a ghost), and the
+summary that it put there instead is hidden.  What left for another reason (detached, cleared, a branch, not
+recorded) is gone here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple
+
+from ctxctl.engine.changes import Cause
+from ctxctl.engine.frames import Delta
+from ctxctl.model.results import Placement
+
+FOR_ROOM = frozenset({"compacted", "truncated"})
+"""Causes of leaving that are for want of room."""
+ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
+"""Reasons of an omission that are."""
+
+
+class State(IntEnum):
+    """What a row is in the recorded window."""
+
+    RECORDED = 0
+    GHOST = 1
+    """Left out there."""
+    HIDDEN = 2
+    """There, and it stands for what was left out."""
+
+
+class Row(NamedTuple):
+    """One placement of the history."""
+
+    placement: Placement
+    state: State
+
+
+class History:
+    """The rows of one thread, kept up to date from frame to frame.
+
+    A step that only appends costs what it appends; any other costs one pass over the rows.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.tokens = 0
+        """Of all rows that are not hidden."""
+
+    def copy(self) -> History:
+        """An independent copy, for a snapshot of a replay."""
+        twin = History()
+        twin.rows, twin.tokens = list(self.rows), self.tokens
+        return twin
+
+    def visible(self) -> list[Placement]:
+        """What would be sent, in order."""
+        return [row.placement for row in self.rows if row.state != State.HIDDEN]
+
+    def move_to(self, delta: Delta, cause_of: Callable[[str], Cause]) -> None:
+        """Follow the recorded window from one frame to the next."""
+        appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
+        if appended and not self._returned(delta.inserted):
+            self.rows += [Row(p, State.RECORDED) for p in delta.inserted]
+            self.tokens += sum(p.tokens for p in delta.inserted)
+            return
+        left = self._left(delta, cause_of)
+        self.rows = self._merged(delta.after, left)
+        self.tokens = sum(row.placement.tokens for row in self.rows if row.state != State.HIDDEN)
+
+    def _returned(self, inserted: list[Placement]) -> bool:
+        """Whether something came back that is here as a ghost."""
+        if not inserted or all(row.state == State.RECORDED for row in self.rows):
+            return False
+        keys = {p.key for p in inserted}
+        return any(row.state == State.GHOST and row.placement.key in keys for row in self.rows)
+
+    def _left(self, delta: Delta, cause_of: Callable[[str], Cause]) -> _Left:
+        """Which of the removed become ghosts, and what of the inserted is hidden for it."""
+        came = {p.item: p for p in delta.inserted if not p.stale}
+        staying = {p.item for p in delta.after if not p.stale}
+        ghosts: set[Placement] = set()
+        hidden: set[Placement] = set()
+        for placement in delta.removed:
+            item = placement.item
+            if placement.stale or placement.simulated:
+                continue
+            new = came.get(item)
+            if new is not None:
+                if new.truncated and not placement.truncated:
+                    ghosts.add(placement)
+                    hidden.add(new)
+                continue
+            if item in staying:
+                continue
+            cause = cause_of(item)
+            if cause.cause in FOR_ROOM or (cause.cause == "omitted" and cause.reason in ROOM_REASONS):
+                ghosts.add(placement)
+                if cause.into is not None and cause.into in came:
+                    hidden.add(came[cause.into])
+        return _Left(ghosts, hidden, {p.key for p in delta.inserted})
+
+    def _merged(self, after: list[Placement], left: _Left) -> list[Row]:
+        """The recorded window with each ghost behind what it stood behind."""
+        there = set(after)
+        behind: dict[Placement | None, list[Row]] = {}
+        anchor: Placement | None = None
+        states: dict[Placement, State] = {}
+        for row in self.rows:
+            placement = row.placement
+            if row.state != State.GHOST and placement in there:
+                anchor = placement
+                states[placement] = row.state
+            elif placement in left.ghosts or (row.state == State.GHOST and placement.key not in left.came):
+                behind.setdefault(anchor, []).append(Row(placement, State.GHOST))
+        merged: list[Row] = list(behind.pop(None, ()))
+        for placement in after:
+            state = State.HIDDEN if placement in left.hidden else states.get(placement, State.RECORDED)
+            merged.append(Row(placement, state))
+            merged += behind.pop(placement, ())
+        return merged
+
+
+class _Left(NamedTuple):
+    ghosts: set[Placement]
+    hidden: set[Placement]
+    came: set[int]
+    """Keys of what was inserted."""

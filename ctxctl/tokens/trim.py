@@ -1,0 +1,52 @@
+"""Cutting a text exactly at a token bound."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.encodings import RANKS_OF, get
+
+MARKER: Final = "[…]"
+"""Stands where something was cut off; it counts."""
+_LONGEST: Final = 128
+_SLICE: Final = 1 << 22
+"""Characters looked at: no prompt holds more tokens than that many characters make."""
+
+
+def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"] = "head") -> str:
+    """The text itself if it has no more than `tokens`, else one end of it with the marker, in no more.
+
+    A bound too small for the marker gives a text without it, a bound of 0 an empty one.  The result counts as
+    many tokens as promised or fewer: characters that a bound would part are left out whole, and a cut that
+    makes other tokens of the rest is moved.  Linear in the text.
+    """
+    if tokens <= 0:
+        return ""
+    if counter.count(text)[0] <= tokens:
+        return text
+    marker = MARKER if counter.count(MARKER)[0] < tokens else ""
+    room = tokens - counter.count(marker)[0] if marker else tokens
+    encoding = get(RANKS_OF[counter.encoding])
+    near = text[:_SLICE] if side == "head" else text[-_SLICE:]
+    pieces = encoding.encode_ordinary(near.encode("utf-8", "replace").decode())
+    while room > 0:
+        kept = pieces[:room] if side == "head" else pieces[-room:]
+        raw = encoding.decode_bytes(kept)
+        whole = _whole(raw, side)
+        made = whole + marker if side == "head" else marker + whole
+        over = counter.count(made)[0] - tokens
+        if over <= 0:
+            return made
+        room -= over
+    return marker
+
+
+def _whole(raw: bytes, side: str) -> str:
+    """The characters that are whole; a bound between two tokens may part one."""
+    if side == "head":
+        return raw.decode("utf-8", "ignore")
+    start = 0
+    while start < len(raw) and raw[start] & 0xC0 == 0x80:
+        start += 1
+    return raw[start:].decode("utf-8", "ignore")
