@@ -82,6 +82,7 @@ class History:
         """Which of the removed become ghosts, and what of the inserted is hidden for it."""
         came = {p.item: p for p in delta.inserted if not p.stale}
         staying = {p.item for p in delta.after if not p.stale}
+        veiled = {row.placement for row in self.rows if row.state == State.HIDDEN}
         ghosts: set[Placement] = set()
         hidden: set[Placement] = set()
         for placement in delta.removed:
@@ -98,7 +99,8 @@ class History:
                 continue
             cause = cause_of(item)
             if cause.cause in FOR_ROOM or (cause.cause == "omitted" and cause.reason in ROOM_REASONS):
-                ghosts.add(placement)
+                if placement not in veiled:
+                    ghosts.add(placement)
                 if cause.into is not None and cause.into in came:
                     hidden.add(came[cause.into])
         return _Left(ghosts, hidden, {p.key for p in delta.inserted})
