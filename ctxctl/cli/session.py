@@ -89,6 +89,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         thread=thread,
         turn=turn,
         limits=params.limits,
+        fitting=params.fitting,
     )
 
 

@@ -19,7 +19,7 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     Older copies of what is sent become stale, as do the copies of removed items; only a compaction takes
     copies out.
     """
-    frame = list(thread.frame.placements)
+    frame = list(thread.recorded())
     index = thread.index
     if index is None:
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}

@@ -22,6 +22,8 @@ class Cause(NamedTuple):
     cause: str | None
     reason: str | None = None
     into: str | None = None
+    simulated: bool = False
+    """A policy did it, not the runtime."""
 
 
 class Named(NamedTuple):
@@ -295,7 +297,8 @@ class _Writer:
         self, status: str, p: Placement, version: str | None, previous: str | None, cause: Cause
     ) -> Change:
         item = p.item
-        provenance = "simulated" if p.simulated or self._context.simulated else "native"
+        simulated = p.simulated or cause.simulated or self._context.simulated
+        provenance = "simulated" if simulated else "native"
         if provenance == "native" and p.derived:
             provenance = "derived"
         return Change(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.limits import in_force, is_over, still_over
 from ctxctl.engine.simulate import verified
-from ctxctl.engine.stages import provenance_of, stage_views, supposed_budget, window_view
+from ctxctl.engine.stages import fitted_budget, provenance_of, stage_views, supposed_budget, window_view
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
@@ -15,6 +15,7 @@ from ctxctl.model.told import Told
 from ctxctl.model.whatif import AS_RECORDED
 
 if TYPE_CHECKING:
+    from ctxctl.engine.fitting import Fitted
     from ctxctl.engine.replay import Rules
 
 _CUT_SHARE = 0.02
@@ -81,7 +82,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, rules),
         cache=_cache(sealed, usage),
-        usage=_usage(usage, frame.used),
+        usage=_usage(usage, frame.used, thread.fitted),
         flags=flags,
         segments=dict(frame.segments),
         first_line=ids.first_line,
@@ -110,6 +111,8 @@ def _stages(
         views["budget"] = supposed_budget(views["budget"], window, limits)
     else:
         views = stage_views(thread, sealed, window, usage)
+    if thread.fitted is not None:
+        views["budget"] = fitted_budget(views["budget"], thread.fitted)
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)
@@ -125,21 +128,23 @@ def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
     if prefix.breaker is not None:
         cause = None
         if prefix.status == "removed":
-            cause = sealed.reading.cause_of(prefix.breaker.item).cause
+            cause = sealed.context.cause_of(prefix.breaker.item).cause
         broken = BrokenBy(prefix.breaker.item, prefix.breaker.version, prefix.length, prefix.status, cause)
     return Cache(prefix.tokens, broken, cached, written)
 
 
-def _usage(usage: Usage | None, counted: int) -> UsageView | None:
+def _usage(usage: Usage | None, counted: int, fitted: Fitted | None) -> UsageView | None:
+    """The bill is of what was sent: a frame out of which a policy took something is not compared with it."""
     if usage is None:
         return None
     reported = usage.input_tokens
+    changed = fitted is not None and fitted.changes_frame
     return UsageView(
         reported_input=reported,
         reported_cached=usage.cached_tokens,
         reported_output=usage.output_tokens,
         counted_input=counted,
-        difference=None if reported is None else counted - reported,
+        difference=None if reported is None or changed else counted - reported,
         provenance=provenance_of(usage),
     )
 
@@ -159,15 +164,21 @@ def _flags(
     flags = []
     if not facts.injections:
         flags.append("injection_not_recorded")
-    if thread.sent is not None or supposed:
+    fitted = thread.fitted
+    if thread.sent is not None or fitted is not None or supposed:
         flags.append("simulated")
+    if fitted is not None and fitted.fit.verdict in ("rejected", "asks", "blocked"):
+        flags.append(fitted.fit.verdict)
     if facts.compactions:
         flags.append("compacted")
     if facts.causes is not None and facts.causes not in flags:
         flags.append(facts.causes)
     if "unknown-base" in facts.faults:
         flags.append("unknown_base")
-    if not supposed and still_over(thread, sealed, window):
+    still = not supposed and still_over(thread, sealed, window)
+    if fitted is not None:
+        still = fitted.fit.verdict == "still_over"
+    if still:
         flags.append("still_over_budget")
     elif is_over(thread, sealed, window):
         flags.append("over_budget")
@@ -177,7 +188,11 @@ def _flags(
         flags.append("redacted")
     if usage is not None and usage.input_tokens is not None:
         now = Billed(usage.input_tokens, window.used, model)
-        if thread.billed is not None and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed)):
+        if (
+            fitted is None
+            and thread.billed is not None
+            and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed))
+        ):
             flags.append("unrecorded_cut")
         thread.billed = now
     return tuple(flags)

@@ -21,6 +21,11 @@ Trim = Callable[[str, int, str], str]
 """Cuts a text exactly at a token bound: the text, the most tokens, and which end stays (`head`, `tail`)."""
 
 
+def uncut(text: str, _tokens: int, _side: str) -> str:
+    """No cutting: for replays under policies that cut nothing."""
+    return text
+
+
 class Fitted(NamedTuple):
     """What a policy did at a step, for views."""
 
@@ -35,6 +40,13 @@ class Fitted(NamedTuple):
     named: tuple[Named, ...]
     """Those of them that were in no frame before."""
     truncated: frozenset[str]
+    restored: int
+    """Placements that the runtime left out and that are there again, or that stood for them."""
+
+    @property
+    def changes_frame(self) -> bool:
+        """Whether something is out of the window, or in another form."""
+        return bool(self.fit.drops or self.fit.cuts or self.fit.swaps or self.fit.notes)
 
 
 class Fitting:
@@ -75,7 +87,10 @@ class Fitting:
         candidates = self._history.visible()
         if limit is None or wanted <= limit:
             self._state, self._gone = None, frozenset()
-            return candidates, Fitted(self.policy.name, Fit("fits"), wanted, limit, {}, (), frozenset())
+            restored = self._history.restored
+            return candidates, Fitted(
+                self.policy.name, Fit("fits"), wanted, limit, {}, (), frozenset(), restored
+            )
         room = Room(limit, cap.window, cap.reserve, cap.max_input)
         fit = self.policy.fit([self._candidate(thread, p) for p in candidates], room, self._state)
         self._state = fit.state
@@ -137,7 +152,9 @@ class Fitting:
         for note in fit.notes:
             made = self._note(placer, note)
             notes.setdefault(note.before, []).append(made)
-            causes.update((candidates[at].item, Cause("compacted", None, made.item)) for at in note.sources)
+            causes.update(
+                (candidates[at].item, Cause("compacted", None, made.item, True)) for at in note.sources
+            )
         frame: list[Placement] = []
         for at, placement in enumerate(candidates):
             frame += notes.get(at, ())
@@ -145,16 +162,17 @@ class Fitting:
                 frame.append(other.get(at, placement))
         frame += notes.get(len(candidates), ())
         for at, reason in dropped.items():
-            causes.setdefault(candidates[at].item, Cause("omitted", reason))
+            causes.setdefault(candidates[at].item, Cause("omitted", reason, None, True))
         gone = frozenset(candidates[at].item for at in dropped)
         named = tuple(
-            Named(candidates[at].item, candidates[at], Cause(None, reason))
+            Named(candidates[at].item, candidates[at], Cause(None, reason, None, True))
             for at, reason in dropped.items()
             if candidates[at].item not in self._gone
         )
         self._gone = gone
         truncated = frozenset(candidates[at].item for at in other)
-        return frame, Fitted(self.policy.name, fit, wanted, cap, causes, named, truncated)
+        restored = self._history.restored
+        return frame, Fitted(self.policy.name, fit, wanted, cap, causes, named, truncated, restored)
 
     def _cut(self, placer: Placer, p: Placement, cut: Cut) -> Placement:
         memo = (p, cut.tokens, cut.side)

@@ -49,11 +49,13 @@ class History:
         self.rows: list[Row] = []
         self.tokens = 0
         """Of all rows that are not hidden."""
+        self.restored = 0
+        """Rows that are not as recorded: ghosts and what is hidden."""
 
     def copy(self) -> History:
         """An independent copy, for a snapshot of a replay."""
         twin = History()
-        twin.rows, twin.tokens = list(self.rows), self.tokens
+        twin.rows, twin.tokens, twin.restored = list(self.rows), self.tokens, self.restored
         return twin
 
     def visible(self) -> list[Placement]:
@@ -70,10 +72,11 @@ class History:
         left = self._left(delta, cause_of)
         self.rows = self._merged(delta.after, left)
         self.tokens = sum(row.placement.tokens for row in self.rows if row.state != State.HIDDEN)
+        self.restored = sum(row.state != State.RECORDED for row in self.rows)
 
     def _returned(self, inserted: list[Placement]) -> bool:
         """Whether something came back that is here as a ghost."""
-        if not inserted or all(row.state == State.RECORDED for row in self.rows):
+        if not inserted or not self.restored:
             return False
         keys = {p.key for p in inserted}
         return any(row.state == State.GHOST and row.placement.key in keys for row in self.rows)

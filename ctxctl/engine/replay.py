@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxctl.engine.finish import finish_step
+from ctxctl.engine.fitting import Fitting, Trim, uncut
 from ctxctl.engine.placing import Count
 from ctxctl.engine.simulate import Simulation
 from ctxctl.engine.thread import Declared, StepIds, ThreadState
@@ -18,6 +19,7 @@ from ctxctl.engine.turns import TurnState
 from ctxctl.model import vocab
 from ctxctl.model.content import ContentStore
 from ctxctl.model.event import Event
+from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import (
@@ -65,8 +67,12 @@ class Rules:
     policy: Policy | None = None
     """The strategy to replay under; None trusts the trace (`recorded`)."""
     limits: Limits = AS_RECORDED
-    """Limits that are supposed.  They change the verdict on a frame, never the frame: what would have been
-    left out is the policy's to say."""
+    """Limits that are supposed.  They change the verdict on a frame; the frame itself only a policy changes
+    that says what is left out then (`fitter`)."""
+    fitter: Fitter | None = None
+    """The strategy that leaves out what does not fit; None trusts the trace."""
+    trim: Trim = uncut
+    """How a text is cut for it."""
 
 
 class Engine:
@@ -134,6 +140,8 @@ class Engine:
             if rules.policy is not None:
                 thread.simulation = Simulation(rules.policy)
                 thread.mode = Declared(rules.policy.mode, True)
+            if rules.fitter is not None:
+                thread.fitting = Fitting(rules.fitter, rules.limits, rules.trim)
         elif thread.shared:
             self._last = thread = self.threads[cursor.key] = thread.copy()
         done = None

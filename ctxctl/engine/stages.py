@@ -11,6 +11,7 @@ from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, Provenance, Verdict
 
 if TYPE_CHECKING:
+    from ctxctl.engine.fitting import Fitted
     from ctxctl.engine.thread import Sealed, ThreadState
     from ctxctl.engine.window import Windows
     from ctxctl.model.whatif import Limits
@@ -148,6 +149,23 @@ def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageVie
     }
     told = {name: value for name, value in supposed.items() if value is not None}
     return StageView(view.verdict, {**view.facts, "supposed": told})
+
+
+def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
+    """The budget stage with what a fitting policy did beside what was recorded."""
+    fit = fitted.fit
+    simulated = {
+        "policy": fitted.policy,
+        "verdict": fit.verdict if fitted.cap is not None else "unknown",
+        "wanted": fitted.wanted,
+        "dropped": len(fit.drops),
+        "cut": len(fit.cuts) + len(fit.swaps),
+        "level": fit.level,
+        "restored": fitted.restored or None,
+        "provenance": "simulated",
+    }
+    told = {name: value for name, value in simulated.items() if value is not None}
+    return StageView(view.verdict, {**view.facts, "simulated": told})
 
 
 def _truncation(record: Truncation, sealed: Sealed) -> dict[str, Any]:

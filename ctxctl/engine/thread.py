@@ -9,7 +9,9 @@ from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
 from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of
+from ctxctl.engine.limits import in_force
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.simulate import Sent, Simulation
@@ -131,6 +133,10 @@ class ThreadState:
         """The policy that decides what is sent; None where the trace does."""
         self.sent: Sent | None = None
         """What it sent at the last sealed step."""
+        self.fitting: Fitting | None = None
+        """The policy that decides what is left out; None where the trace does."""
+        self.fitted: Fitted | None = None
+        """What it did at the last sealed step."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
@@ -154,11 +160,16 @@ class ThreadState:
         twin.facts = self.facts.copy()
         twin.later = self.later.copy() if self.later is not None else None
         twin.simulation = self.simulation.copy() if self.simulation is not None else None
+        twin.fitting = self.fitting.copy() if self.fitting is not None else None
         twin.scores = dict(self.scores)
         twin.placed = set(self.placed)
         twin.telling = self.telling.copy()
         twin.index = dict(self.index) if self.index is not None else None
         return twin
+
+    def recorded(self) -> list[Placement]:
+        """The frame as the trace has it, also where a policy makes another one of it."""
+        return self.frame.placements if self.fitting is None else self.fitting.recorded
 
     def open_facts(self) -> Facts:
         """Where a record of the current line belongs: this step, or what follows its seal."""
@@ -217,18 +228,26 @@ class ThreadState:
         facts = self.facts
         reading = Reading(facts, self.book, self.placer, self.assembled)
         before = FrameTotals(self.frame.used, self.frame.placements)
-        basis, after, delta = self._next_frame(before.placements, facts, reading)
+        recorded = self.recorded()
+        basis, after, delta = self._next_frame(recorded, facts, reading)
         veiled = self.telling.veil(after, self.placer.veiled)
         if veiled is not None:
-            after, delta = veiled, delta_of(before.placements, veiled)
-        named = reading.named()
+            after, delta = veiled, delta_of(recorded, veiled)
+        named, truncated = reading.named(), reading.truncated()
+        cause_of: Callable[[str], Cause] = reading.cause_of
+        if self.fitting is not None:
+            limits = in_force(facts.budget, self.fitting.limits)
+            after, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of)
+            delta = delta_of(before.placements, after)
+            named, truncated = named + self.fitted.named, truncated | self.fitted.truncated
+            cause_of = under(cause_of, self.fitted)
         was = standing(self.frame, delta, named)
         self.frame.move_to(after, delta)
         scored = self._rescored(reading)
         simulated = self.sent is not None
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
-        cause_of = _or_detached(reading.cause_of, taken_back) if taken_back else reading.cause_of
-        context = Context(cause_of, reading.truncated(), scored, named, simulated)
+        cause_of = _or_detached(cause_of, taken_back) if taken_back else cause_of
+        context = Context(cause_of, truncated, scored, named, simulated)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
         laid_out = provider_order(after, self.frame.head)
         prefix = None
@@ -274,5 +293,5 @@ class ThreadState:
         if self.mode is None or self.mode.mode == "window":
             return None, len(skipped)
         index = self.index or {}
-        frame = self.frame.placements
+        frame = self.recorded()
         return sum(frame[index[item]].tokens for item in skipped if item in index), len(skipped)

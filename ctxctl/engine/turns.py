@@ -71,7 +71,8 @@ class TurnState:
         self.simulated = self.simulated or context.simulated
         for change in step.changes:
             if change.status == "removed":
-                self.causes[change.item] = Cause(change.cause, change.reason, change.into)
+                simulated = change.provenance == "simulated"
+                self.causes[change.item] = Cause(change.cause, change.reason, change.into, simulated)
             elif change.status != "omitted":
                 self.causes.pop(change.item, None)
         self.flags.update(dict.fromkeys(step.flags))

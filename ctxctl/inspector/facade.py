@@ -18,17 +18,17 @@ from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
-from ctxctl.inspector.params import Params, resolve_params
+from ctxctl.inspector.params import Params, fits, plans, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.survey import Survey
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
-from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.policies.registry import Strategy
 
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
@@ -70,12 +70,13 @@ class Outline(NamedTuple):
 class Inspector:
     """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
 
-    def __init__(self, opened: Opened, params: Params, policy: Policy | None) -> None:
+    def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self._opened = opened
         self.trace = opened.trace
         self.format = opened.format
         self.params = params
-        self._policy = policy
+        self.strategy = policy
+        """The policy that the trace is replayed under; None is `recorded`."""
         self._lock = RLock()
         """Guards the cursor and the caches; never held for a whole pass."""
         self._surveying = RLock()
@@ -246,8 +247,10 @@ class Inspector:
             ahead=self._look_ahead,
             list_skipped=skipped,
             model=params.model,
-            policy=self._policy,
             limits=params.limits,
+            policy=plans(self.strategy),
+            fitter=fits(self.strategy),
+            trim=self._counter.trim,
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:

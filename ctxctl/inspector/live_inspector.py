@@ -26,9 +26,9 @@ from ctxctl.inspector.survey import Survey
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Row
-from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Summary, Turn
+from ctxctl.policies.registry import Strategy
 from ctxctl.trace.contents import Mark
 from ctxctl.trace.growing import GrowingTrace, key_of
 from ctxctl.trace.index import Span
@@ -56,7 +56,7 @@ class LiveInspector(Inspector):
         self,
         opened: Opened,
         params: Params,
-        policy: Policy | None,
+        policy: Strategy | None,
         take: Take | None,
         *,
         rewinds: bool,

@@ -10,10 +10,11 @@ import msgspec
 from ctxctl.errors import UsageError
 from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
+from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.records import Assembly, Injection, Selection, Usage
 from ctxctl.model.whatif import AS_RECORDED, Limits
-from ctxctl.policies.registry import by_name, names
+from ctxctl.policies.registry import Strategy, by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.encodings import NAMES, RANKS_OF
@@ -44,6 +45,8 @@ class Params(msgspec.Struct, frozen=True):
     """What had to be assumed about the encoding, one sentence; empty if nothing."""
     limits: Limits = AS_RECORDED
     """Limits that are supposed in place of the recorded ones."""
+    fitting: bool = False
+    """The policy says what is left out of a window that is too small."""
 
     def uses_encoding(self, model: str | None) -> bool:
         """Whether a model is known to use the replay's encoding: only then are counts exact."""
@@ -57,11 +60,27 @@ class Params(msgspec.Struct, frozen=True):
         return CountingRoom(Counter(self.encoding, cache), cache)
 
 
+def plans(strategy: Strategy | None) -> Policy | None:
+    """The strategy, if it is one that says what is sent."""
+    return strategy if isinstance(strategy, Policy) else None
+
+
+def fits(strategy: Strategy | None) -> Fitter | None:
+    """The strategy, if it is one that says what is left out."""
+    return strategy if isinstance(strategy, Fitter) else None
+
+
 class CountingRoom(NamedTuple):
     """A counter and the cache behind it."""
 
     counter: Counter
     cache: CountCache | None
+
+    def trim(self, text: str, tokens: int, side: str) -> str:
+        """The text cut exactly at a token bound."""
+        from ctxctl.tokens.trim import trim
+
+        return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
 
     def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
         """(tokens, exact) of a text."""
@@ -80,7 +99,7 @@ class CountingRoom(NamedTuple):
 
 def resolve_params(
     opened: Opened, target: str, model: str | None, encoding: str | None, policy: str | None
-) -> tuple[Params, Policy | None]:
+) -> tuple[Params, Strategy | None]:
     """Settle what a replay is made under; raises UsageError for names that do not exist."""
     if target not in vocab.TARGETS:
         known = ", ".join(vocab.TARGETS)
@@ -100,7 +119,17 @@ def resolve_params(
         origin = "model" if model is not None else "trace" if first is not None else "default"
         encoding, assumed = found.encoding, found.assumed
     return (
-        Params(opened.format, name, target, model, encoding, origin, first, assumed),
+        Params(
+            opened.format,
+            name,
+            target,
+            model,
+            encoding,
+            origin,
+            first,
+            assumed,
+            fitting=fits(strategy) is not None,
+        ),
         strategy,
     )
 

@@ -13,17 +13,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ctxctl.config import load as load_settings
 from ctxctl.engine.cursor import ignore
+from ctxctl.engine.fitting import Trim
 from ctxctl.engine.placing import Count
 from ctxctl.engine.replay import Engine, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.facade import Inspector, Progress
-from ctxctl.inspector.params import Params, same_ranks
+from ctxctl.inspector.params import Params, fits, plans, same_ranks
 from ctxctl.model.content import Content
-from ctxctl.model.policy import Policy
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Pair, Side, Supposition, Totals
-from ctxctl.policies.registry import RECORDED, by_name
+from ctxctl.policies.registry import RECORDED, Strategy, by_name
+from ctxctl.tokens.catalogue.find import Known, find
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import is_known, near, resolve
 
@@ -45,7 +47,7 @@ class Supposed(NamedTuple):
     """A supposition against one trace, resolved."""
 
     params: Params
-    policy: Policy | None
+    policy: Strategy | None
     limits: Limits
     only_limits: bool
     """Frames and counts are those of the other side."""
@@ -84,17 +86,23 @@ class WhatIfs:
                 )  # fmt: skip
             encoding, assumed = supposition.encoding, ""
         policy, changed = self._policy(supposition.policy)
+        limits, known = supposition.limits, None
+        if model is not None and supposition.window is None and supposition.max_input is None:
+            known = find(model, own=load_settings().models)
+            limits = Limits(known.window, supposition.reserve, known.max_input)
+        changed = changed or (fits(policy) is not None and limits.given)
         params = msgspec.structs.replace(
             base,
             policy=base.policy if supposition.policy is None else supposition.policy,
             model=base.model if model is None else model,
             encoding=encoding,
             assumed=assumed,
-            limits=supposition.limits,
+            limits=limits,
+            fitting=fits(policy) is not None,
         )
         only = not changed and model is None and same_ranks(encoding, base.encoding)
         return Supposed(
-            params, policy, supposition.limits, only, not changed, tuple(_notes(base, params, supposition))
+            params, policy, limits, only, not changed, tuple(_notes(base, params, supposition, known))
         )
 
     def compare(self, supposed: Supposed) -> Comparison:
@@ -104,17 +112,20 @@ class WhatIfs:
             return Comparison(self.inspector, rules, None, supposed)
         encoding = supposed.params.encoding
         count: Count = rules.count
+        trim: Trim = rules.trim
         if not same_ranks(encoding, rules.encoding):
             if encoding not in self._counts:
                 self._counts[encoding] = Recount(self.inspector, supposed.params)
-            count = self._counts[encoding].count
+            count, trim = self._counts[encoding].count, self._counts[encoding].trim
         other = replace(
             rules,
             count=count,
             encoding=encoding,
             known=supposed.params.uses_encoding,
             model=supposed.params.model,
-            policy=supposed.policy,
+            policy=plans(supposed.policy),
+            fitter=fits(supposed.policy),
+            trim=trim,
             limits=supposed.limits,
         )
         return Comparison(self.inspector, rules, other, supposed)
@@ -124,16 +135,15 @@ class WhatIfs:
         for counts in self._counts.values():
             counts.close()
 
-    def _policy(self, name: str | None) -> tuple[Policy | None, bool]:
+    def _policy(self, name: str | None) -> tuple[Strategy | None, bool]:
         """The strategy, and whether it is another one than the trace is replayed under."""
         current = self.inspector.params.policy
         if name is None or name == current:
-            return self.inspector.rules().policy, False
+            return self.inspector.strategy, False
         try:
             return by_name(name), True
         except UsageError as error:
-            message = f"no policy is called {_quoted(name)}"
-            raise FieldError("policy", error.slug, message, hint=error.hint) from None
+            raise FieldError("policy", error.slug, error.message, hint=error.hint) from None
 
     def _known(self, model: str) -> None:
         named = {row.model for row in self.inspector.known}
@@ -162,6 +172,10 @@ class Recount:
         if counted is None:
             counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
         return counted
+
+    def trim(self, text: str, tokens: int, side: str) -> str:
+        """A text cut exactly at a token bound of this encoding."""
+        return self._room.trim(text, tokens, side)
 
     def close(self) -> None:
         """Write new counts to disk."""
@@ -258,14 +272,17 @@ def side(step: Step, limits: Limits | None = None) -> Side:
         cap = limits.cap
         free = None if cap is None else max(0, cap - window.used)
         over = None if cap is None else max(0, window.used - cap)
+    fitted = step.stages["budget"].facts.get("simulated")
     return Side(
         used=window.used,
         cap=cap,
         free=free,
         over=over,
         uncounted=window.uncounted,
-        omitted=step.counts.omitted,
-        truncated=sum("truncated" in change.flags for change in step.changes),
+        omitted=step.counts.omitted if fitted is None else fitted["dropped"],
+        truncated=sum("truncated" in change.flags for change in step.changes)
+        if fitted is None
+        else fitted["cut"],
         compactions=len(step.told.compactions),
         prefix=step.cache.possible_prefix,
     )
@@ -322,23 +339,25 @@ class Tally:
         )
 
 
-def _notes(base: Params, params: Params, supposition: Supposition) -> Iterator[str]:
+def _notes(base: Params, params: Params, supposition: Supposition, known: Known | None) -> Iterator[str]:
     """What the numbers are, and what they are not."""
-    limits, policy = supposition.limits.given, params.policy
+    limits, policy = params.limits.given, params.policy
+    fitting = params.fitting
     if not supposition.given:
         yield "Nothing is supposed: both sides are the recorded one."
     if policy != base.policy:
         if policy == RECORDED:
             yield "Frames as recorded, and not as the trace's own policy sends them."
         else:
-            yield f"Contexts as policy {policy} sends them; all else as recorded."
-        if limits:
+            what = "What fits as policy {} leaves it" if fitting else "Contexts as policy {} sends them"
+            yield f"{what.format(policy)}; all else as recorded, the answers of the model too."
+        if limits and not fitting:
             yield f"Policy {policy} looks at no limit: nothing is left out to fit."
-    elif limits:
+    elif limits and not fitting:
         frames = "Frames as recorded" if policy == RECORDED else f"Frames of policy {policy}"
         yield f"{frames}, only the limits differ: what would be dropped is not simulated."
     if supposition.model is not None and supposition.window is None:
-        yield f"The window of {_quoted(supposition.model)} is not known here: limits as recorded."
+        yield from _window_note(supposition.model, known)
     if supposition.reserve is not None and supposition.window is None:
         yield "The reserve counts only where the trace records a window."
     if params.encoding != base.encoding or params.model != base.model:
@@ -346,6 +365,18 @@ def _notes(base: Params, params: Params, supposition: Supposition) -> Iterator[s
             yield params.assumed
         else:
             yield f"Counted with {params.encoding}; the recorded side with {base.encoding}."
+
+
+def _window_note(model: str, known: Known | None) -> Iterator[str]:
+    """Where the limits of a supposed model come from."""
+    if known is None:
+        return
+    if known.window is None and known.max_input is None:
+        yield f"The window of {_quoted(model)} is not known here: limits as recorded. {known.note}"
+        return
+    told = [f"window {known.window:,}"] if known.window is not None else []
+    told += [f"max input {known.max_input:,}"] if known.max_input is not None else []
+    yield f"{_quoted(model)}: {', '.join(told)}. {known.note}"
 
 
 def _quoted(name: str) -> str:

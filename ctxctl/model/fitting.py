@@ -7,7 +7,7 @@ room that there is, and says what goes, what is cut and what stands in its place
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 
 class Candidate(NamedTuple):
@@ -112,6 +112,7 @@ class Fit(NamedTuple):
     """What it is given at the next step; None at the first."""
 
 
+@runtime_checkable
 class Fitter(Protocol):
     """A deterministic strategy with its parameters; it has no state but what it is handed back."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from ctxctl.model.vocab import Mode
 
@@ -49,6 +49,7 @@ class Plan(NamedTuple):
     closing: str = ""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """A deterministic strategy; it has no state of its own."""
 

@@ -27,5 +27,7 @@ class Header(msgspec.Struct, frozen=True):
     """Only this thread was asked for."""
     turn: str | None = None
     """Only this turn was asked for, as typed."""
+    fitting: bool = False
+    """The policy says what is left out of a window that is too small."""
     limits: Limits = AS_RECORDED
     """Limits that are supposed in place of the recorded ones."""

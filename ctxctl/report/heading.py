@@ -22,7 +22,7 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("target", visible(header.target)),
     ]
     if header.limits.given:
-        facts.append(("supposed", supposed(header.limits, header.policy)))
+        facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if mode is not None:
         facts.append(("mode", mode))
     if header.thread is not None:
@@ -33,10 +33,15 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         yield from labelled(label, text, width)
 
 
-def supposed(limits: Limits, policy: str) -> str:
+def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:
     """What a what-if supposes, and what it does not tell."""
     named = (("window", limits.window), ("reserve", limits.reserve), ("max input", limits.max_input))
     given = ", ".join(f"{name} {tokens:,}" for name, tokens in named if tokens is not None)
+    if fitting:
+        return (
+            f"{given}; simulated: what fits is as policy {visible(policy)} leaves it, "
+            "and all else, the answers of the model too, as recorded"
+        )
     return (
         f"{given}; simulated: frames are those of policy {visible(policy)}, only the limits differ, "
         "and what would have been dropped to fit is not simulated"

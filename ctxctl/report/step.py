@@ -59,6 +59,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     yield "window", window_text(step)
     if step.window.cap is not None:
         yield "budget", budget_text(step.window) + ("; simulated" if limits_are_supposed(step) else "")
+    if (fitted := fitted_text(step)) is not None:
+        yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step.usage)
     yield "cache", cache_text(step.cache)
@@ -70,6 +72,32 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     if step.flags:
         yield "flags", ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     yield from told(step)
+
+
+_VERDICTS = {
+    "fits": "everything fits",
+    "fitted": "made to fit",
+    "still_over": "still over the cap",
+    "rejected": "does not fit: the request is rejected",
+    "asks": "does not fit: somebody is asked what to leave out",
+    "blocked": "does not fit: the request is blocked",
+    "unknown": "no cap is known: nothing is left out",
+}
+
+
+def fitted_text(step: Step) -> str | None:
+    """What a fitting policy made of the window; None without one, and where nothing is otherwise."""
+    facts = step.stages["budget"].facts.get("simulated")
+    if facts is None or (facts["verdict"] == "fits" and not facts.get("restored")):
+        return None
+    parts = [_VERDICTS[facts["verdict"]]]
+    if facts["dropped"] or facts["cut"]:
+        parts.append(f"{facts['dropped']:,} left out, {facts['cut']:,} cut, of {facts['wanted']:,} tokens")
+    if facts.get("level") is not None:
+        parts.append(f"level {facts['level']}")
+    if facts.get("restored"):
+        parts.append(f"{facts['restored']:,} recorded omissions undone")
+    return f"{visible(facts['policy'])}: {'; '.join(parts)}; simulated"
 
 
 def limits_are_supposed(step: Step) -> bool:

@@ -39,7 +39,9 @@ class Totals:
         self.freed += step.ledger.freed
         self.differs += any(stage.verdict == "differs" for stage in step.stages.values())
         self.capped += step.window.cap is not None
-        reported = step.usage.reported_input if step.usage is not None else None
+        # Of a frame that a policy has changed, nobody knows what it would have been billed.
+        compared = step.usage is not None and step.usage.difference is not None
+        reported = step.usage.reported_input if step.usage is not None and compared else None
         if step.window.over == 0 and reported is not None and reported > (step.window.cap or 0):
             self.billed_over += 1
         if step.window.over:

@@ -276,7 +276,8 @@ def test_an_encoding_of_the_same_ranks_is_not_counted_anew() -> None:
 def test_another_model_is_counted_with_its_encoding() -> None:
     pairs, _, simulated, notes = compared(inspect(session()), model="gpt-4-turbo")
     assert simulated.by_method == {"exact:cl100k_base": sum(pair.simulated.used for pair in pairs)}
-    assert any("The window of 'gpt-4-turbo' is not known here" in note for note in notes)
+    assert any(note.startswith("'gpt-4-turbo': window 128,000. ") for note in notes)
+    assert all(pair.simulated.cap == 128_000 for pair in pairs)
     assert "Counted with cl100k_base; the recorded side with o200k_base." in notes
 
 
