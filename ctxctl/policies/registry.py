@@ -13,27 +13,25 @@ import msgspec
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
-from ctxctl.policies.fitting.leaving import Fifo, Priority
-from ctxctl.policies.fitting.overflow import (
-    AskForChoice,
-    DeferToRetrieval,
-    PolicyBlock,
-    Reject,
-    SummarizeLowPriority,
-    SummarizeOldest,
-    TruncateMiddle,
-    TruncateTail,
-)
-from ctxctl.policies.sanqian import Sanqian
 
 RECORDED: Final = "recorded"
 """Trust the trace; needs no strategy."""
 
 Strategy = Policy | Fitter
-_OWN: Final[tuple[type, ...]] = (
-    Sanqian, Fifo, Priority, Reject, TruncateTail, TruncateMiddle, SummarizeOldest, SummarizeLowPriority,
-    DeferToRetrieval, AskForChoice, PolicyBlock,
-)  # fmt: skip
+_OWN: Final = {
+    "sanqian": "sanqian:Sanqian",
+    "fifo": "fitting.leaving:Fifo",
+    "priority": "fitting.leaving:Priority",
+    "reject": "fitting.overflow:Reject",
+    "truncate_tail": "fitting.overflow:TruncateTail",
+    "truncate_middle": "fitting.overflow:TruncateMiddle",
+    "summarize_oldest": "fitting.overflow:SummarizeOldest",
+    "summarize_low_priority": "fitting.overflow:SummarizeLowPriority",
+    "defer_to_retrieval": "fitting.overflow:DeferToRetrieval",
+    "ask_for_choice": "fitting.overflow:AskForChoice",
+    "policy_block": "fitting.overflow:PolicyBlock",
+}
+"""Where each policy is, below this package; imported when it is asked for."""
 
 
 class Parameter(NamedTuple):
@@ -43,6 +41,8 @@ class Parameter(NamedTuple):
     kind: str
     """`int`, `float`, `bool`, `str` or `list`."""
     default: Any
+    what: str
+    """What it does, in a few words; empty where its policy does not say."""
 
 
 class About(NamedTuple):
@@ -51,6 +51,8 @@ class About(NamedTuple):
     name: str
     what: str
     """Its rule in one sentence."""
+    rules: str
+    """All of its rules: paragraphs, as its own documentation has them."""
     fits: bool
     """Whether it says what is left out of a window that is too small."""
     parameters: tuple[Parameter, ...]
@@ -58,15 +60,19 @@ class About(NamedTuple):
 
 def names() -> tuple[str, ...]:
     """All policy names, `recorded` first."""
-    return (RECORDED, *(made.name for made in _all()))
+    return (RECORDED, *_OWN, *(made.name for made in _plugged()))
 
 
 def described() -> Iterator[About]:
     """All policies with their parameters, `recorded` first."""
-    yield About(RECORDED, "Trust the trace: nothing is decided anew.", False, ())
+    from inspect import cleandoc
+
+    trust = "Trust the trace: nothing is decided anew."
+    yield About(RECORDED, trust, trust, False, ())
     for made in _all():
-        what = " ".join((made.__doc__ or "").split("\n\n")[0].split())
-        yield About(made.name, what, fits(made), tuple(_parameters(made)))
+        rules = cleandoc(made.__doc__ or "")
+        what = " ".join(rules.split("\n\n")[0].split())
+        yield About(made.name, what, rules, fits(made), tuple(_parameters(made)))
 
 
 def fits(strategy: object) -> bool:
@@ -82,7 +88,7 @@ def by_name(asked: str) -> Strategy | None:
     name, _, given = asked.partition(":")
     if name == RECORDED and not given:
         return None
-    found = next((made for made in _all() if made.name == name), None)
+    found = _own(name) if name in _OWN else next((m for m in _plugged() if m.name == name), None)
     if found is None:
         raise UsageError(
             "unknown-policy", f"no policy is called {name!r}", hint=f"there are: {', '.join(names())}"
@@ -99,7 +105,7 @@ def _with(policy: Any, given: str) -> Any:
         key, equals, text = (piece.strip() for piece in part.partition("="))
         parameter = known.get(key)
         if parameter is None or not equals:
-            told = ", ".join(f"{p.name}={_shown(p.default)}" for p in known.values()) or "none"
+            told = ", ".join(f"{p.name}={shown(p.default)}" for p in known.values()) or "none"
             raise UsageError(
                 "bad-policy-parameter",
                 f"policy {policy.name} has no parameter {key!r}"
@@ -123,19 +129,29 @@ def _parameters(policy: Any) -> Iterator[Parameter]:
         return
     for field in msgspec.structs.fields(policy):
         default = getattr(policy, field.name)
+        meta = next((m for m in getattr(field.type, "__metadata__", ()) if isinstance(m, msgspec.Meta)), None)
+        what = (meta.description or "") if meta is not None else ""
         kind = "list" if isinstance(default, tuple) else type(default).__name__
-        yield Parameter(field.name, kind, default)
+        yield Parameter(field.name, kind, default, what)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A parameter's value as it is written."""
     if isinstance(value, tuple):
         return "+".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def _own(name: str) -> Any:
+    from importlib import import_module
+
+    module, made = _OWN[name].split(":")
+    return getattr(import_module(f"ctxctl.policies.{module}"), made)()
+
+
 def _all() -> Iterator[Any]:
-    for made in _OWN:
-        yield made()
+    for name in _OWN:
+        yield _own(name)
     yield from _plugged()
 
 

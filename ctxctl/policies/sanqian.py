@@ -20,7 +20,7 @@ CLOSING = "\n</system_reminder>"
 
 
 class Sanqian:
-    """The `sanqian` policy."""
+    """Contexts are sent when they are new or changed, by version, and taken back when they are detached."""
 
     name = "sanqian"
     mode: Mode = "append"

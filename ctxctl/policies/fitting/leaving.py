@@ -12,7 +12,9 @@ Rules (ctxctl's own; what most chat runtimes do in some form):
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Fit, Room, Verdict
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
@@ -23,10 +25,10 @@ Order = Callable[[Sequence[Candidate], tuple[int, ...]], Any]
 class Leaving(Protection, frozen=True, kw_only=True):
     """Parameters of both."""
 
-    target: float = 1.0
-    """Share of the cap to go down to once it is exceeded: 1 takes out no more than it must."""
-    sticky: bool = True
-    """What left does not come back as long as the window would not fit with it."""
+    target: Annotated[
+        float, Meta(description="share of the cap to go down to once it is exceeded", gt=0, le=1)
+    ] = 1.0
+    sticky: Annotated[bool, Meta(description="what left stays away while it would not fit")] = True
 
 
 class Fifo(Leaving, frozen=True, kw_only=True):
@@ -46,8 +48,7 @@ class Priority(Leaving, frozen=True, kw_only=True):
     """
 
     name = "priority"
-    default: float = 0.0
-    """Priority of items that have none recorded."""
+    default: Annotated[float, Meta(description="priority of items that have none recorded")] = 0.0
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """O(n log n) in the candidates; a unit has the highest priority of its members."""

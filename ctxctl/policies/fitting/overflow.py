@@ -7,7 +7,9 @@ one that a model would write: its text is not known, and it is given the size `s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Cut, Fit, Note, Room, Swap, Verdict
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
@@ -123,10 +125,10 @@ def _without(
 class Summarizing(Protection, frozen=True, kw_only=True):
     """Parameters of both summaries."""
 
-    summary_tokens: int = 500
-    """Size that the summary is given."""
-    target: float = 1.0
-    """Share of the cap to go down to once it is exceeded."""
+    summary_tokens: Annotated[int, Meta(description="size that a summary is given", ge=0)] = 500
+    target: Annotated[
+        float, Meta(description="share of the cap to go down to once it is exceeded", gt=0, le=1)
+    ] = 1.0
 
 
 class SummarizeOldest(Summarizing, frozen=True, kw_only=True):
@@ -194,8 +196,9 @@ class DeferToRetrieval(Protection, frozen=True, kw_only=True):
     """
 
     name = "defer_to_retrieval"
-    kinds: tuple[str, ...] = ("retrieval_result", "file", "document", "memory", "resource", "tool_result")
-    """Context kinds that can be fetched again."""
+    kinds: Annotated[
+        tuple[str, ...], Meta(description="context kinds that can be fetched again, joined by +")
+    ] = ("retrieval_result", "file", "document", "memory", "resource", "tool_result")
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """O(n log n) in the candidates."""

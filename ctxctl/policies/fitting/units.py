@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Drop
 
@@ -16,12 +17,11 @@ _PROMPTS: Final = frozenset(("user_message",))
 class Protection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a policy never takes out of a window."""
 
-    protect_head: bool = True
-    """Tool definitions and the system prompt stay."""
-    protect_recent: int = 1
-    """The newest messages of the user that stay, and all that came after them."""
-    protect_kinds: tuple[str, ...] = ()
-    """Context kinds that stay."""
+    protect_head: Annotated[bool, Meta(description="tool definitions and the system prompt stay")] = True
+    protect_recent: Annotated[
+        int, Meta(description="the newest messages of the user that stay, with all that came after", ge=0)
+    ] = 1
+    protect_kinds: Annotated[tuple[str, ...], Meta(description="context kinds that stay, joined by +")] = ()
 
 
 def protected(candidates: Sequence[Candidate], rules: Protection) -> set[int]:

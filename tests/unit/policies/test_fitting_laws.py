@@ -31,13 +31,13 @@ POLICY = st.sampled_from(POLICIES)
 CAPS = st.integers(0, 700)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_the_same_again(policy: Any, window: list[Candidate], cap: int) -> None:
     assert policy.fit(window, Room(cap), None) == policy.fit(list(window), Room(cap), None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_never_over_the_cap_unless_it_says_so(policy: Any, window: list[Candidate], cap: int) -> None:
     fit = policy.fit(window, Room(cap), None)
@@ -51,7 +51,7 @@ def test_never_over_the_cap_unless_it_says_so(policy: Any, window: list[Candidat
         assert size(window) > cap
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_what_it_gives_needs_nothing_more(policy: Any, window: list[Candidate], cap: int) -> None:
     first = policy.fit(window, Room(cap), None)
@@ -60,7 +60,7 @@ def test_what_it_gives_needs_nothing_more(policy: Any, window: list[Candidate], 
         assert policy.fit(after, Room(cap), None).verdict == "fits"
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_protected_stays_and_pairs_stay_together(policy: Any, window: list[Candidate], cap: int) -> None:
     fit = policy.fit(window, Room(cap), None)
@@ -71,7 +71,7 @@ def test_protected_stays_and_pairs_stay_together(policy: Any, window: list[Candi
         assert gone.isdisjoint(unit) or gone.issuperset(unit)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(policy=POLICY, window=windows(), cap=CAPS)
 def test_each_candidate_is_kept_or_named_once(policy: Any, window: list[Candidate], cap: int) -> None:
     fit = policy.fit(window, Room(cap), None)

@@ -1,0 +1,96 @@
+"""``ctxctl policies``: what a session can be replayed under, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.policies.registry import About
+
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[NAME]", help="One policy: its rules and parameters.", autocompletion=opt.complete_policies
+    ),
+]
+
+
+def policies(name: Name = None, json: opt.Json = False) -> None:
+    """List the policies that a session can be replayed under, or tell all about one."""
+    from ctxctl.cli.session import manner
+    from ctxctl.policies.registry import by_name, described
+
+    how = manner(json=json)
+    if name is not None:
+        by_name(name)  # says which there are
+    known = [about for about in described() if name is None or about.name == name.partition(":")[0]]
+    if json:
+        for about in known:
+            how.out.json(_object(about))
+    elif name is not None:
+        how.out.lines(_told(known[0], how.out.width))
+    else:
+        how.out.lines(_listed(known, how.out.width))
+    how.out.flush()
+    raise typer.Exit(0)
+
+
+def _listed(known: list[About], width: int) -> Iterator[str]:
+    from ctxctl.report.tables import labelled, wrap
+    from ctxctl.text import cells, visible
+
+    names = [visible(about.name) for about in known]
+    tab = max(map(cells, names)) + 2
+    for name, about in zip(names, known, strict=True):
+        yield from labelled(name, visible(about.what), width, tab=tab)
+    yield ""
+    yield from wrap(
+        f"{_those(known)} say what is left out of a window that is too small. "
+        "`ctxctl policies NAME` tells the rules and parameters of one; "
+        "`--policy NAME:PARAMETER=VALUE,…` sets them.",
+        width,
+    )
+
+
+def _those(known: list[About]) -> str:
+    others = [about.name for about in known if not about.fits]
+    return f"All but {' and '.join(others)}"
+
+
+def _told(about: About, width: int) -> Iterator[str]:
+    from ctxctl.policies.registry import shown
+    from ctxctl.report.tables import Column, labelled, table, wrap
+    from ctxctl.text import visible
+
+    yield from labelled("policy", visible(about.name), width)
+    paragraphs = about.rules.split("\n\n")
+    yield from labelled("what", visible(about.what), width)
+    for paragraph in paragraphs[1:]:
+        yield ""
+        for line in paragraph.splitlines():
+            yield from wrap(visible(line.rstrip()), width)
+    if about.parameters:
+        columns = (
+            Column("parameter"), Column("type"), Column("default", least=12), Column("what", least=20),
+        )  # fmt: skip
+        rows = [(p.name, p.kind, shown(p.default) or "(none)", visible(p.what)) for p in about.parameters]
+        listed = table(columns, rows, width)
+        yield ""
+        yield from listed.head
+        yield from (line for lines in listed.rows for line in lines)
+
+
+def _object(about: About) -> dict[str, object]:
+    return {
+        "type": "policy",
+        "name": about.name,
+        "what": about.what,
+        "rules": about.rules,
+        "fits": about.fits,
+        "parameters": [{"name": p.name, "type": p.kind, "default": p.default} for p in about.parameters],
+    }
