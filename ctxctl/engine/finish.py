@@ -16,7 +16,7 @@ from ctxctl.model.whatif import AS_RECORDED
 
 if TYPE_CHECKING:
     from ctxctl.engine.fitting import Fitted
-    from ctxctl.engine.replay import Rules
+    from ctxctl.engine.rules import Rules
 
 _CUT_SHARE = 0.02
 """Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
@@ -146,6 +146,7 @@ def _usage(usage: Usage | None, counted: int, fitted: Fitted | None) -> UsageVie
         counted_input=counted,
         difference=None if reported is None or changed else counted - reported,
         provenance=provenance_of(usage),
+        provider=usage.provider,
     )
 
 
@@ -186,6 +187,8 @@ def _flags(
         flags.append("missing_context")
     if told.redactions:
         flags.append("redacted")
+    if thread.failures:
+        flags.append("failed")
     if usage is not None and usage.input_tokens is not None:
         now = Billed(usage.input_tokens, window.used, model)
         if (

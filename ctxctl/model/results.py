@@ -161,6 +161,8 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     """counted - reported."""
     provenance: Provenance = "native"
     """`derived`: not billed for this request by itself, but worked out from a running total, for example."""
+    provider: str | None = None
+    """Who billed it, as the trace calls them."""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,9 @@ MAX_FILE_BYTES: Final = 256 << 20
 
 _LAYOUT: Final = 0x63747801
 _FLUSH_AT: Final = 512
+_ASK_AT_ONCE: Final = 500
+_WRITE_AT_ONCE: Final = 256
+"""Rows of one statement; some builds of SQLite take 999 values at most."""
 _KEEP_AT_MOST: Final = 65_536
 _BUSY_SECONDS: Final = 0.5
 _GIVE_UP_AFTER: Final = 8
@@ -68,6 +71,8 @@ class CountCache:
         self._owner = 0
         self._failures = 0
         self._new: dict[bytes, int] = {}
+        self._absent: set[bytes] = set()
+        """Keys that the last `get_all` did not find."""
 
     @staticmethod
     def key(encoding: str, text: bytes) -> bytes:
@@ -80,11 +85,29 @@ class CountCache:
         """(tokens, exact) if this or another run has counted the text."""
         with self._lock:
             stored = self._new.get(key)
-            if stored is None:
+            if stored is None and key not in self._absent:
                 stored = self._read(key)
-        if stored is None:
-            return None
-        return (stored, True) if stored >= 0 else (~stored, False)
+        return None if stored is None else _count(stored)
+
+    def get_all(self, keys: Iterable[bytes]) -> dict[bytes, tuple[int, bool]]:
+        """What `get` gives for each of many keys, those left out of which nothing is known.
+
+        One question to the file, and the thread that asks it waits for others but once: beside a busy thread
+        each question costs a millisecond, however small.  `get` does not look for what is missing again
+        before the next call.
+        """
+        wanted = set(keys)
+        with self._lock:
+            found = {key: stored for key in wanted if (stored := self._new.get(key)) is not None}
+            asked = [key for key in wanted if key not in found]
+            self._absent = set()
+            for at in range(0, len(asked), _ASK_AT_ONCE):
+                part = asked[at : at + _ASK_AT_ONCE]
+                told = self._read_all(part)
+                if told is not None:
+                    found.update(told)
+                    self._absent.update(key for key in part if key not in told)
+        return {key: _count(stored) for key, stored in found.items()}
 
     def put(self, key: bytes, tokens: int, exact: bool = True) -> None:
         """Remember a count (`tokens` is not negative)."""
@@ -123,6 +146,25 @@ class CountCache:
         self._attempt(select)
         return found[0] if found and type(found[0]) is int else None
 
+    def _read_all(self, keys: list[bytes]) -> dict[bytes, int] | None:
+        """What the file holds of some keys; None if it could not be asked."""
+        rows: list[str] = []
+
+        def select(connection: sqlite3.Connection) -> None:
+            # One row, as the interpreter lets other threads go first at each.
+            marks = ",".join("?" * len(keys))
+            query = f"SELECT group_concat(hex(key) || ' ' || tokens) FROM counts WHERE key IN ({marks})"
+            rows.extend(row[0] for row in connection.execute(query, keys) if isinstance(row[0], str))
+
+        if not self._attempt(select):
+            return None
+        found = {}
+        for entry in rows[0].split(",") if rows else ():
+            with contextlib.suppress(ValueError):  # who knows what is in the file
+                key, tokens = entry.split(" ")
+                found[bytes.fromhex(key)] = int(tokens)
+        return found
+
     def _write(self) -> None:
         if not self._new:
             return
@@ -131,7 +173,11 @@ class CountCache:
         def insert(connection: sqlite3.Connection) -> None:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany("INSERT OR REPLACE INTO counts VALUES (?, ?)", rows)
+                for at in range(0, len(rows), _WRITE_AT_ONCE):
+                    part = rows[at : at + _WRITE_AT_ONCE]
+                    marks = ",".join(["(?,?)"] * len(part))
+                    values = [value for row in part for value in row]
+                    connection.execute(f"INSERT OR REPLACE INTO counts VALUES {marks}", values)
 
         if self._attempt(insert):
             self._new.clear()
@@ -213,6 +259,11 @@ class CountCache:
             yield
         finally:
             os.close(descriptor)
+
+
+def _count(stored: int) -> tuple[int, bool]:
+    """(tokens, exact) as it is stored: an estimate as the complement."""
+    return (stored, True) if stored >= 0 else (~stored, False)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

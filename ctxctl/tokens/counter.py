@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ctxctl.tokens.cache import CountCache
@@ -34,21 +35,29 @@ class Counter:
         """
         if not text:
             return 0, True
-        try:
-            raw = text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            raw = text.encode()
+        text, raw = _utf8(text)
         if self._cache is None:
             return self._tokenise(text)
         key = CountCache.key(self.encoding, raw)
         found = self._cache.get(key)
-        # A file that was tampered with or hit by a flipped bit shall not show impossible numbers.
-        if found is not None and len(raw) <= found[0] * LONGEST_TOKEN and found[0] <= len(raw):
+        if found is not None and _possible(found, raw):
             return found
         counted = self._tokenise(text)
         self._cache.put(key, *counted)
         return counted
+
+    def known(self, texts: Sequence[str]) -> list[tuple[int, bool] | None]:
+        """What `count` gives for each text that the cache knows, None for the others; see `get_all`."""
+        if self._cache is None:
+            return [None] * len(texts)
+        raws = [_utf8(text)[1] for text in texts]
+        keys = [CountCache.key(self.encoding, raw) for raw in raws]
+        found = self._cache.get_all(keys)
+        counts: list[tuple[int, bool] | None] = []
+        for key, raw in zip(keys, raws, strict=True):
+            count = found.get(key) if raw else (0, True)
+            counts.append(count if count is not None and _possible(count, raw) else None)
+        return counts
 
     def _tokenise(self, text: str) -> tuple[int, bool]:
         from ctxctl.tokens.chunks import count_tokens
@@ -56,3 +65,17 @@ class Counter:
         base = RANKS_OF[self.encoding]
         # o200k_harmony counts ordinary text as o200k_base does: a second encoding would cost another 80 MB.
         return count_tokens(get(base), base, ranks(base), text)
+
+
+def _utf8(text: str) -> tuple[str, bytes]:
+    """A text without lone surrogates, and its bytes."""
+    try:
+        return text, text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text, text.encode()
+
+
+def _possible(count: tuple[int, bool], raw: bytes) -> bool:
+    """A file that was tampered with or hit by a flipped bit shall not show impossible numbers."""
+    return len(raw) <= count[0] * LONGEST_TOKEN and count[0] <= len(raw)

@@ -1,0 +1,94 @@
+"""``ctxctl cost``: what a session cost, and on what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxctl.model.results import Placement
+
+_BY = ("kind", "item", "source", "segment")
+
+By = Annotated[
+    str,
+    typer.Option("--by", metavar="WHAT", help="What it was spent on: kind, item, source or segment."),
+]
+Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Lines of what it was spent on.")]
+Steps = Annotated[bool, typer.Option("--steps", help="A line for each step too.")]
+Provider = Annotated[
+    str | None, typer.Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
+]
+
+
+def cost(
+    trace: opt.TraceArg,
+    by: By = "kind",
+    top: Top = 15,
+    steps: Steps = False,
+    provider: Provider = None,
+    json: opt.Json = False,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
+    from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
+    from ctxctl.errors import UsageError
+    from ctxctl.inspector.costs import Costs, walk
+    from ctxctl.report import costs as report
+    from ctxctl.report import jsonout
+    from ctxctl.report.heading import header_lines
+    from ctxctl.tokens.catalogue.names import provider_of
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    if by not in _BY:
+        raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
+    how = manner(
+        json=json, target=target, model=model, encoding=encoding,
+        policy=policy, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    out = how.out
+    with opened(trace, how, "pricing") as inspector:
+        costs = Costs(RateBook(how.settings.models, provider_of(provider)), _name_of(by))
+        found = list(walk(inspector, costs))
+        if json:
+            out.json(jsonout.trace(header(inspector)))
+            for one in found:
+                out.json(report.step_object(one))
+            for spent in costs.spent():
+                out.json(report.spent_object(by, spent))
+            out.json(report.sum_object(costs))
+            tell_problems(inspector, how)
+        else:
+            out.lines([*header_lines(header(inspector), out.width), ""])
+            if steps:
+                out.lines([*report.steps_table(found, out.width), ""])
+            out.lines(report.spent_table(by, costs.spent(), costs.counted.context, out.width, top))
+            breaks = sorted((c for c in found if c.broken), key=lambda c: -(c.broken or 0))
+            out.lines(["", *report.summary(costs, breaks, out.width)])
+            out.flush()
+            tell_problems(inspector, how)
+        out.flush()
+        code = verdict(inspector, how)
+    raise typer.Exit(code)
+
+
+def _name_of(by: str) -> Callable[[Placement], str]:
+    """What a placement's expense is put down to."""
+    if by == "item":
+        return lambda p: p.item
+    if by == "source":
+        return lambda p: p.source or "(no source)"
+    if by == "segment":
+        return lambda p: p.segment
+    return lambda p: p.kind

@@ -1,0 +1,224 @@
+"""What a session cost: by step, and by what its context was spent on.
+
+Three figures stand apart.  *Billed* is what the provider reported, priced.  *Counted* is our count of the
+same context at the same rates and with the same share read from and written to a cache.  What is spent on an
+item is its part of the counted one, in the order in which providers place it: what comes first was cached
+first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from ctxctl.engine.prefix import provider_order
+from ctxctl.inspector.facade import Inspector, Progress
+from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
+from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import rank_of
+from ctxctl.tokens.catalogue.rates import Priced, RateBook
+
+
+class StepCost(NamedTuple):
+    """One request."""
+
+    step: Step
+    billed_tokens: Tokens | None
+    """None: no usage is reported."""
+    counted_tokens: Tokens
+    priced: Priced
+    billed: Money | None
+    """None: no usage, or a rate that it needs is not known."""
+    counted: Money | None
+    broken: Decimal | None
+    """What the step's cache break cost: tokens of the request before that could have been read from a cache,
+    at the difference to what they were billed as.  None: nothing broke, or a rate is not known."""
+    saved: Decimal | None
+    """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
+
+
+class Spent(NamedTuple):
+    """What went on one thing over a session."""
+
+    name: str
+    steps: int
+    tokens: int
+    """Over all requests."""
+    money: Decimal
+    unpriced: int
+    """Tokens of requests whose price is not known."""
+
+
+class Costs:
+    """Sums over the steps of a session; feed it with `add`.
+
+    Args:
+        book: Where rates are from.
+        by: What an expense is put down to: a name for each placement; None: items are not looked at.
+    """
+
+    def __init__(self, book: RateBook, by: Callable[[Placement], str] | None = None) -> None:
+        self._book = book
+        self._by = by
+        self.steps = 0
+        self.billed, self.counted = Money(), Money()
+        self.billed_tokens, self.counted_tokens = Tokens(), Tokens()
+        self.unreported = 0
+        """Steps without usage."""
+        self.unpriced: dict[str, int] = {}
+        """Steps without a price, by why."""
+        self.compared = (ZERO, ZERO)
+        """Billed and counted, over the steps that have both."""
+        self.broken = self.saved = ZERO
+        self.breaks = 0
+        self.sources: dict[str, int] = {}
+        """Steps by where their rates are from."""
+        self.notes: dict[str, None] = {}
+        """Whose prices they are."""
+        self._spent: dict[str, list[object]] = {}
+
+    def add(self, step: Step, placements: Sequence[Placement]) -> StepCost:
+        """Take in one step with its frame."""
+        cost = cost_of(step, self._book)
+        self.steps += 1
+        self.counted_tokens = _plus(self.counted_tokens, cost.counted_tokens)
+        if cost.billed_tokens is None:
+            self.unreported += 1
+        else:
+            self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
+        if cost.counted is None:
+            why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
+            name = f"{step.model or 'no model is named'}: {why}"
+            self.unpriced[name] = self.unpriced.get(name, 0) + 1
+        else:
+            self.counted = self.counted.plus(cost.counted)
+            self.notes[f"{step.model}: {cost.priced.note}"] = None
+            self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
+        if cost.billed is not None:
+            self.billed = self.billed.plus(cost.billed)
+            if cost.counted is not None:
+                self.compared = (self.compared[0] + cost.billed.total, self.compared[1] + cost.counted.total)
+        if cost.broken is not None:
+            self.broken += cost.broken
+            self.breaks += 1
+        self.saved += cost.saved or ZERO
+        if self._by is not None:
+            self._spend(cost, placements)
+        return cost
+
+    def spent(self) -> list[Spent]:
+        """By name, the dearest first; among equals by tokens, then by name."""
+        found = [Spent(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
+        return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))
+
+    def _spend(self, cost: StepCost, placements: Sequence[Placement]) -> None:
+        assert self._by is not None
+        head = sum(p.rank < rank_of("history") for p in placements)
+        ordered = provider_order(list(placements), head)
+        weights = [p.tokens for p in ordered]
+        shares = _shares(cost.counted is not None, cost.priced.rates, cost.counted_tokens, weights)
+        tokens: dict[str, int] = {}
+        money: dict[str, Decimal] = {}
+        for placement, share in zip(ordered, shares, strict=True):
+            name = self._by(placement)
+            tokens[name] = tokens.get(name, 0) + placement.tokens
+            money[name] = money.get(name, ZERO) + share
+        for name, count in tokens.items():
+            row = self._spent.setdefault(name, [0, 0, ZERO, 0])
+            row[0] += 1  # type: ignore[operator]
+            row[1] += count  # type: ignore[operator]
+            row[2] += money[name]  # type: ignore[operator]
+            row[3] += count if cost.counted is None else 0  # type: ignore[operator]
+
+
+def cost_of(step: Step, book: RateBook) -> StepCost:
+    """What one request cost."""
+    usage, cache = step.usage, step.cache
+    billed_tokens = None
+    cached, written, output = cache.reported_cached or 0, cache.reported_cache_write or 0, 0
+    if usage is not None and usage.reported_input is not None:
+        plain = usage.reported_input - cached - written
+        output = usage.reported_output or 0
+        if plain < 0:  # a capture whose figures contradict one another: the whole is what is sure
+            cached = written = 0
+            plain = usage.reported_input
+        billed_tokens = Tokens(plain, cached, written, output)
+    size = step.window.used if billed_tokens is None else sum(billed_tokens[:3])
+    found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
+    counted_tokens = _like(billed_tokens, step.window.used, output)
+    return StepCost(
+        step,
+        billed_tokens,
+        counted_tokens,
+        found,
+        None if billed_tokens is None else priced(billed_tokens, found.rates),
+        priced(counted_tokens, found.rates),
+        _break(step, found.rates),
+        _saved(step, found.rates),
+    )
+
+
+def total(costs: Iterable[Decimal | None]) -> Decimal:
+    """The sum of what is known."""
+    return sum((cost for cost in costs if cost is not None), ZERO)
+
+
+def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
+    """Our count with the same share from the cache and into it as the bill has."""
+    if billed is None or not sum(billed[:3]):
+        return Tokens(used, 0, 0, output)
+    whole = sum(billed[:3])
+    cached = used * billed.cached // whole
+    written = used * billed.written // whole
+    return Tokens(used - cached - written, cached, written, output)
+
+
+def _break(step: Step, rates: Rates) -> Decimal | None:
+    """What would have been read from a cache had nothing broken it, at what it was billed more."""
+    cache = step.cache
+    if cache.broken_by is None or cache.possible_prefix is None or cache.reported_cached is None:
+        return None
+    lost = step.ledger.window_before - cache.possible_prefix
+    dearer = rates.cache_write if cache.reported_cache_write else rates.input
+    if lost <= 0 or dearer is None or rates.cache_read is None:
+        return None
+    return (dearer - rates.cache_read) * lost / MILLION
+
+
+def _saved(step: Step, rates: Rates) -> Decimal | None:
+    if not step.ledger.saved or rates.input is None:
+        return None
+    return rates.input * step.ledger.saved / MILLION
+
+
+def _shares(priced: bool, rates: Rates, tokens: Tokens, weights: list[int]) -> list[Decimal]:
+    """What each placement cost, in the provider's order; together they are the context's counted cost.
+
+    The first ones were read from the cache, the next ones written to it, the rest is plain input.
+    """
+    if not priced:
+        return [ZERO] * len(weights)
+    left = [tokens.cached, tokens.written, tokens.input]
+    rate = [rates.cache_read or ZERO, rates.cache_write or ZERO, rates.input or ZERO]
+    shares = []
+    for weight in weights:
+        share = ZERO
+        for n in range(3):
+            taken = min(weight, left[n])
+            if taken:
+                left[n] -= taken
+                weight -= taken
+                share += rate[n] * taken
+        shares.append(share / MILLION)
+    return shares
+
+
+def _plus(a: Tokens, b: Tokens) -> Tokens:
+    return Tokens(*(x + y for x, y in zip(a, b, strict=True)))
+
+
+def walk(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
+    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
+    for at, _ in inspector.walk(progress):
+        yield costs.add(at.step, at.placements)

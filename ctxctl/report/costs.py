@@ -1,0 +1,216 @@
+"""What a session cost, in plain text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ctxctl.inspector.costs import Costs, Spent, StepCost
+from ctxctl.model.money import Money, Tokens
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.text import visible
+
+_TOP_BREAKS = 5
+
+
+def dollars(amount: Decimal | None) -> str:
+    """US dollars to a hundredth of a cent; `-` where nobody knows."""
+    if amount is None:
+        return "-"
+    return f"{'-' if amount < 0 else ''}${abs(amount):,.4f}"
+
+
+def address(cost: StepCost) -> str:
+    """Where the step is: `turn.step`, with its thread where that is not the main one."""
+    step = cost.step
+    thread = "" if step.thread == MAIN_THREAD else f"{visible(step.thread)}:"
+    return f"{thread}{step.turn}.{step.step}"
+
+
+def steps_table(costs: Sequence[StepCost], width: int) -> Iterator[str]:
+    """One line a step."""
+    columns = (
+        Column("step"), Column("input", right=True), Column("cached", right=True),
+        Column("written", right=True), Column("output", right=True), Column("billed", right=True),
+        Column("counted", right=True), Column("break", right=True), Column("broken by", least=8),
+    )  # fmt: skip
+    rows = []
+    for cost in costs:
+        told = cost.billed_tokens
+        tokens = ("-",) * 4 if told is None else tuple(number(n) for n in told)
+        by = cost.step.cache.broken_by
+        rows.append(
+            (
+                address(cost), *tokens, dollars(_total(cost.billed)), dollars(_total(cost.counted)),
+                dollars(cost.broken) if cost.broken is not None else "",
+                visible(by.item) if by is not None and cost.broken is not None else "",
+            )
+        )  # fmt: skip
+    listed = table(columns, rows, width)
+    yield from listed.head
+    yield from (line for lines in listed.rows for line in lines)
+
+
+def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int, top: int) -> Iterator[str]:
+    """What went on what, the dearest first; the rest in one line, so that the column adds up."""
+    columns = (
+        Column(title, least=16), Column("steps", right=True), Column("tokens", right=True),
+        Column("counted", right=True), Column("share", right=True),
+    )  # fmt: skip
+    rows = [_spent_row(visible(s.name), number(s.steps), s, context) for s in spent[:top]]
+    rest = spent[top:]
+    if rest:
+        whole = Spent("", 0, sum(s.tokens for s in rest), sum((s.money for s in rest), Decimal(0)), 0)
+        rows.append(_spent_row(f"({plural(len(rest), 'other')})", "", whole, context))
+    listed = table(columns, rows, width)
+    yield from listed.head
+    yield from (line for lines in listed.rows for line in lines)
+
+
+def _spent_row(name: str, steps: str, spent: Spent, context: Decimal) -> tuple[str, ...]:
+    share = f"{spent.money / context:.1%}" if context else "-"
+    return (name, steps, number(spent.tokens), dollars(spent.money), share)
+
+
+def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[str]:
+    """The sums, each with what it rests on."""
+    for label, text in _facts(costs):
+        yield from labelled(label, text, width, tab=12)
+    if breaks:
+        yield ""
+        columns = (
+            Column("dearest cache breaks"),
+            Column("broken by", least=12),
+            Column("how"),
+            Column("cost", right=True),
+        )
+        rows = []
+        for cost in breaks[:_TOP_BREAKS]:
+            by = cost.step.cache.broken_by
+            assert by is not None
+            rows.append((address(cost), visible(by.item), by.status, dollars(cost.broken)))
+        listed = table(columns, rows, width)
+        yield from listed.head
+        yield from (line for lines in listed.rows for line in lines)
+
+
+def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
+    reported = costs.steps - costs.unreported
+    whole = plural(costs.steps, "step")
+    known = bool(costs.sources)
+    if reported:
+        money = _spread(costs.billed) if known else "not priced"
+        yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
+    if costs.unreported:
+        yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
+    money = _spread(costs.counted) if known else "not priced"
+    yield "counted", f"{money}; {_of(costs.counted_tokens)}"
+    billed, counted = costs.compared
+    if billed:
+        yield (
+            "difference",
+            f"{dollars(counted - billed)} ({(counted - billed) / billed:+.1%}) where both are known",
+        )
+    if costs.breaks:
+        yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
+    if costs.saved:
+        yield "saved", f"{dollars(costs.saved)} by not sending again what the model had; derived"
+    for why, steps in costs.unpriced.items():
+        yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
+    sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items())
+    yield "prices", sources or "none are known"
+    for note in costs.notes:
+        yield "assumed", visible(note)
+
+
+def _total(money: Money | None) -> Decimal | None:
+    return None if money is None else money.total
+
+
+def _spread(money: Money) -> str:
+    parts = (
+        ("input", money.input),
+        ("cached", money.cached),
+        ("written", money.written),
+        ("output", money.output),
+    )
+    told = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
+    return f"{dollars(money.total)}" + (f" ({told})" if told else "")
+
+
+def _of(tokens: Tokens) -> str:
+    parts = (
+        ("input", tokens.input),
+        ("cached", tokens.cached),
+        ("written", tokens.written),
+        ("output", tokens.output),
+    )
+    return ", ".join(f"{count:,} {name}" for name, count in parts if count) or "no tokens"
+
+
+def step_object(cost: StepCost) -> dict[str, Any]:
+    """One step as JSON; money as text with all its digits."""
+    step, by = cost.step, cost.step.cache.broken_by
+    return {
+        "type": "step_cost",
+        "session": step.session,
+        "thread": step.thread,
+        "turn": step.turn,
+        "step": step.step,
+        "model": step.model,
+        "billed_tokens": None if cost.billed_tokens is None else cost.billed_tokens._asdict(),
+        "counted_tokens": cost.counted_tokens._asdict(),
+        "usd_per_mtok": {name: _text(rate) for name, rate in cost.priced.rates._asdict().items()},
+        "prices_from": cost.priced.source or None,
+        "note": cost.priced.note,
+        "billed": _money(cost.billed),
+        "counted": _money(cost.counted),
+        "cache_break": _text(cost.broken),
+        "broken_by": by.item if by is not None and cost.broken is not None else None,
+        "saved": _text(cost.saved),
+    }
+
+
+def spent_object(by: str, spent: Spent) -> dict[str, Any]:
+    """One thing that money went on."""
+    return {
+        "type": "spent",
+        "by": by,
+        "name": spent.name,
+        "steps": spent.steps,
+        "tokens": spent.tokens,
+        "counted": _text(spent.money),
+        "unpriced_tokens": spent.unpriced,
+    }
+
+
+def sum_object(costs: Costs) -> dict[str, Any]:
+    """The sums."""
+    return {
+        "type": "cost",
+        "currency": "USD",
+        "steps": costs.steps,
+        "unreported_steps": costs.unreported,
+        "unpriced_steps": dict(costs.unpriced),
+        "billed_tokens": costs.billed_tokens._asdict(),
+        "counted_tokens": costs.counted_tokens._asdict(),
+        "billed": _money(costs.billed),
+        "counted": _money(costs.counted),
+        "difference": _text(costs.compared[1] - costs.compared[0]),
+        "cache_breaks": _text(costs.broken),
+        "saved": _text(costs.saved),
+        "prices_from": dict(costs.sources),
+        "notes": list(costs.notes),
+    }
+
+
+def _money(money: Money | None) -> dict[str, str | None] | None:
+    if money is None:
+        return None
+    return {**{name: _text(amount) for name, amount in money._asdict().items()}, "total": _text(money.total)}
+
+
+def _text(amount: Decimal | None) -> str | None:
+    return None if amount is None else f"{amount.normalize():f}"

@@ -1,0 +1,126 @@
+"""What a session cost: worked by hand, and laws over a real trace."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from ctxctl.cli.main import run
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.costs import Costs, walk
+from ctxctl.model.money import Money, Rates, Tokens, priced
+from ctxctl.tokens.catalogue.rates import RateBook
+from tests.oracle.build import Event, assembly, at, event, inject, item, lines, update
+
+DEMO = Path("traces/coding-agent.jsonl")
+OWN = {
+    "mine": {
+        "window": 1000,
+        "input_price": 10,
+        "output_price": 50,
+        "cache_read_price": 1,
+        "cache_write_price": 12.5,
+    }
+}
+
+
+def usage(tokens: int, model: str = "mine", cached: int = 0, written: int = 0, output: int = 0) -> Event:
+    told = {"cached_tokens": cached, "cache_write_tokens": written, "output_tokens": output}
+    return event("ctxctl.usage.reported", {"model": model, "input_tokens": tokens, **told})
+
+
+def spend(path: Path, by: str = "item") -> tuple[Costs, list]:  # type: ignore[type-arg]
+    with Inspector.open(path) as inspector:
+        costs = Costs(RateBook(OWN), lambda p: getattr(p, by))
+        return costs, list(walk(inspector, costs))
+
+
+def test_a_request_is_priced_by_how_its_tokens_are_billed() -> None:
+    rates = Rates(Decimal(10), Decimal(50), Decimal(1), Decimal("12.5"))
+    money = priced(Tokens(100, 2000, 40, 10), rates)
+    assert money == Money(Decimal("0.001"), Decimal("0.002"), Decimal("0.0005"), Decimal("0.0005"))
+    assert money.total == Decimal("0.004")
+
+
+def test_a_rate_that_is_needed_and_not_known_leaves_no_guess() -> None:
+    assert priced(Tokens(cached=1), Rates(input=Decimal(1))) is None
+    assert priced(Tokens(input=1), Rates(input=Decimal(1))) == Money(input=Decimal("0.000001"))
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """Two requests: 8 + 4 tokens counted; the second reads the first's from the cache."""
+    path = tmp_path / "t.jsonl"
+    first = [item("a", "one two three four five six seven eight"), assembly("w1", ["a"]), inject("w1")]
+    second = [item("b", "red green blue black"), assembly("w2", ["a", "b"]), inject("w2")]
+    bills = [
+        usage(100, cached=0, written=100, output=10),
+        usage(150, cached=100, written=0, output=0),
+    ]
+    path.write_bytes(lines(at("1", "1", *first, bills[0]) + at("1", "2", *second, bills[1])))
+    costs, steps = spend(path)
+    assert [s.billed_tokens for s in steps] == [Tokens(0, 0, 100, 10), Tokens(50, 100, 0, 0)]
+    assert steps[0].billed == Money(written=Decimal("0.00125"), output=Decimal("0.0005"))
+    assert steps[1].billed == Money(input=Decimal("0.0005"), cached=Decimal("0.0001"))
+    # Our 12 tokens with the bill's share: 8 cached, 4 not.
+    assert steps[1].counted_tokens == Tokens(4, 8, 0, 0)
+    spent = {s.name: s.money for s in costs.spent()}
+    assert spent["a"] == Decimal("12.5") * 8 / 1_000_000 + Decimal(8) / 1_000_000
+    assert spent["b"] == Decimal(40) / 1_000_000
+    assert costs.breaks == 0
+
+
+def test_a_broken_prefix_costs_what_it_could_have_been_read_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    first = [
+        item("a", "one two three four"),
+        item("b", "red green"),
+        assembly("w1", ["a", "b"]),
+        inject("w1"),
+    ]
+    second = [update("a", "five six seven eight"), assembly("w2", ["a", "b"]), inject("w2")]
+    bill = usage(60, cached=0, written=0, output=0)
+    path.write_bytes(lines(at("1", "1", *first, bill) + at("1", "2", *second, bill)))
+    _, steps = spend(path)
+    assert steps[0].broken is None
+    # 6 tokens of the request before were lost to the cache, at 10 - 1 dollars a million.
+    assert steps[1].broken == Decimal(9) * 6 / 1_000_000
+
+
+@pytest.mark.parametrize("by", ["item", "kind", "segment"])
+def test_expenses_add_up_to_the_context_exactly(by: str) -> None:
+    costs, steps = spend(DEMO, by)
+    assert costs.counted.context > 0
+    assert sum(s.money for s in costs.spent()) == costs.counted.context
+    assert sum(s.tokens for s in costs.spent()) == sum(costs.counted_tokens[:3])
+    assert costs.counted.total == sum(s.counted.total for s in steps)
+    assert costs.billed.total == sum(s.billed.total for s in steps)
+
+
+def test_a_model_without_a_price_is_said_and_not_guessed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.jsonl"
+    steps = [item("a", "one two"), assembly("w1", ["a"]), inject("w1"), usage(9, model="nobody-knows")]
+    path.write_bytes(lines(at("1", "1", *steps)))
+    assert run(["cost", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "not priced; 2 input" in out
+    assert "1 step: nobody-knows: no price is known" in out
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", str(DEMO), "--json", "--by", "kind"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    whole = rows[-1]
+    assert whole["type"] == "cost"
+    billed = [Decimal(row["billed"]["total"]) for row in rows if row["type"] == "step_cost"]
+    assert sum(billed) == Decimal(whole["billed"]["total"])
+    assert len(billed) == whole["steps"]
+
+
+def test_a_grouping_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", str(DEMO), "--by", "colour"]) == 2
+    assert "kind, item, source, segment" in capsys.readouterr().err
