@@ -278,6 +278,7 @@ def _usage(usage: dict[str, Any] | None, counted: int) -> dict[str, Any] | None:
         "counted_input": counted,
         "difference": None if reported is None else counted - reported,
         "provenance": "native",
+        "provider": usage.get("provider"),
     }
 
 
