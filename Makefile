@@ -10,6 +10,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install -qq --require-hashes
+UVPIP := $(BIN)/uv pip install --quiet
 EDITABLE := $(PIP) install -qq --no-deps --no-build-isolation --editable .
 
 # The first of these that runs and is new enough makes the environment; PYTHON=... names another.
@@ -20,12 +21,17 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 RUN := $(VENV)/.ready-run
 DEV := $(VENV)/.ready-dev
 
+# Empty is "not set": the tests start hundreds of processes, and each would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE =
+
 DEMO ?= traces/coding-agent.jsonl
 CORPUS ?= ../shared
 WORKERS ?= 2
+# Sets of packages that hooks are tested with; httpx2 and httpx cannot be had together.
+FRAMEWORKS ?= httpx2 httpx
 ARGS ?=
 
-.PHONY: help demo test corpus check lint format docs bench goldens lock hooks clean
+.PHONY: help demo test corpus frameworks check lint format docs bench goldens lock hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -38,6 +44,10 @@ test: $(DEV) ## run the test suite; ARGS='-k name' to choose
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
+
+frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test the hooks with the real packages, each set in an environment of its own
+	@for name in $(FRAMEWORKS); do \
+		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
 check: lint test ## everything a change must pass: lint, then test
 
@@ -63,14 +73,14 @@ goldens: $(DEV) ## accept the present outputs as the expected ones, and show wha
 	@git --no-pager diff --stat -- tests
 
 lock: $(BIN)/python ## resolve the dependencies anew into the two hashed requirements files
-	@$(PIP) install --quiet 'uv>=0.9'
+	@$(BIN)/uv --version >/dev/null 2>&1 || $(PIP) install --quiet 'uv>=0.9'
 	@$(BIN)/python scripts/lock.py
 
 hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }
@@ -81,6 +91,13 @@ $(BIN)/python:
 $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 	@$(INSTALL) -r requirements.txt >&2
 	@$(EDITABLE) >&2
+	@touch $@
+
+.venv-frameworks/%/.ready: tests/frameworks/requirements-%.txt pyproject.toml | $(DEV)
+	@echo 'Setting up .venv-frameworks/$* (once)…' >&2
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-frameworks/$* >&2
+	@$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2
+	@$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python

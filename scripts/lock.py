@@ -1,8 +1,10 @@
-"""Resolve the dependencies of pyproject.toml into the two requirements files (run by ``make lock``).
+"""Resolve the dependencies of pyproject.toml into the requirements files (run by ``make lock``).
 
 The files hold versions and hashes and never an address: where packages come from is the business of the
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
-``requirements.txt`` runs a checkout; ``requirements-dev.txt`` is a superset with the same versions.
+``requirements.txt`` runs a checkout; ``requirements-dev.txt`` is a superset with the same versions.  The
+packages that hooks are tested with have files of their own, as their needs clash: each ``NAME.in`` in
+tests/frameworks gives ``requirements-NAME.txt`` beside it, and what ctxctl needs has the same versions there.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits
@@ -17,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).parent / "uv"
 RUN, DEV = "requirements.txt", "requirements-dev.txt"
+FRAMEWORKS = ROOT / "tests" / "frameworks"
 
 OPTIONS = (
     "--quiet",
     "--universal",
     "--python-version=3.11",
-    "--all-extras",
     "--generate-hashes",
     "--no-emit-index-url",
     "--no-emit-find-links",
@@ -31,18 +33,32 @@ OPTIONS = (
 )
 
 
-def resolve(output: str, *more: str) -> None:
+def resolve(output: str, *more: str) -> str:
     """Write one file; versions already in it are kept unless an option says otherwise."""
     command = [str(UV), "pip", "compile", "pyproject.toml", *OPTIONS, *more, "--output-file", output]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return output
+
+
+def frameworks(*options: str) -> list[str]:
+    """Write the files of the environments that hooks are tested in."""
+    made = []
+    for source in sorted(FRAMEWORKS.glob("*.in")):
+        name = source.relative_to(ROOT)
+        output = name.with_name(f"requirements-{source.stem}.txt")
+        made.append(resolve(str(output), str(name), f"--constraints={RUN}", *options))
+    return made
 
 
 def main() -> int:
-    """Write both files; the second is bound to the first one's versions."""
+    """Write all files; the others are bound to the first one's versions."""
     options = sys.argv[1:]
-    resolve(RUN, "--group=build", *options)
-    resolve(DEV, "--group=dev", f"--constraints={RUN}", *options)
-    for name in (RUN, DEV):
+    made = [
+        resolve(RUN, "--all-extras", "--group=build", *options),
+        resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
+        *frameworks(*options),
+    ]
+    for name in made:
         text = (ROOT / name).read_text(encoding="utf-8")
         if "://" in text or "-url" in text:
             print(f"{name} holds an address: not fit to be committed", file=sys.stderr)

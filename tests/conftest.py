@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("corpus")
         if item.get_closest_marker("corpus") and not os.environ.get("CTXCTL_CORPUS"):
             item.add_marker(pytest.mark.skip(reason=NEED_CORPUS))
+    # Long ones first: none of them is left for one worker at the end, when the others have nothing to do.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(autouse=True)

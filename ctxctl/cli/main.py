@@ -9,7 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from ctxctl.cli import convert, diff, export, formats, log, models, replay, show, validate, watch
+from ctxctl.cli import (
+    convert,
+    cost,
+    diff,
+    export,
+    formats,
+    log,
+    models,
+    policies,
+    record,
+    replay,
+    show,
+    validate,
+    watch,
+)
 from ctxctl.errors import CtxctlError, Exit
 
 BUG = 70
@@ -53,13 +67,19 @@ def _top(
 
 app.command("replay", short_help="Every step and turn of a trace: UI or report.")(replay.replay)
 app.command("watch", short_help="A session while it is written: UI or lines.")(watch.watch)
+app.command(
+    "record", short_help="Sessions of other programs, while they run.",
+    context_settings={"allow_interspersed_args": False},
+)(record.record)  # fmt: skip
 app.command("diff", short_help="Two frames: what entered and left between them.")(diff.diff)
 app.command("show", short_help="One frame: its stages, items, assembled text.")(show.show)
 app.command("log", short_help="An item's life, from step to step.")(log.log)
+app.command("cost", short_help="What a session cost, and on what.")(cost.cost)
 app.command("validate", short_help="Check a trace against schemas and rules.")(validate.validate)
 app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
 app.command("export", short_help="Write a trace in another form.")(export.export)
 app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
+app.command("policies", short_help="What a session can be replayed under.")(policies.policies)
 app.command("models", short_help="Windows, limits and prices of models, offline.")(models.models)
 
 

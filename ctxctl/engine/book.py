@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Item
@@ -21,7 +21,7 @@ _DIGEST = re.compile(r"[0-9a-f]{8,64}")
 class Version:
     """One version of an item, as one item record stated it."""
 
-    __slots__ = ("item", "line", "older", "placement", "record", "version", "visible")
+    __slots__ = ("before", "item", "line", "older", "placement", "record", "version", "visible")
 
     def __init__(
         self,
@@ -31,8 +31,11 @@ class Version:
         line: int,
         visible: bool,
         older: Version | None = None,
+        before: Version | None = None,
     ) -> None:
         self.item = item
+        self.before = before
+        """The version, of any item, that the thread learned before this one."""
         self.older = older
         """The version of the item that was learned before this one."""
         self.version = version
@@ -75,6 +78,14 @@ def base_id(record: Item, version: str | None) -> str:
     return record.item_id
 
 
+class _Parked(NamedTuple):
+    """What the chain of versions does not tell."""
+
+    live: tuple[Version, ...]
+    restated: tuple[Version, ...]
+    """The latest version of each item of which an older version was stated again."""
+
+
 class Book:
     """All items of one thread as of the current line."""
 
@@ -84,6 +95,10 @@ class Book:
         self.versions: dict[tuple[str, str | None], Version] = {}
         self.newest: dict[str, Version] = {}
         """By item, the version learned last; each leads to the one before, so that a copy shares them."""
+        self._last: Version | None = None
+        """The version learned last of all; by way of `before` it leads to all others."""
+        self._parked: _Parked | None = None
+        """What the tables are made from again; they are empty meanwhile."""
         self.live: dict[str, Version] = {}
         """Added or updated, not removed, not compacted away; in order of first appearance."""
         self.known: dict[Item, Version] = {}
@@ -96,13 +111,38 @@ class Book:
     def copy(self) -> Book:
         """An independent copy, for a snapshot of a replay."""
         twin = Book(self.target)
-        twin.latest = dict(self.latest)
-        twin.versions = dict(self.versions)
-        twin.newest = dict(self.newest)
-        twin.live = dict(self.live)
+        twin._last = self._last
+        if self._parked is not None:
+            twin._unpark(self._parked)
+        else:
+            twin.latest = dict(self.latest)
+            twin.versions = dict(self.versions)
+            twin.newest = dict(self.newest)
+            twin.live = dict(self.live)
         twin.appeared = list(self.appeared)
         twin.disturbed = self.disturbed
         return twin
+
+    def park(self) -> None:
+        """Let go of the tables: from here on the book can only be copied, and the copy has them again."""
+        if self._parked is None:
+            newest = self.newest
+            restated = tuple(v for v in self.latest.values() if newest[v.item] is not v)
+            self._parked = _Parked(tuple(self.live.values()), restated)
+            self.latest, self.versions, self.newest, self.live = {}, {}, {}, {}
+
+    def _unpark(self, parked: _Parked) -> None:
+        learned = []
+        version = self._last
+        while version is not None:
+            learned.append(version)
+            version = version.before
+        learned.reverse()
+        self.newest = {v.item: v for v in learned}
+        self.versions = {(v.item, v.version): v for v in learned}
+        self.latest = dict(self.newest)
+        self.latest.update((v.item, v) for v in parked.restated)
+        self.live = {v.item: v for v in parked.live}
 
     def settle(self) -> None:
         """Forget what changed among the live items; called when a frame has been taken from them."""
@@ -145,8 +185,8 @@ class Book:
         if stated is not None and stated.visible == visible and _same(stated.record, record):
             self.known[record] = self.latest[item] = stated
             return stated
-        version = Version(item, name, record, line, visible, self.newest.get(item))
-        self.known[record] = self.latest[item] = self.newest[item] = version
+        version = Version(item, name, record, line, visible, self.newest.get(item), self._last)
+        self.known[record] = self.latest[item] = self.newest[item] = self._last = version
         self.versions[item, name] = version
         return version
 

@@ -17,10 +17,12 @@ from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Placement, Step, Turn
 
-_CELLS = 600_000
-"""Placements and items that all snapshots may hold together."""
+_CELLS = 250_000
+"""How much all snapshots may hold together, in units of 32 bytes (`Engine.weight`): 8 MB."""
 _RECENT = 48
 """Steps kept whole."""
+_RECENT_PLACEMENTS = 200_000
+"""Placements that these may have together."""
 
 Source = Callable[[int, int], Iterable[Event]]
 """Events from a byte offset and its line number on."""
@@ -35,7 +37,7 @@ class At(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """An engine as it was at some time, and how to go on from there."""
+    """An engine as it was at some time, parked, and how to go on from there: with a copy of it."""
 
     done: int
     """Steps finished before it."""
@@ -64,7 +66,9 @@ class Snapshots:
     """Engine states along a trace, at a spacing that grows with their size."""
 
     def __init__(self, start: Engine, mark: object = None) -> None:
-        self._all = [Snapshot(0, 0, 1, start.copy(ignore), 0, mark)]
+        twin = start.copy(ignore)
+        twin.park()
+        self._all = [Snapshot(0, 0, 1, twin, 0, mark)]
         self._spacing = 16
         self._cells = 0
 
@@ -77,7 +81,9 @@ class Snapshots:
         if not self.due(done):
             return
         cells = engine.weight()
-        self._all.append(Snapshot(done, offset, line, engine.copy(ignore), cells, mark))
+        twin = engine.copy(ignore)
+        twin.park()
+        self._all.append(Snapshot(done, offset, line, twin, cells, mark))
         self._cells += cells
         while self._cells > _CELLS and len(self._all) > 2:
             self._spacing *= 2
@@ -100,6 +106,26 @@ class Snapshots:
     def before(self, ordinal: int) -> Snapshot:
         """The last state in which the step of this ordinal is not finished."""
         return self._all[bisect_right(self._all, ordinal, key=lambda s: s.done) - 1]
+
+
+class Recent:
+    """The steps that were kept last, by ordinal: some dozens, fewer where their frames are large."""
+
+    def __init__(self) -> None:
+        self._ats: OrderedDict[int, At] = OrderedDict()
+        self._placements = 0
+
+    def get(self, ordinal: int) -> At | None:
+        """A step, if it is one of them."""
+        return self._ats.get(ordinal)
+
+    def keep(self, ordinal: int, at: At) -> None:
+        """Keep another one."""
+        self._ats[ordinal] = at
+        self._placements += len(at.placements)
+        while len(self._ats) > 1 and (len(self._ats) > _RECENT or self._placements > _RECENT_PLACEMENTS):
+            _, oldest = self._ats.popitem(last=False)
+            self._placements -= len(oldest.placements)
 
 
 class Cursor:

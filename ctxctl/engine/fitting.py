@@ -75,6 +75,10 @@ class Fitting:
         twin._open_calls = list(self._open_calls)
         return twin
 
+    def weight(self) -> int:
+        """About how much a copy holds, in units of 32 bytes."""
+        return len(self._history.rows) // 4 + 3 * (len(self._turns) + len(self._pairs))
+
     def frame(
         self, thread: ThreadState, delta: Delta, cap: Limits, cause_of: Callable[[str], Cause]
     ) -> tuple[list[Placement], Fitted]:

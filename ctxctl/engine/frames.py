@@ -182,6 +182,10 @@ class FrameState:
             setattr(twin, name, value.copy() if isinstance(value, dict | list) else value)
         return twin
 
+    def holds(self, item: str) -> bool:
+        """Whether some copy of an item is in the frame, a stale one included."""
+        return item in self.current or item in self.stale_copies
+
     def move_to(self, after: list[Placement], delta: Delta) -> None:
         """Take `after` as the frame; `delta` is its difference from the present one."""
         self.placements = after

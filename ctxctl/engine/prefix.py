@@ -6,6 +6,7 @@ cached is another number, shown beside it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -45,12 +46,16 @@ def provider_order(frame: list[Placement], head: int) -> list[Placement]:
 
 
 def possible_prefix(
-    first: list[Placement], second: list[Placement], used_before: int, same: int = 0
+    first: list[Placement],
+    second: list[Placement],
+    used_before: int,
+    same: int = 0,
+    held: Callable[[str], bool] | None = None,
 ) -> Prefix:
     """Compare two requests, both in the provider's order.
 
     `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
-    same objects in both.
+    same objects in both.  `held` tells whether `second` holds any copy of an item, where that is known.
     """
     at = same
     limit = min(len(first), len(second))
@@ -59,6 +64,8 @@ def possible_prefix(
     tokens = _head_tokens(first, at, used_before)
     if at == len(first):
         return Prefix(tokens, at, None, "")
+    if held is not None and not held(first[at].item):
+        return Prefix(tokens, at, first[at], "removed")
     return Prefix(tokens, at, *_breaker(first, second, at))
 
 

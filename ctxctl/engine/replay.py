@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 
 from ctxctl.engine.finish import finish_step
-from ctxctl.engine.fitting import Fitting, Trim, uncut
-from ctxctl.engine.placing import Count
+from ctxctl.engine.fitting import Fitting
+from ctxctl.engine.rules import Rules
 from ctxctl.engine.simulate import Simulation
 from ctxctl.engine.thread import Declared, StepIds, ThreadState
 from ctxctl.engine.totals import Totals
 from ctxctl.engine.track import Place, ThreadKey, Tracker
 from ctxctl.engine.turns import TurnState
 from ctxctl.model import vocab
-from ctxctl.model.content import ContentStore
 from ctxctl.model.event import Event
-from ctxctl.model.fitting import Fitter
-from ctxctl.model.policy import Policy
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import (
     Assembly,
     Budget,
     Compaction,
+    Dropped,
     Envelope,
+    Failure,
     Fidelity,
     Injection,
     Item,
@@ -37,42 +34,6 @@ from ctxctl.model.records import (
     Usage,
 )
 from ctxctl.model.results import Placement, Step, Turn
-from ctxctl.model.whatif import AS_RECORDED, Limits
-
-
-class Ahead(NamedTuple):
-    """What the whole trace says of a thread's mode; found by looking ahead only where it is needed."""
-
-    points: frozenset[str]
-    """All injection points of the target."""
-    declared: vocab.Mode | None
-    """The first mode that an assembly declares."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a replay is made under; resolved before it starts."""
-
-    target: str
-    store: ContentStore
-    count: Count
-    encoding: str
-    known: Callable[[str | None], bool]
-    """Whether a model is known to use the replay's encoding (then counts are exact)."""
-    ahead: Callable[[ThreadKey], Ahead]
-    list_skipped: bool = False
-    """List skipped items among the changes, which is proportional to the frame at each step."""
-    model: str | None = None
-    """The model that the user named; overrides the trace's."""
-    policy: Policy | None = None
-    """The strategy to replay under; None trusts the trace (`recorded`)."""
-    limits: Limits = AS_RECORDED
-    """Limits that are supposed.  They change the verdict on a frame; the frame itself only a policy changes
-    that says what is left out then (`fitter`)."""
-    fitter: Fitter | None = None
-    """The strategy that leaves out what does not fit; None trusts the trace."""
-    trim: Trim = uncut
-    """How a text is cut for it."""
 
 
 class Engine:
@@ -100,13 +61,19 @@ class Engine:
         twin.totals = self.totals.copy()
         return twin
 
+    def park(self) -> None:
+        """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
+        for thread in self.threads.values():
+            if not thread.over:  # those are held by the engine that this one is a copy of, too
+                thread.park()
+
     def weight(self) -> int:
-        """About how many entries a copy holds; what snapshots are rationed by."""
-        return 100 * len(self.threads) + sum(
-            4 * len(t.book.latest) + len(t.frame.placements) + 3 * len(t.frame.held)
-            for t in self.threads.values()
-            if not t.over
+        """About how much a parked copy holds, in units of 32 bytes; what snapshots are rationed by."""
+        cursors = sum(
+            2 * len(cursor.turns) + 3 * len(cursor.seen) for cursor in self.tracker.cursors.values()
         )
+        threads = sum(thread.weight() for thread in self.threads.values() if not thread.over)
+        return 100 * len(self.threads) + cursors + threads
 
     def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
         """Replay a whole stream."""
@@ -126,6 +93,8 @@ class Engine:
         if event.event_type in vocab.ABOUT_THE_TRACE:
             if isinstance(event.record, Fidelity):
                 self.totals.fidelity += (event.record,)
+            elif isinstance(event.record, Dropped):
+                self.report(Problem(event.line, event.offset, "events-lost", _lost(event.record)))
             return self._ended(event) if event.event_type == vocab.SESSION_ENDED else None
         place = self.tracker.place(event)
         cursor = place.cursor
@@ -270,6 +239,8 @@ class Engine:
                 self._elsewhere(thread, record)
         elif isinstance(record, Usage):
             self._usage(thread, record)
+        elif isinstance(record, Failure):
+            thread.failures += (record,)
         elif isinstance(record, Budget):
             if record.target == target:
                 thread.open_facts().budgets.append(record)
@@ -388,6 +359,20 @@ def _names(event: Event) -> str | None:
     return event.step_id if event.step_id is not None else event.turn_id
 
 
+def _lost(record: Dropped) -> str:
+    """How many events are missing here, and why; the commonest reasons first."""
+    counts = {why: n for why, n in record.reasons.items() if isinstance(n, int)}
+    told = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    more = f", {len(told) - _REASONS} more" if len(told) > _REASONS else ""
+    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in told[:_REASONS])
+    number = record.count if record.count is not None else sum(counts.values())
+    what = "event was" if number == 1 else "events were"
+    return f"{number:,} {what} not recorded before this one{f' ({why}{more})' if why else ''}"
+
+
+_REASONS = 4
+
+
 def _settled(record: Missing, event: Event) -> Missing:
     """A record whose event says that the gap is closed, and which does not say so itself."""
     if event.event_type == vocab.MISSING_RESOLVED and record.status is None:
@@ -401,6 +386,6 @@ _FAULTS = {
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
 }
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_OF_THEIR_STEP = frozenset({Usage, Injection})
+_OF_THEIR_STEP = frozenset({Usage, Injection, Failure})
 """Records that say something of their own step only, and nothing of a later frame."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

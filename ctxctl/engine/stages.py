@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.engine.facts import UNCHANGED
 from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
-from ctxctl.model.records import Assembly, Ref, Truncation, Usage
+from ctxctl.model.records import Assembly, Failure, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
 from ctxctl.model.vocab import SEGMENTS, Provenance, Verdict
 
@@ -47,7 +47,7 @@ def stage_views(
         "window": _window(sealed, thread.frame.segments),
         "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
-        "evidence": _evidence(usage, window.used),
+        "evidence": _evidence(usage, window.used, thread.failures),
     }
 
 
@@ -237,13 +237,19 @@ def provenance_of(usage: Usage) -> Provenance:
     return "derived" if isinstance(marks, dict) and marks.get("derived") else "native"
 
 
-def _evidence(usage: Usage | None, counted: int) -> StageView:
+def _evidence(usage: Usage | None, counted: int, failures: tuple[Failure, ...]) -> StageView:
+    failed = {
+        "failed": (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None,
+        "failures": len(failures) if len(failures) > 1 else None,
+        "status": failures[-1].status if failures else None,
+    }
     if usage is None:
-        return _NOTHING
+        return _view(True, failed) if failures else _NOTHING
     reported = usage.input_tokens
     return _view(
         True,
         {
+            **failed,
             "provider": usage.provider,
             "model": usage.model,
             "reported_input": reported,

@@ -19,7 +19,7 @@ from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
 from ctxctl.engine.window import Windows
 from ctxctl.model.content import ContentStore
-from ctxctl.model.records import Injection, Usage
+from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis, Layer, Mode
 
@@ -110,6 +110,8 @@ class ThreadState:
         """Recorded after the open step's last assembly: this step's if a seal follows, else the next's."""
         self.sealed: Sealed | None = None
         self.usage: Usage | None = None
+        self.failures: tuple[Failure, ...] = ()
+        """Of the open step's request, in order."""
         self.model: str | None = None
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()
@@ -167,6 +169,18 @@ class ThreadState:
         twin.index = dict(self.index) if self.index is not None else None
         return twin
 
+    def park(self) -> None:
+        """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
+        self.book.park()
+        self.windows.park()
+
+    def weight(self) -> int:
+        """About how much a parked copy holds, in units of 32 bytes."""
+        frame = len(self.frame.placements) // 4 + 6 * len(self.frame.held) + 3 * len(self.frame.stale_copies)
+        ever = 2 * (len(self.placed) + len(self.scores) + len(self.index or ()))
+        ever += self.fitting.weight() if self.fitting is not None else 0
+        return frame + ever + (len(self.book.live) + self.windows.kept) // 4
+
     def recorded(self) -> list[Placement]:
         """The frame as the trace has it, also where a policy makes another one of it."""
         return self.frame.placements if self.fitting is None else self.fitting.recorded
@@ -186,6 +200,7 @@ class ThreadState:
         self.later = None
         self.sealed = None
         self.usage = None
+        self.failures = ()
 
     def take_assembly(self) -> None:
         """The open stretch of facts now ends with an assembly: resolve it as of this line.
@@ -253,7 +268,8 @@ class ThreadState:
         prefix = None
         if not self.first:
             plain = self.laid_out is before.placements and laid_out is after
-            prefix = possible_prefix(self.laid_out, laid_out, before.used, delta.prefix if plain else 0)
+            same = delta.prefix if plain else 0
+            prefix = possible_prefix(self.laid_out, laid_out, before.used, same, self.frame.holds)
         self.laid_out = laid_out
         if self.mode is not None and self.mode.mode == "append":
             self.placed.update(p.item for p in delta.inserted)

@@ -10,7 +10,7 @@ from ctxctl.engine.thread import Sealed, ThreadState
 from ctxctl.model.results import Ledger, Placement, Step, Turn
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay import Rules
+    from ctxctl.engine.rules import Rules
 
 _TITLE = 200
 """Characters of a prompt kept as a turn's title."""

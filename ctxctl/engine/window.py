@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from ctxctl.engine.append import compacted
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
+from ctxctl.engine.resolved import Piece, Resolved
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
@@ -18,24 +20,10 @@ if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
     from ctxctl.engine.thread import ThreadState
 
+_OPEN = 8
+"""Assemblies resolved last that keep their placements as a list, whatever they were spliced from."""
 _KEPT_CELLS = 400_000
 """Placements that the assemblies kept for later splices may hold together; at least two are kept."""
-
-
-class _Resolved:
-    """An assembly's placements, and how many each block gave where that is not one each."""
-
-    __slots__ = ("placements", "record", "spans")
-
-    def __init__(self, placements: list[Placement], spans: list[int] | None) -> None:
-        self.placements = placements
-        self.spans = spans
-        self.record: Assembly | None = None
-
-    @property
-    def blocks(self) -> int:
-        """Number of blocks."""
-        return len(self.placements) if self.spans is None else len(self.spans)
 
 
 class _Hint(NamedTuple):
@@ -66,7 +54,10 @@ class Windows:
 
     def __init__(self, placer: Placer) -> None:
         self._placer = placer
-        self._resolved: OrderedDict[str, _Resolved] = OrderedDict()
+        self._resolved: OrderedDict[str, Resolved] = OrderedDict()
+        self._parked: tuple[Resolved, ...] = ()
+        """The same while this is parked."""
+        self._open: deque[Resolved] = deque()
         self._cells = 0
         self._raw: list[Placement] = []
         """The last frame before stale copies were marked."""
@@ -85,12 +76,23 @@ class Windows:
     def copy(self, placer: Placer) -> Windows:
         """An independent copy, for a snapshot of a replay."""
         twin = Windows(placer)
-        twin._resolved = self._resolved.copy()
+        twin._resolved = _by_id(self._parked) if self._parked else self._resolved.copy()
+        twin._open = self._open.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
         twin._cells = self._cells
         twin._copies = dict(self._copies)
         twin._multi = set(self._multi)
         return twin
+
+    def park(self) -> None:
+        """Let go of what takes room: from here on this can only be copied, and the copy has it again."""
+        self._parked = self._parked or tuple(self._resolved.values())
+        self._resolved = OrderedDict()
+
+    @property
+    def kept(self) -> int:
+        """Number of assemblies that are kept for later splices."""
+        return len(self._resolved)
 
     def resolve(self, assembly: Assembly, segments: dict[str, str]) -> list[Placement]:
         """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
@@ -99,7 +101,7 @@ class Windows:
         if assembly.base is not None and base is None:
             self.fault = "unknown-base"
             # Its new blocks are all that is known: they go behind the window as it last was.
-            base = _Resolved(self._raw, None)
+            base = Resolved(self._raw, None)
             at = len(self._raw)
             assembly = msgspec.structs.replace(assembly, splices=(Splice(at, 0, len(assembly.blocks)),))
         elif base is not None and assembly.splices and _reach(assembly) > base.blocks:
@@ -111,13 +113,16 @@ class Windows:
         resolved.record = assembly
         if assembly.assembly_id is not None:
             before = self._resolved.get(assembly.assembly_id)
-            self._cells -= len(before.placements) if before is not None else 0
+            self._cells -= before.size if before is not None else 0
             self._resolved[assembly.assembly_id] = resolved
             self._resolved.move_to_end(assembly.assembly_id)
-            self._cells += len(resolved.placements)
+            self._cells += resolved.size
             while self._cells > _KEPT_CELLS and len(self._resolved) > 2:
                 _, oldest = self._resolved.popitem(last=False)
-                self._cells -= len(oldest.placements)
+                self._cells -= oldest.size
+        self._open.append(resolved)
+        if len(self._open) > _OPEN:
+            self._open.popleft().fold()
         return resolved.placements
 
     def assembly(self, assembly_id: str) -> tuple[Assembly, list[Placement]] | None:
@@ -127,10 +132,10 @@ class Windows:
             return None
         return found.record, found.placements
 
-    def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> _Resolved:
+    def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> Resolved:
         if all(len(block.refs) == 1 for block in blocks):
             single = self._placer.single
-            return _Resolved([single(block, segments) for block in blocks], None)
+            return Resolved([single(block, segments) for block in blocks], None)
         placements: list[Placement] = []
         spans: list[int] | None = None
         make = self._placer.block
@@ -141,36 +146,42 @@ class Windows:
                 spans = [1] * at
             if spans is not None:
                 spans.append(len(found))
-        return _Resolved(placements, spans)
+        return Resolved(placements, spans)
 
-    def _spliced(self, base: _Resolved, assembly: Assembly, segments: dict[str, str]) -> _Resolved:
+    def _spliced(self, base: Resolved, assembly: Assembly, segments: dict[str, str]) -> Resolved:
         fresh = self._whole(assembly.blocks, segments)
+        old, new = base.placements, fresh.placements
         old_spans, new_spans = base.spans, fresh.spans
         plain = old_spans is None and new_spans is None
         if not plain:
-            old_spans = old_spans or [1] * len(base.placements)
-            new_spans = new_spans or [1] * len(fresh.placements)
+            old_spans = old_spans or [1] * len(old)
+            new_spans = new_spans or [1] * len(new)
         placements: list[Placement] = []
         spans: list[int] = []
         removed: list[Placement] = []
+        pieces: list[Piece] = []
         at = taken = 0
         for splice in assembly.splices:
             end = splice.at + splice.removed
-            placements += base.placements[_offset(old_spans, at) : _offset(old_spans, splice.at)]
+            kept = _offset(old_spans, at), _offset(old_spans, splice.at)
             stop = taken + splice.inserted
-            placements += fresh.placements[_offset(new_spans, taken) : _offset(new_spans, stop)]
-            removed += base.placements[_offset(old_spans, splice.at) : _offset(old_spans, end)]
+            own = new[_offset(new_spans, taken) : _offset(new_spans, stop)]
+            placements += old[kept[0] : kept[1]]
+            placements += own
+            pieces += (kept, own)
+            removed += old[kept[1] : _offset(old_spans, end)]
             if old_spans is not None and new_spans is not None:
                 spans += old_spans[at : splice.at] + new_spans[taken:stop]
             at, taken = end, stop
-        tail = base.placements[_offset(old_spans, at) :]
+        tail = old[_offset(old_spans, at) :]
         placements += tail
+        pieces.append((_offset(old_spans, at), len(old)))
         head = _offset(old_spans, assembly.splices[0].at) if assembly.splices else len(placements)
-        used = fresh.placements[: _offset(new_spans, taken)]
-        self._hint = _Hint(base.placements, placements, head, len(tail), removed, used)
+        used = new[: _offset(new_spans, taken)]
+        self._hint = _Hint(old, placements, head, len(tail), removed, used)
         if old_spans is not None:
             spans += old_spans[at:]
-        return _Resolved(placements, None if plain else spans)
+        return Resolved(placements, None if plain else spans, base, pieces)
 
     def blocks(self, assembly_id: str | None) -> int | None:
         """Number of blocks of an assembly, those of its base included."""
@@ -249,6 +260,15 @@ class Windows:
                 if item not in newest or newest[item] != wanted:
                     newest[item] = placement.version
         return newest
+
+
+def _by_id(kept: Iterable[Resolved]) -> OrderedDict[str, Resolved]:
+    found = OrderedDict[str, Resolved]()
+    for resolved in kept:
+        assert resolved.record is not None
+        assert resolved.record.assembly_id is not None
+        found[resolved.record.assembly_id] = resolved
+    return found
 
 
 def _reach(assembly: Assembly) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.engine.replay import Ahead
+from ctxctl.engine.rules import Ahead
 from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.model.records import Assembly, Injection
 from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of

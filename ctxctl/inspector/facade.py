@@ -11,7 +11,8 @@ import msgspec
 
 from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
-from ctxctl.engine.replay import Engine, Rules
+from ctxctl.engine.replay import Engine
+from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
@@ -215,6 +216,7 @@ class Inspector:
         for batch in self.trace.batches():
             if progress is not None:
                 progress(batch[0].offset / size)
+            self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
                     survey.note(done)

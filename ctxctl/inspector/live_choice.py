@@ -69,6 +69,27 @@ class Sessions:
         self._again_at = now + max(_EVERY, 20 * (time.monotonic() - began))
         return self._found or at
 
+    def every(self) -> Iterator[Path]:
+        """All sessions there are now, the one written last first; whole directories that are one capture."""
+        if self._file is not None:
+            if self._file.exists():
+                yield self._file
+            return
+        given: set[Path] = set()
+        whole: dict[Path, Path | None] = {}
+        for root in self._roots:
+            for _, found, inode, size in sorted(_listed(root, _MOST, _DEPTH), reverse=True):
+                path = Path(found.removesuffix("-wal"))
+                if not size or _PARTS.search(str(path)):
+                    continue
+                if path.parent not in whole:
+                    folder = self._whole(path)
+                    whole[path.parent] = folder if folder != path else None
+                path = whole[path.parent] or path
+                if path not in given and (path.is_dir() or self._is_session(str(path), inode, size)):
+                    given.add(path)
+                    yield path
+
     def _search(self) -> Path | None:
         files: list[tuple[int, str, int, int]] = []
         for root in self._roots:

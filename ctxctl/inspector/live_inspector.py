@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.cursor import At, Cursor, Snapshots, paired, remainder
-from ctxctl.engine.replay import Ahead, Engine
+from ctxctl.engine.cursor import At, Cursor, Recent, Snapshots, paired, remainder
+from ctxctl.engine.replay import Engine
+from ctxctl.engine.rules import Ahead
 from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.facade import Inspector, Outline, Progress, Reported
@@ -33,6 +34,9 @@ from ctxctl.trace.contents import Mark
 from ctxctl.trace.growing import GrowingTrace, key_of
 from ctxctl.trace.index import Span
 from ctxctl.trace.reader import Pass
+
+_BETWEEN = 32
+"""Events between two questions whether it is enough: with large frames and new texts, some milliseconds."""
 
 Take = Callable[[Step | Turn], None]
 
@@ -69,8 +73,13 @@ class LiveInspector(Inspector):
         """Whether snapshots are kept: without them `at` replays from the first line."""
         self.rewinds = rewinds
         """Whether `go_back` may be called, which costs memory."""
+        self._seeks = seeks
+        self._recent = Recent()
+        """The steps that were over last: those that are looked at while a session grows."""
         self._take = take
         self._reading = opened.trace.reading()
+        self._waiting: list[Event] = []
+        """Read, and to be fed next."""
         self._keys = array("q")
         self._sent: dict[tuple[object, ...], int] = {}
         """Of each result given out: a hash, where it may come again."""
@@ -100,30 +109,48 @@ class LiveInspector(Inspector):
 
     @property
     def read(self) -> int:
-        """Bytes read so far."""
-        return self._reading.at
+        """Bytes of what was fed so far."""
+        return self._waiting[0].offset if self._waiting else self._reading.at
 
     def feed(self, enough: Callable[[], bool]) -> bool:
-        """Read on until the end, or until `enough`; whether there is more."""
+        """Read on until the end, or until `enough`, which is asked every few dozen events; whether there is
+        more.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not self._feed(waiting, enough):
+            for batch in self._reading.run():
+                self._counter.foresee(batch, self.trace.contents)
+                if self._feed(batch, enough):
+                    break
+        return bool(self._waiting) or self._reading.at < self.trace.source.size
+
+    def _feed(self, batch: list[Event], enough: Callable[[], bool]) -> bool:
+        """Feed events, those that are left over to wait; whether it was enough."""
         engine, survey = self._engine_now, self._survey_rows
         assert self._snapshots is not None
-        for batch in self._reading.run():
-            for event in batch:
-                done = engine.feed(event)
-                if self.rewinds and event.event_id is not None:
-                    self._keys.append(key_of(event))
-                if done:
-                    self._note(survey, done)
-                    ended = len(survey.rows)
-                    if self._keeps and self._snapshots.due(ended):
-                        at = event.offset + event.length + 1
-                        self._snapshots.offer(engine, ended, at, event.line + 1, self._here())
-            if enough():
-                break
-        return self._reading.at < self.trace.source.size
+        for n, event in enumerate(batch, 1):
+            done = engine.feed(event)
+            if self.rewinds and event.event_id is not None:
+                self._keys.append(key_of(event))
+            if done:
+                self._note(survey, done)
+                ended = len(survey.rows)
+                if self._keeps and self._snapshots.due(ended):
+                    at = event.offset + event.length + 1
+                    self._snapshots.offer(engine, ended, at, event.line + 1, self._here())
+            if n % _BETWEEN == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
+                self._waiting = batch[n:]
+                return True
+        return bool(batch) and enough()
 
     def _note(self, survey: Survey, done: Iterable[Step | Turn]) -> None:
-        results = list(done)
+        results: list[Step | Turn] = []
+        if self._seeks:
+            for ordinal, at in enumerate(paired(self._engine_now, done), len(survey.rows)):
+                self._recent.keep(ordinal, at)
+                results += (at.step,) if at.turn is None else (at.step, at.turn)
+        else:
+            results += done
         survey.note(results)
         for result in results:
             self._give(result)
@@ -178,6 +205,8 @@ class LiveInspector(Inspector):
             self.trace.contents.forget(here.contents)
             self._reading.back(snapshot.offset, snapshot.line - 1, set(self._keys))
             self._cursor = None
+            self._recent = Recent()
+            self._waiting = []
             self._ahead = None
 
     def _here(self) -> _Here:
@@ -282,6 +311,9 @@ class LiveInspector(Inspector):
             rows, tail, _ = self._published
             if tail.first <= ordinal < len(rows):
                 return tail.ats[ordinal - tail.first]
+            recent = self._recent.get(ordinal) if ordinal < tail.first else None
+            if recent is not None:
+                return recent
             if self._cursor is None:
                 assert self._snapshots is not None
                 self._cursor = Cursor(self._snapshots, self._events, whole=False)

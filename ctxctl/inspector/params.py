@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -10,9 +11,11 @@ import msgspec
 from ctxctl.errors import UsageError
 from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
+from ctxctl.model.content import Content, ContentStore
+from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
-from ctxctl.model.records import Assembly, Injection, Selection, Usage
+from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.whatif import AS_RECORDED, Limits
 from ctxctl.policies.registry import Strategy, by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
@@ -25,6 +28,10 @@ from ctxctl.trace.reader import Trace
 _LINE = 1 << 16
 _PEEK = 4 << 20
 """Bytes at the head of a trace in which a model's name is looked for."""
+_FORESEEN = 1 << 16
+"""Longest text in bytes that the cache of counts is asked for together with others."""
+_FORESEEN_AT_ONCE = 4 << 20
+"""Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 
@@ -85,6 +92,30 @@ class CountingRoom(NamedTuple):
     def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
         """(tokens, exact) of a text."""
         return self.counter.count(text)
+
+    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
+        """Take over what the cache knows of a batch's new contents, all with one question to it.
+
+        Of fewer than `least` it is asked one by one as they are counted, which is cheaper where nothing else
+        is at work.
+        """
+        new = [
+            content
+            for event in batch
+            if type(record := event.record) is Item
+            and (content := record.content) is not None
+            and content.count is None
+        ]
+        fresh: dict[Content, None] = {}
+        size = 0
+        for content in new:
+            if content.size <= _FORESEEN and size + content.size <= _FORESEEN_AT_ONCE:
+                size += 0 if content in fresh else content.size
+                fresh[content] = None
+        if len(fresh) >= least:
+            found = self.counter.known([contents.text(content) for content in fresh])
+            for content, count in zip(fresh, found, strict=True):
+                content.count = count or content.count
 
     def flush(self) -> None:
         """Write new counts to disk."""

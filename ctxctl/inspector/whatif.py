@@ -17,7 +17,8 @@ from ctxctl.config import load as load_settings
 from ctxctl.engine.cursor import ignore
 from ctxctl.engine.fitting import Trim
 from ctxctl.engine.placing import Count
-from ctxctl.engine.replay import Engine, Rules
+from ctxctl.engine.replay import Engine
+from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.params import Params, fits, plans, same_ranks

@@ -254,6 +254,23 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     metadata: dict[str, Any] = {}
 
 
+class Failure(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.step.failed`: there was no answer to the step's request, or not all of it."""
+
+    error: str | None = None
+    """Its kind; never what the provider wrote."""
+    status: int | None = None
+    """Of HTTP."""
+
+
+class Dropped(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.record.dropped`: events that a recorder could not write."""
+
+    count: int | None = None
+    reasons: dict[str, Any] = {}
+    """How many for which reason."""
+
+
 class Fidelity(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.fidelity.measured`: how much of each fact one imported capture held."""
 
@@ -286,6 +303,8 @@ Record = (
     | Missing
     | Redaction
     | Usage
+    | Failure
+    | Dropped
     | Envelope
     | Fidelity
 )

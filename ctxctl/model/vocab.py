@@ -41,7 +41,11 @@ FIDELITY_MEASURED: Final = "ctxctl.fidelity.measured"
 """The last event of an import: how much of each fact the capture held (`formats.fidelity`)."""
 SESSION_ENDED: Final = "ctxctl.session.ended"
 """The session, or the one thread that is named, is over: its open steps and turns are finished here."""
-ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED, SESSION_ENDED})
+STEP_FAILED: Final = "ctxctl.step.failed"
+"""There was no answer to the step's request, or not all of it: `error`, and `status` where HTTP gave one."""
+RECORD_DROPPED: Final = "ctxctl.record.dropped"
+"""What a recorder could not write: `n` events, and `reasons` with a count for each."""
+ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED, SESSION_ENDED, RECORD_DROPPED})
 """Events that belong to no step."""
 
 STANDARD_EVENTS: Final = (

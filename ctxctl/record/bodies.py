@@ -90,20 +90,7 @@ class Talks:
         return talk
 
     def _entries(self, events: list[Json]) -> tuple[Entry, ...]:
-        """Events as the importers' kit makes them, as entries."""
-        core = self._core
-        made: list[Entry] = []
-        for event in events:
-            record = event["data"]
-            found, content = Found(), None
-            if (value := record.get("content")) is not None:
-                record = {n: inner for n, inner in record.items() if n not in ("content", "content_mode")}
-                content = core.content(value, Found())
-                if core.redactor is not None:
-                    found = stubs_in(content.raw)
-            where = Place(*(event.get(name) for name in ("session_id", "thread_id", "turn_id", "step_id")))
-            made.append(core.entry(event["event_type"], record, where, content=content, found=found))
-        return tuple(made)
+        return entries_of(self._core, events, counted=True)
 
 
 class _Talk:
@@ -193,6 +180,23 @@ class _Talk:
             self.conversation.compacted(
                 gone, None, replacement_policy="ephemeral_view_only", metadata={"ctxctl": {"derived": True}}
             )
+
+
+def entries_of(core: Core, events: list[Json], *, counted: bool = False) -> tuple[Entry, ...]:
+    """Events as the importers' kit makes them, as entries; `counted`: their secrets are counted already."""
+    made: list[Entry] = []
+    for event in events:
+        record = event["data"]
+        found, content = Found(), None
+        if (value := record.get("content")) is not None:
+            record = {n: inner for n, inner in record.items() if n not in ("content", "content_mode")}
+            content = core.content(value, Found())
+            if core.redactor is not None:
+                found = stubs_in(content.raw)
+                found.counted = found.count if counted else 0
+        where = Place(*(event.get(name) for name in ("session_id", "thread_id", "turn_id", "step_id")))
+        made.append(core.entry(event["event_type"], record, where, content=content, found=found))
+    return tuple(made)
 
 
 def body_of(given: dict[str, Any], body: Any) -> Json | None:

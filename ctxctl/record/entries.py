@@ -33,6 +33,8 @@ class Entry(NamedTuple):
     """Further fields of `metadata`, each with a comma in front."""
     marks: bytes = b""
     """The same for `metadata.ctxctl`."""
+    whole: bool = False
+    """`body` is the whole line, as somebody else made it: without secrets, with its line end."""
 
 
 class Lines:

@@ -87,6 +87,8 @@ def fitted(event_type: str, record: dict[str, Any], stamp: str) -> tuple[dict[st
             continue
         simple = False
         kind = _KINDS.get(name) if type(name) is str else None
+        if name == "status" and event_type == vocab.STEP_FAILED:
+            kind = "count"  # of HTTP; elsewhere it is a word
         if kind == "list" and isinstance(value, list | tuple | set | frozenset):
             fit = _ELEMENTS.get(name, (str, dict))
             made[name] = [one for one in value if isinstance(one, fit)]

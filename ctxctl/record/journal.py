@@ -10,7 +10,6 @@ import _thread
 import errno
 import os
 import sys
-from collections import OrderedDict
 from time import gmtime, monotonic, strftime, time
 from typing import Any, Final, Literal
 
@@ -18,6 +17,7 @@ import orjson
 
 from ctxctl.model import vocab
 from ctxctl.record.entries import Entry, Lines
+from ctxctl.record.kept import Kept
 from ctxctl.record.place import Place
 from ctxctl.record.sink import Sink
 
@@ -33,8 +33,6 @@ SLOW: Final = 1.0
 """Seconds that a write may take before events are dropped for a while."""
 _FIRST_DELAY: Final = 0.05
 _LAST_DELAY: Final = 5.0
-_KEPT: Final = 4 << 20
-"""Bytes of items kept to be told again in another file."""
 _LATER: Final = 1000
 _RANGES: Final = 64
 
@@ -85,8 +83,7 @@ class Journal:
         self._retry_at = 0.0
         self._delay = _FIRST_DELAY
         self._reason = ""
-        self._items: OrderedDict[tuple[str, str], tuple[Entry, int]] = OrderedDict()
-        self._kept = 0
+        self._kept = Kept()
         self._files = 0
         self._afresh()
 
@@ -112,7 +109,8 @@ class Journal:
         With `generation`: `stale`, and nothing written, if what they build on was told in another file.
         """
         lock = self._lock
-        if not lock.acquire(timeout=WAIT):
+        # Free as a rule, and asking without patience is cheaper.
+        if not lock.acquire(False) and not lock.acquire(timeout=WAIT):
             self.lose("busy", len(entries))
             return "dropped"
         try:
@@ -146,9 +144,8 @@ class Journal:
         # More than the lines will take: an entry's envelope is a few hundred bytes.
         size = 600 * len(entries)
         for entry in entries:
-            size += len(entry.body)
-            if entry.content is not None:
-                size += len(entry.content.raw)
+            content = entry.content
+            size += len(entry.body) if content is None else len(entry.body) + len(content.raw)
         try:
             if self._sink.prepare(size, now) != self._files or self._since > AFRESH:
                 if self._files or self._since:
@@ -186,7 +183,7 @@ class Journal:
             if content is not None and content.size >= REF_FROM:
                 self._shown.add(content.digest)
             self._announced[key] = mark
-            self._keep(key, entry)
+            self._kept.keep(key, entry)
             self._since += len(line)
         self.written += 1
         self._delay = _FIRST_DELAY
@@ -208,9 +205,9 @@ class Journal:
             self._announced.update(lines.announced)
         for key in lines.removed:
             self._announced.pop(key, None)
-            self._forget(key)
+            self._kept.forget(key)
         for key, entry in lines.kept:
-            self._keep(key, entry)
+            self._kept.keep(key, entry)
         self.written += count
         if lines.told:
             self._lost, self._lost_range = {}, []
@@ -253,7 +250,9 @@ class Journal:
                 for ref in entry.refs:
                     self._again(entry.place, ref, lines)
             key = (entry.place.key, entry.item) if entry.item is not None else None
-            if key is None:
+            if entry.whole:
+                lines.add(entry.body)
+            elif key is None:
                 lines.add(self._line(entry.event_type, entry, self._shown, lines.shown))
             elif entry.event_type == vocab.ITEM_REMOVED:
                 lines.removed.append(key)
@@ -278,27 +277,36 @@ class Journal:
         key = (place.key, item)
         if key in self._announced or key in lines.announced:
             return
-        known = self._items.get(key)
+        known = self._kept.get(key, place)
         if known is not None:
-            self._item(key, known[0]._replace(place=place), lines)
+            self._item(key, known, lines)
 
     def _line(self, event_type: str, entry: Entry, shown: set[str], fresh: set[str] | None = None) -> bytes:
         """A line; a content of `shown` or `fresh` is referred to, another one is `fresh` from here on."""
         self._seq += 1
         body = entry.body
         content = entry.content
-        if content is not None:
-            tail = b',"content_mode":"inline","content":' + content.raw
-            if content.size >= REF_FROM:
-                if content.digest in shown or (fresh is not None and content.digest in fresh):
-                    tail = b',"content_mode":"ref","content_ref":"sha256:%b"' % content.digest.encode()
-                elif fresh is not None:
-                    fresh.add(content.digest)
-            body = body[:-1] + tail + b"}"
-        return _LINE % (
-            self._head, self._seq, event_type.encode(), self._source, self._now(), entry.place.raw, self._seq,
-            entry.marks, entry.metadata, body,
-        )  # fmt: skip
+        seq = b"%d" % self._seq
+        parts = [
+            self._head, b"-", seq, b'","event_type":"', event_type.encode(), b'","source":', self._source,
+            b',"time":"', self._now(), b'"', entry.place.raw, b',"metadata":{"ctxctl":{"seq":', seq,
+            entry.marks, b"}", entry.metadata, b'},"data":',
+        ]  # fmt: skip
+        if content is None:
+            parts += body, b"}\n"
+            return b"".join(parts)
+        shows = True
+        if content.size >= REF_FROM:
+            if content.digest in shown or (fresh is not None and content.digest in fresh):
+                shows = False
+            elif fresh is not None:
+                fresh.add(content.digest)
+        if shows:
+            parts += body[:-1], b',"content_mode":"inline","content":', content.raw, b"}}\n"
+        else:
+            ref = b',"content_mode":"ref","content_ref":"sha256:%b"}}\n' % content.digest.encode()
+            parts += body[:-1], ref
+        return b"".join(parts)
 
     def _gap(self, place: Place) -> bytes:
         reasons = dict(self._lost)
@@ -316,30 +324,11 @@ class Journal:
         second = int(now)
         if second != self._second:
             self._second, self._stamp = second, strftime("%Y-%m-%dT%H:%M:%S", gmtime(second)).encode()
-        return b"%b.%06dZ" % (self._stamp, int((now - second) * 1e6))
+        return b"%b.%06dZ" % (self._stamp, (now - second) * 1e6)
 
     def stamp(self) -> str:
         """The time as RFC 3339, for `created_at`."""
         return self._now().decode()
-
-    # -- items that may have to be told again ---------------------------------------------------------------
-
-    def _keep(self, key: tuple[str, str], entry: Entry) -> None:
-        size = len(entry.body) + (len(entry.content.raw) if entry.content is not None else 0)
-        known = self._items.pop(key, None)
-        if known is not None:
-            self._kept -= known[1]
-        if size > _KEPT // 8:
-            return
-        self._items[key] = entry, size
-        self._kept += size
-        while self._kept > _KEPT:
-            self._kept -= self._items.popitem(last=False)[1][1]
-
-    def _forget(self, key: tuple[str, str]) -> None:
-        known = self._items.pop(key, None)
-        if known is not None:
-            self._kept -= known[1]
 
     # -- the end --------------------------------------------------------------------------------------------
 
@@ -391,6 +380,3 @@ class Journal:
 
 
 _VERSION: Final = vocab.SCHEMA_VERSION.encode()
-_LINE: Final = (
-    b'%b-%d","event_type":"%b","source":%b,"time":"%b"%b,"metadata":{"ctxctl":{"seq":%d%b}%b},"data":%b}\n'
-)

@@ -72,7 +72,7 @@ class RecordedManager:
         if not isinstance(messages, list | tuple):
             return
         recorder = self._recorder
-        where = recorder._where()
+        where = self._where()
         if self._thread is not None and self._thread != where.thread:
             where = Place(where.session, self._thread, where.turn)
         place = where if where.step is not None else recorder._step_place(where, None)
@@ -80,7 +80,7 @@ class RecordedManager:
         if body is None:
             return
         cause, self._cause = self._cause, None
-        recorder._send(
+        sent = recorder._send(
             Sent(
                 body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None,
                 cause=cause,
@@ -88,3 +88,11 @@ class RecordedManager:
             ),
             place,
         )  # fmt: skip
+        self._seen(sent)
+
+    def _where(self) -> Place:
+        """Where the next view belongs."""
+        return self._recorder._where()
+
+    def _seen(self, place: Place) -> None:
+        """A view was recorded there."""

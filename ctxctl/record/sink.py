@@ -7,12 +7,14 @@ import fcntl
 import os
 import stat
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import Final
 
 LOOK: Final = 0.25
 """Seconds after which it is looked at again whether the file still stands under its name."""
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_LOOKS: Final = 5
+_MOMENT: Final = 0.0002
 _AGAIN: Final = 60.0
 """Seconds until a rotation that did not work is tried again."""
 
@@ -40,6 +42,7 @@ class Sink:
         self._torn = False
         self._held_until = 0.0
         self._identity = (0, 0)
+        self._key: tuple[int, ...] = ()
         self.files = 0
         """Files begun or found so far; what was written before is in another one as soon as it changes."""
         self.unsynced = 0
@@ -59,7 +62,15 @@ class Sink:
             self._open("opened")
             self._looked = now
         else:
-            self._look(now)
+            # A descriptor that somebody else closed may be another file's by now: asked each time.
+            # As a tuple, which costs less: inode, device and names are 1 to 3, the size is 6.
+            found = os.fstat(self._fd)
+            if found[1:4] != self._key or now - self._looked > LOOK:
+                self._look(found, now)
+            if found[6] != self._size and found[1:4] == self._key:
+                # Somebody else has written, and may have been killed in the middle of a line.
+                self._torn = self._torn or self._is_torn(found[6])
+                self._size = found[6]
         if self._limit is not None and self._size > 0 and self._size + size > self._limit:
             self._rotate(now)
         return self.files
@@ -70,7 +81,7 @@ class Sink:
         self._torn = True
         done = os.write(self._fd, data)
         self._size += done
-        if done != len(data):
+        if done != len(data) or self._is_glued(done):
             # Others may have appended meanwhile: the rest would stand behind theirs.  Once more, whole.
             data = b"\n" + line
             again = os.write(self._fd, data)
@@ -119,19 +130,16 @@ class Sink:
             raise
         self._fd, self._size, self._torn = fd, size, torn
         self._identity = found.st_dev, found.st_ino
+        self._key = found[1:4]
         self.files += 1
         self.why = why
 
-    def _look(self, now: float) -> None:
+    def _look(self, own: os.stat_result, now: float) -> None:
         """Go on with another file if this one is no longer under its name."""
-        own = os.fstat(self._fd)
         if own.st_ino != self._identity[1] or own.st_dev != self._identity[0]:
             # Somebody closed the descriptor, and the number is another file's now: it must not be written to.
             self.abandon()
             self._open("closed")
-            return
-        self._size = own.st_size
-        if own.st_nlink == 1 and now - self._looked <= LOOK:
             return
         self._looked = now
         try:
@@ -142,6 +150,28 @@ class Sink:
             return
         self.close()
         self._open("deleted" if own.st_nlink == 0 else "replaced" if there is not None else "renamed")
+
+    def _is_torn(self, size: int) -> bool:
+        """Whether the file ends within a line that nobody is writing."""
+        for _ in range(_LOOKS):
+            if not size or os.pread(self._fd, 1, size - 1) == b"\n":
+                return False
+            # A long line that is being written shows from its beginning on.
+            sleep(_MOMENT)
+            size = os.fstat(self._fd).st_size
+        return True
+
+    def _is_glued(self, done: int) -> bool:
+        """Whether what was just written stands behind half a line.
+
+        Another writer was killed in the middle of it while this one waited for its turn; the expected size is
+        not reached then.
+        """
+        end = os.lseek(self._fd, 0, os.SEEK_CUR)
+        if end == self._size:
+            return False
+        self._size = end
+        return end > done and os.pread(self._fd, 1, end - done - 1) != b"\n"
 
     def _rotate(self, now: float) -> None:
         if now < self._held_until:

@@ -28,6 +28,8 @@ _COLUMNS = (
 
 
 _UNBOUNDED = 1 << 20
+_SHORT = 40
+"""Characters up to which a list stands in one line."""
 
 
 def frame_lines(
@@ -79,7 +81,16 @@ def stage_lines(step: Step, name: str, width: int) -> Iterator[str]:
     view = step.stages.get(name)
     yield f"{name}: {view.verdict.replace('_', ' ') if view is not None else 'not recorded'}"
     for key, value in (view.facts if view is not None else {}).items():
-        yield from labelled(visible(key), value_text(value), width, indent=2, tab=20)
+        label = visible(key)
+        for part in _each(value):
+            yield from labelled(label, value_text(part), width, indent=2, tab=20)
+            label = ""
+
+
+def _each(value: Any) -> Sequence[Any]:
+    """What gets a line of its own: refs that in one paragraph could not be told apart."""
+    several = isinstance(value, (list, tuple)) and len(value) > 1
+    return value if several and len(value_text(value)) > _SHORT else [value]
 
 
 def value_text(value: Any) -> str:

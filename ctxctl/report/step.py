@@ -63,6 +63,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step.usage)
+    if (failed := failed_text(step)) is not None:
+        yield "failed", failed
     yield "cache", cache_text(step.cache)
     missing = ["budget not recorded"] * (step.window.cap is None) + ["usage not reported"] * (
         step.usage is None
@@ -98,6 +100,15 @@ def fitted_text(step: Step) -> str | None:
     if facts.get("restored"):
         parts.append(f"{facts['restored']:,} recorded omissions undone")
     return f"{visible(facts['policy'])}: {'; '.join(parts)}; simulated"
+
+
+def failed_text(step: Step) -> str | None:
+    """Why there was no answer, or not all of it; None where nothing says so."""
+    view = step.stages.get("evidence")
+    if view is None or "failed" not in view.facts:
+        return None
+    times = view.facts.get("failures")
+    return visible(str(view.facts["failed"])) + (f" (the last of {times:,} failures)" if times else "")
 
 
 def limits_are_supposed(step: Step) -> bool:

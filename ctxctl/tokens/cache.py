@@ -33,7 +33,8 @@ MAX_FILE_BYTES: Final = 256 << 20
 
 _LAYOUT: Final = 0x63747801
 _FLUSH_AT: Final = 512
-_ASK_AT_ONCE: Final = 500
+_SIZES: Final = (2, 8, 32, 128, 500)
+_ASK_AT_ONCE: Final = _SIZES[-1]
 _WRITE_AT_ONCE: Final = 256
 """Rows of one statement; some builds of SQLite take 999 values at most."""
 _KEEP_AT_MOST: Final = 65_536
@@ -151,10 +152,12 @@ class CountCache:
         rows: list[str] = []
 
         def select(connection: sqlite3.Connection) -> None:
-            # One row, as the interpreter lets other threads go first at each.
-            marks = ",".join("?" * len(keys))
+            # One row, as the interpreter lets other threads go first at each; few statements, to be kept.
+            room = next(size for size in _SIZES if size >= len(keys))
+            marks = ",".join("?" * room)
             query = f"SELECT group_concat(hex(key) || ' ' || tokens) FROM counts WHERE key IN ({marks})"
-            rows.extend(row[0] for row in connection.execute(query, keys) if isinstance(row[0], str))
+            padded = keys + keys[-1:] * (room - len(keys))
+            rows.extend(row[0] for row in connection.execute(query, padded) if isinstance(row[0], str))
 
         if not self._attempt(select):
             return None

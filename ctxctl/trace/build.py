@@ -16,6 +16,8 @@ from ctxctl.model.records import (
     Assembly,
     Block,
     Budget,
+    Dropped,
+    Failure,
     Fidelity,
     Injection,
     Record,
@@ -257,6 +259,16 @@ def usage(fields: Fields) -> Usage:
     )
 
 
+def failure(fields: Fields) -> Failure:
+    """`ctxctl.step.failed`."""
+    return Failure(fields.text("error"), fields.count("status"))
+
+
+def dropped(fields: Fields) -> Dropped:
+    """`ctxctl.record.dropped`."""
+    return Dropped(fields.count("n"), fields.table("reasons"))
+
+
 def fidelity(fields: Fields) -> Fidelity:
     """`ctxctl.fidelity.measured`; counts that are none are left out."""
     facts: dict[str, dict[str, int]] = {}
@@ -286,5 +298,7 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.EXPORTED: envelope,
     vocab.USAGE_REPORTED: usage,
     vocab.FIDELITY_MEASURED: fidelity,
+    vocab.STEP_FAILED: failure,
+    vocab.RECORD_DROPPED: dropped,
 }
 """Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""

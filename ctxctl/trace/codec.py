@@ -39,7 +39,9 @@ from ctxctl.trace.wire import (
 )
 
 ITEM_EVENTS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED})
-_KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {vocab.USAGE_REPORTED, vocab.FIDELITY_MEASURED}
+_KNOWN: Final = frozenset(vocab.STANDARD_EVENTS) | {
+    vocab.USAGE_REPORTED, vocab.FIDELITY_MEASURED, vocab.STEP_FAILED, vocab.RECORD_DROPPED
+}  # fmt: skip
 _DATA: Final = b'"data":'
 _STUB: Final = b'"data":0}'
 _ASSEMBLY_FIELDS: Final = tuple(name for name in AssemblyWire.__struct_fields__ if name != "ordered_blocks")

@@ -148,6 +148,10 @@ class GrowingTrace(Trace):
             if end is None or begin < end:
                 yield begin, stop if end is None else end if stop is None else min(end, stop)
 
+    def next_alive(self, at: int) -> int:
+        """The first place from `at` on that still counts: nothing is left to be read of what does not."""
+        return next((max(at, begin) for begin, end in self._alive if end is None or at < end), at)
+
     def batches(self, start: int = 0, first_line: int = 1, stop: int | None = None) -> Iterator[list[Event]]:
         """The events read so far."""
         stop = self.read_to if stop is None else min(stop, self.read_to)
@@ -193,6 +197,8 @@ class Reading(Pass):
         for batch in super().run(stop):
             self._trace.read_to = self.at
             yield batch
+        if stop is None:
+            self.at = self._trace.next_alive(self.at)
         self._trace.read_to = self.at
 
     def seen(self) -> set[int]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 LOOK: Final = 1.0
 """Seconds after which to look in any case."""
@@ -29,7 +32,7 @@ class Waker:
 
     def __init__(self) -> None:
         self._places: tuple[tuple[str, ...], bool] = ((), False)
-        self._told: Iterator[object] | None = None
+        self._told: Iterator[set[tuple[Change, str]]] | None = None
         self._paced = 0.0
         self._relevant: Relevant = lambda path: True
 
@@ -60,7 +63,7 @@ class Waker:
                     continue
                 return
             try:
-                if next(self._told):
+                if any(self._relevant(path) for _, path in next(self._told)):
                     return
             except StopIteration:
                 self._told = None
@@ -69,14 +72,15 @@ class Waker:
                 # A directory went away, or there are too many watches already.
                 self._told, self._places = None, ((), False)
 
-    def _watch(self) -> Iterator[object]:
+    def _watch(self) -> Iterator[set[tuple[Change, str]]]:
         from watchfiles import watch
 
         directories, deep = self._places
+        # Without a filter: changes that it takes out are not told at all, and a directory in which others
+        # write all the time would never let go.
         return watch(
-            *directories, watch_filter=lambda _change, path: self._relevant(path), debounce=_DEBOUNCE,
-            step=_STEP, rust_timeout=_STOP, yield_on_timeout=True, recursive=deep,
-            ignore_permission_denied=True,
+            *directories, watch_filter=None, debounce=_DEBOUNCE, step=_STEP, rust_timeout=_STOP,
+            yield_on_timeout=True, recursive=deep, ignore_permission_denied=True,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -99,6 +99,12 @@ class TraceWriter:
                 self._forget()
             return True
 
+    def back(self, written: int) -> None:
+        """What came behind so many bytes was taken out of the file by its owner: it was not shown."""
+        with self._lock:
+            self._shown = {digest: at for digest, at in self._shown.items() if at < written}
+            self.written = written
+
     def close(self) -> None:
         """Close the file if this writer opened it, else flush it."""
         with self._lock:

@@ -103,7 +103,7 @@ def _label(columns: list[Figures], shape: Layout, top: int, row: int) -> str:
     every = max(shape.rows // 4, 2)
     if row == 0 or base % every == every - 1:
         near = any(t and abs(_row(t, shape.rows, top) - base) <= 1 for t in (last.limit, last.cap))
-        return " " * AXIS if near and row else f"{short(top * (base + 1) // shape.rows):>{AXIS - 1}} "
+        return " " * AXIS if near and row else f"{short(round(top * (base + 1) / shape.rows)):>{AXIS - 1}} "
     return " " * AXIS
 
 

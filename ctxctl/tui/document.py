@@ -94,6 +94,11 @@ class Document:
             texts.append(text.replace("\n", "␊") if "\n" in text else text)
         return cls("\n".join(texts), kinds=bytes(kinds))
 
+    @property
+    def is_remark(self) -> bool:
+        """Whether it is nothing but a sentence of ours."""
+        return self.kind(0) == "!" and "\n" not in self.text
+
     def kind(self, line: int) -> str:
         """The kind of a 0-based line."""
         return " " if self.kinds is None or line >= len(self.kinds) else chr(self.kinds[line])

@@ -175,8 +175,9 @@ def hints(scopes: Collection[Scope], pane: str = "") -> list[tuple[str, str, int
             last = action.scope in ("app", "reader", "search")
             rank = 100 if last else 90 if action.id in _FIRST else 80 - n
             rank = _RANKS.get(action.id, rank)
-            found.append((_hint(action), action.hint, rank))
-    return found
+            found.append((last and action.scope == "app", (_hint(action), action.hint, rank)))
+    # What works everywhere comes last on every screen.
+    return [hint for _, hint in sorted(found, key=lambda one: one[0])]
 
 
 def _hint(action: Action) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from threading import Condition, Event, Thread
 from typing import TYPE_CHECKING
 
+from textual._context import NoActiveAppError
 from textual.message import Message
 
 from ctxctl.errors import CtxctlError
@@ -32,6 +33,14 @@ class Stopped(BaseException):
 
 class Superseded(BaseException):
     """Raised in a lane's thread to leave an answer that nobody waits for any more."""
+
+
+def gone(error: RuntimeError) -> bool:
+    """Whether a message could not be sent because the event loop, or the screen that asked, is there no more.
+
+    Any other error is one: a thread that ended without a word would leave a screen that looks alive.
+    """
+    return isinstance(error, NoActiveAppError) or "loop is closed" in str(error)
 
 
 class Activity:
@@ -125,7 +134,9 @@ class Lane:
             raise Stopped
         try:
             post(message)
-        except RuntimeError:  # the event loop is gone
+        except RuntimeError as error:
+            if not gone(error):
+                raise
             raise Stopped from None
 
     def _run(self) -> None:

@@ -8,6 +8,8 @@ trace says can neither style, nor click, nor steer the terminal.  Our own words 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import groupby
+from operator import itemgetter
 
 from rich.segment import Segment
 from rich.style import Style
@@ -34,5 +36,9 @@ def content(text: str) -> Content:
 
 def strip(parts: Iterable[Part], width: int, style_of: Callable[[str], Style], base: Style) -> Strip:
     """A line of exactly `width` cells: every part, and what is left of the width, painted over `base`."""
-    segments = [Segment(shown(text), base + style_of(name) if name else base) for text, name in parts if text]
+    segments = []
+    for name, run in groupby(parts, itemgetter(1)):
+        text = "".join([text for text, _ in run])
+        if text:
+            segments.append(Segment(shown(text), base + style_of(name) if name else base))
     return Strip(segments).adjust_cell_length(max(width, 0), base)

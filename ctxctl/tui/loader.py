@@ -18,7 +18,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.tui import gather, messages, pauses
 from ctxctl.tui.faults import FAULT_EXIT, place_of
 from ctxctl.tui.follower import Follower
-from ctxctl.tui.lanes import Activity, Lane, Post, Stopped
+from ctxctl.tui.lanes import Activity, Lane, Post, Stopped, gone
 from ctxctl.tui.outline import Grouping
 
 if TYPE_CHECKING:
@@ -188,5 +188,7 @@ class Loader:
         self._check()
         try:
             self._post(message)
-        except RuntimeError:  # the event loop is gone
+        except RuntimeError as error:
+            if not gone(error):
+                raise
             raise Stopped from None

@@ -62,7 +62,7 @@ def _focused(screen: Screen[object] | None) -> Seen | None:
     """The text or the list that has the focus, on a screen that does not say what is in front."""
     widget = None if screen is None else screen.focused
     if isinstance(widget, TextView) and widget.document.text:
-        return Seen("text", widget.document.text)
+        return None if widget.document.is_remark else Seen("text", widget.document.text)
     if isinstance(widget, Rows) and widget.count:
         count = min(widget.count, _ROWS)
         rows = ("".join(text for text, _ in widget.parts_of(n, _WIDE)).rstrip() for n in range(count))

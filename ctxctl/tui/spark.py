@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -37,7 +38,10 @@ def sparkline(series: Series, current: int | None, width: int, rows: int = 1) ->
     few = len(series) <= _FEW * len(columns)
     made = []
     for row in range(rows):
-        parts = _joined([_cell(c, top, rows, row, here=n == at, few=few) for n, c in enumerate(columns)])
+        cells = list(_cells(tuple(columns), top, rows, row, few))
+        if at is not None:
+            cells[at] = _cell(columns[at], top, rows, row, here=True, few=few)
+        parts = _joined(cells)
         tail = room - len(columns)
         if row == 0:
             parts.append((label + " " * tail, "muted"))
@@ -50,6 +54,14 @@ def sparkline(series: Series, current: int | None, width: int, rows: int = 1) ->
 def _joined(cells: Parts) -> Parts:
     """Neighbours of one style as one part."""
     return [("".join(text for text, _ in run), style) for style, run in groupby(cells, itemgetter(1))]
+
+
+@lru_cache(maxsize=8)
+def _cells(
+    columns: tuple[Figures, ...], top: int, rows: int, row: int, few: bool
+) -> tuple[tuple[str, str], ...]:
+    """A row without the place where one is: the same from turn to turn."""
+    return tuple(_cell(figures, top, rows, row, here=False, few=few) for figures in columns)
 
 
 def _cell(figures: Figures, top: int, rows: int, row: int, *, here: bool, few: bool) -> tuple[str, str]:

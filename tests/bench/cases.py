@@ -209,6 +209,7 @@ class Bench:
         for size in record.SIZES:
             argv = [sys.executable, "-m", "tests.bench.record", str(size)]
             self._add(f"record {size}", argv, runs=2, keep=True)
+        self._add("proxy", [sys.executable, "-m", "tests.bench.proxy"], runs=2, keep=True)
 
     def _importers(self) -> None:
         for name, folder in IMPORTERS:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.bench import record, screens
+from tests.bench import proxy, record, screens
 from tests.bench.cases import DIFFS, IMPORTERS, Bench
 
 MB = 1_000_000
@@ -67,6 +67,7 @@ def rows(bench: Bench) -> list[Row]:
     keys = [_key(bench, act) for act in screens.ACTS]
     importers = [_importer(bench, name) for name, _ in IMPORTERS]
     recorded = [_recorded(bench, size) for size in record.SIZES]
+    recorded += [_relayed(bench, number) for number in range(len(proxy.SIZES))]
     return [*start, *large, *keys, _memory(bench), _watch(bench), *recorded, *diffs, *importers]
 
 
@@ -84,6 +85,22 @@ def _recorded(bench: Bench, size: int) -> Row:
     return _measured(
         bench, f"recorder, an event of {size:,} B: work of the calling thread", target, (name,), work
     )
+
+
+def _relayed(bench: Bench, number: int) -> Row:
+    """What the proxy adds until the first byte of an answer comes; the better of two runs."""
+    size = proxy.SIZES[number]
+
+    def added() -> tuple[str, bool]:
+        columns = [bench.cases["proxy"].all_printed(4 * number + n) for n in range(4)]
+        bare50, bare99, p50, p99 = (min(values) for values in columns)
+        more = min(by - bare for bare, by in zip(columns[1], columns[3], strict=True))
+        reached = f"{more:.1f} ms p99 ({p99:.1f} of {bare99:.1f} ms), {p50 - bare50:.1f} ms p50"
+        return reached, more <= proxy.TARGET or number > 0
+
+    target = f"≤ {proxy.TARGET:.0f} ms p99" if not number else "beside the same without it"
+    label = f"proxy, recording, a request of {size:,} B: added until the first byte of the answer"
+    return _measured(bench, label, target, ("proxy",), added)
 
 
 def _key(bench: Bench, act: screens.Act) -> Row:

@@ -8,12 +8,14 @@ loader's threads compute meanwhile is not in it; what they delay is.
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tests.bench.loop import Watch
 
 MOVING: Final = 16.0
 OPENING: Final = 100.0
@@ -37,7 +39,10 @@ class Act:
     presses: int = 60
 
 
-_DEEP: Final = ("right_square_bracket",) * 40
+SIZE: Final = (120, 40)
+"""Columns and lines."""
+
+_DEEP: Final = ("]",) * 40
 _CHANGE: Final = (*_DEEP, "enter")
 _TEXT: Final = (*_CHANGE, "a", "j", "j", "j", "enter")
 
@@ -47,7 +52,7 @@ ACTS: Final = (
         "next or previous turn",
         MOVING,
         _DEEP,
-        ("left_square_bracket", *("right_square_bracket",) * 2),
+        ("[", "]", "]"),
     ),
     Act("line", "a line down in the list of turns", MOVING, _DEEP, ("j", "j", "k")),
     Act("page", "half a page in the list of turns", MOVING, _DEEP, ("ctrl+d", "ctrl+d", "ctrl+u")),
@@ -60,53 +65,19 @@ ACTS: Final = (
     Act("diff", "open the diff of two frames", OPENING, _DEEP, ("D",), ("escape", "j"), 15),
     Act("assembled", "open the assembled text", OPENING, _DEEP, ("t",), ("escape", "j"), 15),
     Act("overview", "open the overview", OPENING, _DEEP, ("v",), ("escape", "j"), 15),
-    Act("search", "open the search", OPENING, _DEEP, ("slash",), ("escape",), 15),
+    Act("search", "open the search", OPENING, _DEEP, ("/",), ("escape",), 15),
     Act(
         "query",
         "a letter of a query over the whole trace",
         OPENING,
-        (*_DEEP, "slash"),
+        (*_DEEP, "/"),
         tuple("kind:user"),
         presses=9,
     ),
 )
 
 
-class Watch:
-    """Adds up the CPU time of the loop's callbacks."""
-
-    def __init__(self) -> None:
-        self.spent = 0.0
-        self.longest = 0.0
-        plain: Callable[[asyncio.Handle], None] = asyncio.Handle._run
-
-        def timed(handle: asyncio.Handle) -> None:
-            start = time.thread_time()
-            plain(handle)
-            took = time.thread_time() - start
-            self.spent += took
-            self.longest = max(self.longest, took)
-
-        asyncio.Handle._run = timed  # type: ignore[method-assign, assignment]
-
-    def reset(self) -> None:
-        """Begin anew."""
-        self.spent = self.longest = 0.0
-
-
-async def settle(app: object, pilot: object) -> None:
-    """Wait until the loader has nothing to do and the screen is painted.
-
-    The waiting itself is cheap: it is done on the loop whose work is measured.
-    """
-    idle = app.loader.idle  # type: ignore[attr-defined]
-    await asyncio.sleep(0.01)
-    while not idle.is_set():
-        await asyncio.sleep(0.01)
-    await pilot.pause()  # type: ignore[attr-defined]
-
-
-async def perform(path: str, act: Act, watch: Watch) -> dict[str, float]:
+async def perform(path: str, act: Act, watch: Watch, size: tuple[int, int] = SIZE) -> dict[str, float]:
     """Do it.
 
     Milliseconds on the event loop for a key: p50, p95, the worst single callback; and for opening the trace:
@@ -114,21 +85,20 @@ async def perform(path: str, act: Act, watch: Watch) -> dict[str, float]:
     """
     from ctxctl.inspector import Inspector
     from ctxctl.tui.app import CtxApp
+    from tests.bench.loop import session
 
     app = CtxApp(lambda: Inspector.open(path), path)
     took: list[float] = []
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(app, pilot)
+    async with session(app, watch, size) as here:
         opening, stall = watch.spent, watch.longest
-        await _press(app, pilot, act.before)
+        await here.press(act.before)
         worst = 0.0
         for n in range(act.presses):
             watch.reset()
-            await _press(app, pilot, [act.keys[n % len(act.keys)]])
+            await here.press([act.keys[n % len(act.keys)]])
             took.append(watch.spent * 1000)
             worst = max(worst, watch.longest * 1000)
-            await _press(app, pilot, act.after)
-    app.loader.stop()
+            await here.press(act.after)
     took.sort()
     return {
         "p50": took[len(took) // 2],
@@ -140,17 +110,15 @@ async def perform(path: str, act: Act, watch: Watch) -> dict[str, float]:
     }
 
 
-async def _press(app: object, pilot: object, keys: Sequence[str]) -> None:
-    for key in keys:
-        await pilot.press(key)  # type: ignore[attr-defined]
-    if keys:
-        await settle(app, pilot)
+def main(path: str, name: str, size: str = "") -> None:
+    """Print the figures of one act, in the order of `perform`; `size` such as 200x50."""
+    os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")  # before Textual looks
+    from tests.bench.loop import Watch
 
-
-def main(path: str, name: str) -> None:
-    """Print the figures of one act, in the order of `perform`."""
     act = next(act for act in ACTS if act.name == name)
-    print(*asyncio.run(perform(path, act, Watch())).values())
+    columns, _, lines = size.partition("x")
+    where = (int(columns), int(lines)) if size else SIZE
+    print(*asyncio.run(perform(path, act, Watch(), where)).values())
 
 
 if __name__ == "__main__":

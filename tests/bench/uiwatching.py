@@ -7,13 +7,17 @@ it to the end of the first paint that shows a state in which it was read, on one
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import resource
 import subprocess
 import sys
 import time
 from array import array
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+_STUCK: Final = 60.0
+"""Seconds without anything new after which a watch that has not shown everything stands still."""
 
 
 class Paints:
@@ -43,6 +47,18 @@ class Gaps:
             begun = time.monotonic()
             await asyncio.sleep(0.005)
             self.late.append((time.monotonic() - begun - 0.005) * 1e3)
+
+
+async def _caught_up(app: Any, paints: Paints, events: int) -> None:
+    """Wait until everything is shown; where nothing goes on, say what every thread is at, and end."""
+    last, since = -1, time.monotonic()
+    while not app.farewell and (not paints.seen or paints.seen[-1][0] < events):
+        if paints.shown != last:
+            last, since = paints.shown, time.monotonic()
+        elif time.monotonic() - since > _STUCK:
+            faulthandler.dump_traceback(all_threads=True)
+            sys.exit(f"stopped at {last} of {events} events; {app.turns.state.watching}; {paints.seen[-1:]}")
+        await asyncio.sleep(0.05)
 
 
 async def perform(trace: Path, seconds: str, out: Path, work: str) -> dict[str, Any]:
@@ -88,10 +104,7 @@ async def perform(trace: Path, seconds: str, out: Path, work: str) -> dict[str, 
         after = resource.getrusage(resource.RUSAGE_SELF)
         times = array("q")
         times.frombytes(out.read_bytes())
-        for _ in range(1200):
-            if app.farewell or (paints.seen and paints.seen[-1][0] >= len(times)):
-                break
-            await asyncio.sleep(0.05)
+        await _caught_up(app, paints, len(times))
         waking.cancel()
     app.loader.stop()
     assert not app.farewell, app.farewell

@@ -1,24 +1,27 @@
 """The built wheel, alone in a new environment: what a user installs, without the checkout and its tools.
 
-Needs a package registry (or pip's cache of one), as the set-up of this project does.
+What the wheel asks for is taken from the developers' environment, where the locked versions are.
 """
 
 from __future__ import annotations
 
+import email
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-PIN = re.compile(r"^[A-Za-z0-9._-]+==\S+(?: ; .*)?", re.MULTILINE)
 
 pytestmark = pytest.mark.slow
 
@@ -32,22 +35,51 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def asked_for(wheel: Path) -> Iterator[Distribution]:
+    """What the wheel asks for, and what that asks for, as this environment has it: the locked versions."""
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        told = email.message_from_bytes(packed.read(name))
+    wanted = [Requirement(text) for text in told.get_all("Requires-Dist") or ()]
+    found: set[str] = set()
+    while wanted:
+        requirement = wanted.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        installed = distribution(requirement.name)
+        assert requirement.specifier.contains(installed.version, prereleases=True), str(requirement)
+        extras = [*requirement.extras, ""]
+        inner = [Requirement(text) for text in installed.requires or ()]
+        wanted += [
+            Requirement(str(one).partition(";")[0])
+            for one in inner
+            if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in extras)
+        ]
+        if installed.name not in found:
+            found.add(installed.name)
+            yield installed
+
+
 def install_alone(wheel: Path, where: Path, machine: dict[str, str]) -> Path:
     """Return the python of a new environment with nothing in it but the wheel and what the wheel asks for."""
-    python = where / "venv" / "bin" / "python"
-    # Versions without hashes: pip would want one for the wheel itself too.
-    constraints = where / "constraints.txt"
-    pins = [pin.rstrip(" \\") for pin in PIN.findall((ROOT / "requirements.txt").read_text())]
-    constraints.write_text("\n".join(pins) + "\n")
+    home = where / "venv"
+    python = home / "bin" / "python"
     env = {name: value for name, value in machine.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
-    pip = [str(python), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--quiet", "--disable-pip-version-check"]
     for command in (
-        [sys.executable, "-m", "venv", str(where / "venv")],
-        [*pip, "install", "--constraint", str(constraints), str(wheel)],
-        [*pip, "check"],
+        [sys.executable, "-m", "venv", "--without-pip", str(home)],
+        [*pip, "install", "--no-index", "--no-deps", str(wheel)],
     ):
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+    packages = home / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    for installed in asked_for(wheel):
+        for file in installed.files or ():
+            if ".." not in file.parts:  # scripts; none of them is of use to us
+                (packages / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(installed.locate_file(file), packages / file)  # type: ignore[call-overload]
+    done = subprocess.run([*pip, "check"], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     return python
 
 

@@ -106,7 +106,7 @@ async def test_a_marked_frame_is_what_it_is_compared_with() -> None:
 async def test_a_first_frame_says_that_there_is_none_before() -> None:
     app = CtxApp(notes, "made-up.jsonl", first=DiffScreen(against(0, 0, None)))
     async with running(app) as session:
-        assert "the first frame of its thread" in session.text
+        assert "no frame before this one in its thread" in session.text
         await session.press("n", "c", "a", "x", "enter", "u", "tab")
         assert not app.fault
 

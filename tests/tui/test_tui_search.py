@@ -59,7 +59,11 @@ SCREENS = {
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "200x50"])
 @pytest.mark.parametrize("name", SCREENS)
-async def test_the_screen_looks_as_it_did(name: str, size: tuple[int, int]) -> None:
+async def test_the_screen_looks_as_it_did(
+    name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What a slow machine would look for between two keys is not what is asked for.
+    monkeypatch.setattr("ctxctl.tui.screens.search._WAIT", 600.0)
     async with running(made(notes()), size) as session:
         await search(session, SCREENS[name])
         check_golden(f"search-{name}-{size[0]}x{size[1]}", session.text)

@@ -243,3 +243,11 @@ async def test_a_list_in_front_is_taken_line_by_line() -> None:
         await session.press("y")
         assert "Rewrite this note" in session.app.clipboard
         assert len(session.app.clipboard.splitlines()) == 3
+
+
+async def test_a_sentence_of_ours_is_not_copied() -> None:
+    async with running(made(FakeInspector(notes_agent()))) as session:
+        await session.press("enter", "enter", "d")
+        assert "It is new in this frame" in session.text
+        await session.press("y")
+        assert "there is nothing in front to take" in session.text

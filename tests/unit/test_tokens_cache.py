@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -284,3 +285,43 @@ def test_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert place.parent.name == "ctxctl"
     monkeypatch.setenv("CTXCTL_CACHE", "off")
     assert default_path() is None
+
+
+def test_many_are_asked_for_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [bytes([n % 256, n // 256]) * 8 for n in range(1300)]
+    with CountCache(path) as cache:
+        for n, key in enumerate(keys[:1200]):
+            cache.put(key, n, exact=n % 2 == 0)
+    with CountCache(path) as cache:
+        cache.put(keys[1250], 7)
+        assert cache.get_all([]) == {}
+        found = cache.get_all(keys + keys)
+        assert found == {key: (n, n % 2 == 0) for n, key in enumerate(keys[:1200])} | {keys[1250]: (7, True)}
+        monkeypatch.setattr(cache, "_read", lambda key: pytest.fail("looked for again"))
+        assert cache.get(keys[1299]) is None
+        monkeypatch.undo()
+        cache.get_all(keys[:3])
+        with CountCache(path) as other:
+            other.put(keys[1299], 3)
+        assert cache.get(keys[1299]) == (3, True)
+
+
+def test_nothing_is_taken_for_absent_that_could_not_be_asked_for(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir()
+    cache = CountCache(path)
+    assert cache.get_all([KEY]) == {}
+    path.rmdir()
+    with CountCache(path) as other:
+        other.put(KEY, 5)
+    assert cache.get(KEY) == (5, True)
+
+
+def test_other_values_among_many_are_misses(path: Path) -> None:
+    with CountCache(path) as cache:
+        cache.put(KEY, 5)
+        cache.put(bytes(16), 6)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE counts SET tokens = 'a,b 3' WHERE key = ?", (KEY,))
+    with CountCache(path) as cache:
+        assert cache.get_all([KEY, bytes(16)]) == {bytes(16): (6, True)}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
+
+import orjson
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.api import is_body_file
@@ -15,8 +18,9 @@ from ctxctl.formats.calls import bodies
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.lines import Line, Report, lines, values
 from ctxctl.model.problem import Problem
+from ctxctl.trace.source import Source
 
 _ASKED: Final = re.compile(r"(?<![a-z])(?:requests?|req|prompt|input|in|sent)(?![a-z])")
 _ANSWERED: Final = re.compile(
@@ -24,6 +28,8 @@ _ANSWERED: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"(?:\.(?:json|jsonl|ndjson|sse|txt|body|gz|zst|event-stream))+\Z")
 _NUMBER: Final = re.compile(r"\d+")
+_WHOLE: Final = Line(1, 0, b"")
+"""The place of what is a file by itself."""
 
 
 class _Name(NamedTuple):
@@ -78,15 +84,16 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
         names = sorted(groups[stem], key=lambda name: (name.answer is True, name.file))
         for name in names:
             run.make.file = name.file
-            for record in _records(folder, name, run):
-                log.take(record, Line(1, 0, b""))
+            for record, line in _records(folder, name, run):
+                log.take(record, line)
         if len(names) > 1:
             log.flush()
         yield from run.drain()
     yield from log.finish()
 
 
-def _records(folder: Folder, name: _Name, run: Run) -> Iterator[Any]:
+def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]]:
+    """The bodies of a file, with the lines that they are on."""
     try:
         source = folder.open(name.file)
     except CtxctlError as error:
@@ -95,10 +102,22 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[Any]:
     with source:
         head = source.read(0, 1 << 10).decode("utf-8", "replace")
         if bodies.is_stream(head):
-            yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff")
+            yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), _WHOLE
+            return
+        if _is_lines(source):
+            yield from ((record, line) for line, record in values(source, run.report))
             return
         value = document(source, run.report)
     records = value if isinstance(value, list) and not is_answer(value) else [value]
     for record in records:
         if record is not None and (shape(record) is not None or name.answer is not None):
-            yield record
+            yield record, _WHOLE
+
+
+def _is_lines(source: Source) -> bool:
+    """Whether a file is JSON lines: more follows what is a whole object already."""
+    first, *more = [*islice(lines(source, lambda _: None), 2)] or [_WHOLE]
+    try:
+        return bool(more) and isinstance(orjson.loads(first.data), dict)
+    except orjson.JSONDecodeError:
+        return False

@@ -251,6 +251,21 @@ class Conversation:
         if unsaid is not None:
             self._steps.pop(unsaid, None)
 
+    @property
+    def place(self) -> Place:
+        """Of the last request."""
+        return self._place
+
+    def forget_gone(self) -> None:
+        """Forget the items that the window no longer has, and all names of steps but the last.
+
+        One of them that comes again is told again.
+        """
+        held = {row[0].item for row in self.rows}
+        self._versions = {item: mark for item, mark in self._versions.items() if item in held}
+        self._derived &= held
+        self._steps = dict(list(self._steps.items())[-1:])
+
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:

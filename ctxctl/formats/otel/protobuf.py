@@ -81,9 +81,9 @@ def exports(source: Source, run: Run) -> Iterator[Json]:
                 one.ParseFromString(piece)
             except DecodeError:
                 continue
-            yield _json(one)
+            yield traces(one)
         return
-    yield _json(request)
+    yield traces(request)
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
@@ -97,8 +97,36 @@ def _pieces(data: bytes) -> Iterator[bytes]:
         at = start + size
 
 
-def _json(request: Any) -> Json:
+def traces(request: Any) -> Json:
+    """An `ExportTraceServiceRequest` as JSON."""
     return {"resourceSpans": [_resource(resource) for resource in request.resource_spans]}
+
+
+def logs(request: Any) -> Json:
+    """An `ExportLogsServiceRequest` as JSON."""
+    return {
+        "resourceLogs": [
+            {
+                "scopeLogs": [
+                    {"logRecords": [_log(record) for record in scope.log_records]}
+                    for scope in resource.scope_logs
+                ]
+            }
+            for resource in request.resource_logs
+        ]
+    }
+
+
+def _log(record: Any) -> Json:
+    made = {
+        "traceId": record.trace_id.hex(),
+        "spanId": record.span_id.hex(),
+        "timeUnixNano": record.time_unix_nano or record.observed_time_unix_nano,
+        "eventName": record.event_name,
+        "attributes": _pairs(record.attributes),
+    }
+    body = _value(record.body)
+    return made if body is None else {**made, "body": body}
 
 
 def _resource(resource: Any) -> Json:

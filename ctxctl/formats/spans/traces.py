@@ -45,6 +45,7 @@ _DETAILS: Final = "gen_ai.client.inference.operation.details"
 MAX_HELD: Final = 16 << 20
 """Bytes of spans that wait for those that were begun before them."""
 _MAX_DEPTH: Final = 200
+_REMEMBERED: Final = 10_000
 _Key = tuple[str | None, str | None]
 """Trace and id of a span."""
 
@@ -76,6 +77,13 @@ class Traces:
         if self._held > MAX_HELD:
             yield from self.flush()
 
+    def forget(self) -> None:
+        """Forget which spans were taken, and of too many sessions which agents they had."""
+        self._seen.clear()
+        if len(self._agents) + len(self._threads) > _REMEMBERED:
+            self._agents.clear()
+            self._threads.clear()
+
     def flush(self) -> Iterator[Json]:
         """Make calls of what was taken."""
         found, logs = self._spans, self._logs
@@ -98,9 +106,9 @@ class Traces:
 
     def _call(self, span: Span, known: dict[_Key, Span], owners: set[int]) -> Inference:
         given = span.given or _given(span)
-        session = given.session or _session(span)
+        session = given.session or session_of(span)
         for one in _above(span, known) if session is None else ():
-            session = session or (one.given.session if one.given is not None else None) or _session(one)
+            session = session or (one.given.session if one.given is not None else None) or session_of(one)
         agents = _agents(span, known)
         agent, origin = self._agent(session, [one for one in agents if id(one) in owners])
         agent = given.thread or agent
@@ -237,7 +245,8 @@ def _above(span: Span, known: dict[_Key, Span]) -> Iterator[Span]:
         at = found
 
 
-def _session(span: Span) -> str | None:
+def session_of(span: Span) -> str | None:
+    """The session that a span itself names."""
     return _text(span, *_SESSIONS)
 
 

@@ -28,6 +28,16 @@ class Chains:
             rows = len(thread.conversation) - thread.rows_before()
             self._links[response_id] = _Link(thread, thread.epoch, rows)
 
+    def keep(self, most: int) -> None:
+        """Forget the oldest beyond so many."""
+        for name in list(self._links)[: max(0, len(self._links) - most)]:
+            del self._links[name]
+
+    def drop(self, threads: list[Thread]) -> None:
+        """Forget the answers of these threads."""
+        names = {id(thread) for thread in threads}
+        self._links = {name: link for name, link in self._links.items() if id(link.thread) not in names}
+
     def before(self, request: Request) -> tuple[Thread, int] | None:
         """The thread of a request's history, and its rows behind the head; None if it is not known."""
         named = string(request.body.get("previous_response_id"))

@@ -7,7 +7,7 @@ from typing import Final
 
 import orjson
 
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, Place
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
@@ -99,7 +99,21 @@ class Exchanges:
 
     def _step(self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool) -> Thread:
         """Make a step; `known`: the thread whose last request this one begins with."""
-        chained = self._chains.before(request)
+        thread, place, lent = self._ask(exchange, request, known, main=main)
+        response = exchange.response
+        if isinstance(response, dict):
+            line = exchange.answer_line or exchange.line
+            usage = request.dialect.usage(response, asked_model(exchange, request))
+            thread.conversation.usage(usage, line=line, place=place)
+            self._answer(exchange, request.dialect.reply(response), thread, lent=lent)
+            self._chains.answered(string(response.get("id")), thread)
+        return thread
+
+    def _ask(
+        self, exchange: Exchange, request: Request, known: Thread | None, *, main: bool
+    ) -> tuple[Thread, Place, bool]:
+        """The part of a step that is known before its answer: its thread, its place, and as `_thread_of`."""
+        chained = self._chain(request)
         lent = False
         if chained is not None:
             thread = chained[0]
@@ -114,21 +128,23 @@ class Exchanges:
             marks = _marks(request, thread, tail)
             self._threads.carried(thread, request, len(request.prints) - len(tail))
         self._turn(exchange, thread, tail)
-        model = string(request.body.get("model")) or _model_in(exchange.url)
         if exchange.limit is not None:
             self._limit(exchange, thread)
         place = thread.conversation.request(
-            line=exchange.line, model=model, native_id=exchange.native_id,
+            self._step_name(thread), line=exchange.line, model=asked_model(exchange, request),
+            native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
             error=exchange.error, **marks,
         )  # fmt: skip
-        response = exchange.response
-        if isinstance(response, dict):
-            line = exchange.answer_line or exchange.line
-            thread.conversation.usage(request.dialect.usage(response, model), line=line, place=place)
-            self._answer(exchange, request.dialect.reply(response), thread, lent=lent)
-            self._chains.answered(string(response.get("id")), thread)
-        return thread
+        return thread, place, lent
+
+    def _chain(self, request: Request) -> tuple[Thread, int] | None:
+        """As `Chains.before`."""
+        return self._chains.before(request)
+
+    def _step_name(self, thread: Thread) -> str | None:
+        """Native id of the thread's next step; None: they are counted."""
+        return None
 
     def _limit(self, exchange: Exchange, thread: Thread) -> None:
         """Tell the window that the capture says the model has."""
@@ -372,6 +388,11 @@ def _dialect(exchange: Exchange) -> Dialect | None:
 def _has_tools(exchange: Exchange) -> bool:
     body = exchange.request
     return isinstance(body, dict) and bool(body.get("tools") or body.get("functions"))
+
+
+def asked_model(exchange: Exchange, request: Request) -> str | None:
+    """The model that was asked."""
+    return string(request.body.get("model")) or _model_in(exchange.url)
 
 
 def _model_in(url: str | None) -> str | None:

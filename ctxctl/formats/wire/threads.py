@@ -112,7 +112,7 @@ class Threads:
         votes: Counter[int] = Counter()
         known: dict[int, Thread] = {}
         for part in parts:
-            found = self._said.get((session, _said(part) or ""))
+            found = self._said.get((session, known_by(part) or ""))
             if found is not None:
                 votes[id(found)] += 1
                 known[id(found)] = found
@@ -128,7 +128,7 @@ class Threads:
     def answered(self, thread: Thread, parts: Iterable[Part]) -> None:
         """Remember a thread's answer."""
         for part in parts:
-            key = _said(part)
+            key = known_by(part)
             if key is not None:
                 self._said.setdefault((thread.conversation.session, key), thread)
 
@@ -204,7 +204,7 @@ class Threads:
         return name if self._used[name] == 1 else f"{name}-{self._used[name]}"
 
 
-def _said(part: Part) -> str | None:
+def known_by(part: Part) -> str | None:
     """What an answer's item is known by when it is sent back; None for what many answers have."""
     if part.kind == "tool_call" and part.item:
         return part.item

@@ -46,9 +46,7 @@ def against(ordinal: int, first: int, marked: int | None) -> Pairing:
     def pair(inspector: Inspector) -> Pair:
         before = marked if marked is not None and marked != ordinal else inspector.previous(first)
         if before is None:
-            raise UsageError(
-                "no-frame-before", "the first frame of its thread: there is none before it to compare it with"
-            )
+            raise UsageError("no-frame-before", "no frame before this one in its thread")
         return Pair(FrameName(before), FrameName(ordinal))
 
     return pair

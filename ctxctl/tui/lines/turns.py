@@ -37,6 +37,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         ("!", entry.flagged),
         (COMPACTION, entry.compacted),
         (BREAK, entry.broken),
+        ("∅", entry.omitted > 0 and width < _COUNTED),
     ]
     columns = [
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
@@ -68,7 +69,7 @@ def _fold(state: State, turn: int) -> str:
 
 def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
     """The first signs of those that apply, as many as there is room for."""
-    room = 1 if width < 40 else 2 if width < _COUNTED else 3
+    room = 2 if width < _COUNTED else 3
     found = "".join(sign for sign, applies in signs if applies)[:room]
     return [Column(found, "warning", room + 1)]
 
@@ -86,7 +87,9 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
     nest = state.list.turns.nest
     thread = nest.thread_of(turn)
     if thread.at is None:
-        return title if entry.thread == MAIN_THREAD else f"{entry.thread} {title}"
+        # The only thread there is says nothing: the head names it too.
+        named = entry.thread != MAIN_THREAD and state.list.turns.several
+        return f"{entry.thread} {title}" if named else title
     if thread.turns[0] != turn:
         return title
     hidden = f" ({counted(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""

@@ -10,11 +10,12 @@ from textual.screen import ModalScreen
 from ctxctl.tui import keys
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.lines import Parts, Piece, spread
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 
 
-class Ask(ModalScreen[str | None]):
+class Ask(Board[str | None], ModalScreen[str | None]):
     """Is left with what was typed, or with None."""
 
     def __init__(self, label: str, note: str, *, text: str = "", history: History | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import Final
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from ctxctl.tui import keys
 from ctxctl.tui.assembled import lines, wants
@@ -16,6 +15,7 @@ from ctxctl.tui.lines import Parts, Piece, spread
 from ctxctl.tui.messages import ask
 from ctxctl.tui.seen import Seen
 from ctxctl.tui.widgets.blockview import BlockView
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop
 from ctxctl.tui.widgets.rows import Rows
@@ -24,7 +24,7 @@ OUTLINE: Final = 130
 """Columns from which the list of blocks stands beside the text."""
 
 
-class AssembledScreen(Screen[str | None]):
+class AssembledScreen(Board[str | None]):
     """Closes with the item to go to on the main screen, if one was chosen."""
 
     BINDINGS = keys.bindings("assembled")
@@ -36,6 +36,7 @@ class AssembledScreen(Screen[str | None]):
 
     def compose(self) -> ComposeResult:
         """Head, outline, text, keys."""
+        self._size_up(*self.app.size, update=False)
         yield Banner(lambda width: lines.head(self.shown, width), ident="assembled-head")
         with Backdrop(ident="assembled-panes"):
             yield Rows(self._outline, "outline")
@@ -44,7 +45,6 @@ class AssembledScreen(Screen[str | None]):
 
     def on_mount(self) -> None:
         """Ask for the text."""
-        self._arrange(self.size.width)
         self.set_focus(self.view, scroll_visible=False)
         ask(self, wants.WantAssembledText(self._ordinal))
 
@@ -62,7 +62,7 @@ class AssembledScreen(Screen[str | None]):
     def reading(self, message: wants.AssembledText) -> None:
         """The text is there."""
         self.shown = message.shown
-        self.set_class(lines.remarked(self.shown), "-noted")
+        self.query_one("#assembled-head").set_class(lines.remarked(self.shown), "-noted")
         if self.document is not None:
             self.view.read(self.document, prefixed=message.shown.prefix is not None)
             self.query_one("#outline", Rows).show(len(self.document.blocks), 0)
@@ -87,13 +87,14 @@ class AssembledScreen(Screen[str | None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Choose whether the outline is there."""
-        self._arrange(event.size.width)
-        self.set_class(event.size.height < 12, "-short")
-
-    def _arrange(self, width: int) -> None:
-        self.set_class(width >= OUTLINE, "-outlined")
+        width, height = event.size
+        self._size_up(width, height)
         if width < OUTLINE and isinstance(self.focused, Rows):
             self.set_focus(self.view, scroll_visible=False)
+
+    def _size_up(self, width: int, height: int, *, update: bool = True) -> None:
+        """Take the place there is; without `update`, before there is anything to style."""
+        self.update_classes({"-outlined": width >= OUTLINE, "-short": height < 12}, update=update)
 
     def on_descendant_focus(self) -> None:
         """Other keys are in force."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from ctxctl.tui import keys
 from ctxctl.tui.diff import lines, wants
@@ -16,6 +15,7 @@ from ctxctl.tui.diff.values import Pairing, TextKey
 from ctxctl.tui.lines import Parts, Piece, spread
 from ctxctl.tui.messages import ask
 from ctxctl.tui.seen import Seen
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.pane import Backdrop, Pane
 from ctxctl.tui.widgets.rows import Rows
@@ -25,7 +25,7 @@ _SEEN = 140
 """Columns of the table when it is taken elsewhere."""
 
 
-class DiffScreen(Screen[None]):
+class DiffScreen(Board[None]):
     """Shows a `DiffState` and turns keys into the next one; asks for what the new one lacks.
 
     `pair` is called in a thread once the traces are open.  Where the program began with it (`first`), `q`
@@ -43,6 +43,7 @@ class DiffScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Head, table, text, keys."""
+        self.state = self._size_up(*self.app.size, update=False)
         yield Banner(lambda width: lines.head(self.state, width), ident="diff-head")
         yield Banner(lambda width: [lines.remark_line(self.state, width)], ident="diff-remarks")
         with Backdrop(ident="diff-panes"):
@@ -56,7 +57,6 @@ class DiffScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Ask for the frames."""
-        self._arrange(self.size.width, self.size.height)
         self._front()
         self._ask_frames()
 
@@ -96,7 +96,7 @@ class DiffScreen(Screen[None]):
         if new.level != old.level or new.beside != old.beside:
             self._front()
         self._show_text(old)
-        self.set_class(bool(lines.remarks(new)), "-noted")
+        self.query_one("#diff-remarks").display = bool(lines.remarks(new))
         self.query_one("#diff-items", Pane).entitle(self._title(), "" if new.listing.diff else new.error)
         self.query_one("#diff-text", Pane).entitle(lines.text_title(new))
         for banner in self.query(Banner):
@@ -151,8 +151,8 @@ class DiffScreen(Screen[None]):
     def _front(self) -> None:
         """Which pane is in front, and has the keys."""
         level = self.state.level
-        self.query_one("#diff-items").set_class(level == "items", "-front")
-        self.query_one("#diff-text").set_class(level == "text", "-front")
+        self.query_one("#diff-items", Pane).put_front(level == "items")
+        self.query_one("#diff-text", Pane).put_front(level == "text")
         self.set_class(level == "text", "-text")
         self.set_focus(self.query_one("#sheet" if level == "text" else "#entries"), scroll_visible=False)
 
@@ -160,14 +160,14 @@ class DiffScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Choose whether table and text stand side by side."""
-        self._arrange(event.size.width, event.size.height)
+        self.apply(self._size_up(event.size.width, event.size.height))
 
-    def _arrange(self, width: int, height: int) -> None:
-        self.set_class(width >= BESIDE, "-beside")
-        self.set_class(width < 60, "-narrow")
-        self.set_class(height < 16, "-short")
+    def _size_up(self, width: int, height: int, *, update: bool = True) -> DiffState:
+        """Take the place there is; the state then.  Without `update`, before there is anything to style."""
+        classes = {"-beside": width >= BESIDE, "-narrow": width < 60, "-short": height < 16}
+        self.update_classes(classes, update=update)
         text = width * 5 // 8 - 3 if width >= BESIDE else width if width < 60 else width - 3
-        self.apply(moves.arranged(self.state, width, text))
+        return moves.arranged(self.state, width, text)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click may have focused the other pane."""
@@ -253,9 +253,7 @@ class DiffScreen(Screen[None]):
         name = f"diff from {diff.a.label} to {diff.b.label}"
         shown = self.state.shown
         if self.state.level == "text":
-            if shown is None:
-                return None
-            return Seen(name, shown.note + "\n" if shown.sheet is None else shown.sheet.text())
+            return None if shown is None or shown.sheet is None else Seen(name, shown.sheet.text())
         heads = [*lines.head(self.state, _SEEN), lines.table_heading(_SEEN)]
         table = (self._line(row, _SEEN) for row in range(self.state.listing.count))
         return Seen(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 from textual.message import Message
-from textual.screen import Screen
 
 from ctxctl.tui import itemview, itemwants, keys, wants
 from ctxctl.tui import state as moves
@@ -15,12 +14,13 @@ from ctxctl.tui.lines import Parts
 from ctxctl.tui.messages import ask
 from ctxctl.tui.state import ItemKey, State
 from ctxctl.tui.tabs import TABS, Tab
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
 
-class ItemScreen(Screen[None]):
+class ItemScreen(Board[None]):
     """A screen with an item pane (`#item-head`, `#item`); `apply` shows another state."""
 
     state: State

@@ -7,13 +7,13 @@ from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from ctxctl.tui import chart, keys, overview
 from ctxctl.tui.lines import Parts, Piece, spread
 from ctxctl.tui.overview import View
 from ctxctl.tui.seen import Seen
 from ctxctl.tui.view import State
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
 
@@ -21,7 +21,7 @@ _AGAIN: Final = 0.25
 """Seconds between two looks for more turns, while the trace is read or written."""
 
 
-class Overview(Screen[int]):
+class Overview(Board[int]):
     """Reads the state of the main screen; ends with the ordinal of a step to go to."""
 
     BINDINGS = keys.bindings("overview")

@@ -15,6 +15,7 @@ from ctxctl.tui.commands import Command
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.lines import Parts
 from ctxctl.tui.literal import Part
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
@@ -41,7 +42,7 @@ class _Line(Prompt):
             self._palette.action_choose(by)
 
 
-class Palette(ModalScreen[Command | None]):
+class Palette(Board[Command | None], ModalScreen[Command | None]):
     """Takes a line, shows what it can mean, and is left with what was chosen."""
 
     BINDINGS = keys.bindings("palette")

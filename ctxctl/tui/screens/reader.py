@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from ctxctl.tui import keys, lines
 from ctxctl.tui.document import Document
@@ -14,11 +13,12 @@ from ctxctl.tui.lines import Parts, Piece
 from ctxctl.tui.literal import content
 from ctxctl.tui.seen import Seen
 from ctxctl.tui.wants import Reading
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
 
 
-class Reader(Screen[None]):
+class Reader(Board[None]):
     """Shows one document; without one yet, that it is on its way."""
 
     BINDINGS = keys.bindings("reader")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.timer import Timer
 
 from ctxctl.tui import keys, lines
@@ -19,6 +18,7 @@ from ctxctl.tui.search import state as moves
 from ctxctl.tui.search.state import Search
 from ctxctl.tui.search.wants import Hits, Unsearched, WantSearch
 from ctxctl.tui.seen import Seen
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.retyped import Retyped
@@ -56,7 +56,7 @@ class _Line(Retyped):
             super().action_history(by)
 
 
-class SearchScreen(Screen[None]):
+class SearchScreen(Board[None]):
     """Lives as long as the application: what it has found, and goes on finding, is there when one is back."""
 
     BINDINGS = keys.bindings("search")

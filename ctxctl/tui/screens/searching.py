@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import on
-from textual.screen import Screen
 
 from ctxctl.engine.query import QueryError, parse
 from ctxctl.tui import keys
@@ -14,12 +13,13 @@ from ctxctl.tui.lineedit import History
 from ctxctl.tui.lines import Piece
 from ctxctl.tui.screens.search import search_screen
 from ctxctl.tui.state import Pane, State, Target
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.retyped import Retyped
 
 
-class Searching(Screen[None]):
+class Searching(Board[None]):
     """A screen that leads to the search, and that its hits lead to."""
 
     state: State

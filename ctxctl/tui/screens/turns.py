@@ -54,10 +54,12 @@ class TurnsScreen(Steering, Searching):
         """The last what-if."""
         self._asked: tuple[Target, bool, Arrangement] | None = None
         """What was last asked for; the list of turns grows in place, so an older state cannot say."""
+        self._styled_widths: object = None
         self._hold = Hold(self, self._surround)
 
     def compose(self) -> ComposeResult:
         """Four strips and three panes."""
+        self._size_up(*self.app.size, update=False)
         yield Banner(self._head, ident="head")
         yield BudgetBar(ident="budget")
         with Backdrop(ident="panes"):
@@ -74,7 +76,6 @@ class TurnsScreen(Steering, Searching):
 
     def on_mount(self) -> None:
         """Show that the trace is being opened."""
-        self._arrange(self.size.width, self.size.height)
         self._front()
         self._titles()
 
@@ -206,30 +207,44 @@ class TurnsScreen(Steering, Searching):
     def _front(self) -> None:
         """Mark and focus the pane in front."""
         for pane in PANES:
-            self.query_one(f"#pane-{pane}").set_class(pane == self.state.pane, "-front", update=False)
+            self.query_one(f"#pane-{pane}", Frame).put_front(pane == self.state.pane)
         self.set_class(self.state.pane == "item", "-item", update=False)
         self.set_class(self.state.pane != "turns", "-inside", update=False)
-        self.update_node_styles()
+        if self._widths() != self._styled_widths:
+            self._styled_widths = self._widths()
+            self.update_node_styles()
         # Not the widget's own `focus`, which does it later: the next key may be there before.
         self.set_focus(self.query_one(f"#{self.state.pane}"), scroll_visible=False)
+
+    def _widths(self) -> object:
+        """What of the state decides which panes are seen, and how wide: the rules in ``app.tcss``."""
+        pane = self.state.pane
+        if self.has_class("-one"):
+            return pane
+        inside = self.has_class("-tight") and pane != "turns"
+        return self.has_class("-two") and (pane == "item", inside)
 
     # Size and focus
 
     def on_resize(self, event: events.Resize) -> None:
         """Choose how many panes stand side by side."""
-        self._arrange(event.size.width, event.size.height)
-
-    def _arrange(self, width: int, height: int) -> None:
-        self.set_class(width < TWO, "-one")
-        self.set_class(TWO <= width < THREE, "-two")
-        self.set_class(width >= THREE, "-three")
-        self.set_class(width < 100, "-tight")
-        self.set_class(width >= 130, "-roomy")
-        self.set_class(width >= 190, "-wide")
-        self.set_class(height >= TALL, "-tall")
-        self.set_class(height < 20, "-short")
-        self.set_class(height < 12, "-shortest")
+        self._size_up(event.size.width, event.size.height)
         self.call_after_refresh(self.show_item)
+
+    def _size_up(self, width: int, height: int, *, update: bool = True) -> None:
+        """Take the place there is; without `update`, before there is anything to style."""
+        classes = {
+            "-one": width < TWO,
+            "-two": TWO <= width < THREE,
+            "-three": width >= THREE,
+            "-tight": width < 100,
+            "-roomy": width >= 130,
+            "-wide": width >= 190,
+            "-tall": height >= TALL,
+            "-short": height < 20,
+            "-shortest": height < 12,
+        }
+        self.update_classes(classes, update=update)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click may have focused another pane."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.screen import Screen
 
 from ctxctl.tui import keys
 from ctxctl.tui.lines import Parts, Piece, spread
@@ -17,12 +16,13 @@ from ctxctl.tui.whatif import form as fields
 from ctxctl.tui.whatif import lines, state, wants
 from ctxctl.tui.whatif.state import Memory, View
 from ctxctl.tui.whatif.table import Table
+from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.form import FormView
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.rows import Rows
 
 
-class WhatIf(Screen[int | None]):
+class WhatIf(Board[int | None]):
     """A form, and the table of what came of it; closes with the ordinal of the step to go to, if any."""
 
     BINDINGS = keys.bindings("whatif")

@@ -170,7 +170,7 @@ class Painted(Widget, inherit_bindings=True):
         """
         if any(self.styles.gutter):
             return super().render_lines(crop)
-        width = self.region.width
+        width = self.outer_size.width
         if width != self._seen_width:
             self._seen_lines.clear()
             self._seen_width = width

@@ -6,7 +6,7 @@ title costs one line, and lines that have not changed cost nothing.
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Region
@@ -37,13 +37,22 @@ class Backdrop(Painted, Horizontal):
 class Pane(Painted, Vertical):
     """Children inside a frame; without padding (see ``app.tcss``) there is no frame."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line--frame", "line--frame-front", "line--title-front"}
-
     def __init__(self, *, ident: str) -> None:
         Painted.__init__(self, ident=ident, classes="pane")
         self.title = ""
         self.foot = ""
         """A phrase in the lower edge."""
+
+    def put_front(self, front: bool) -> None:
+        """Be the pane in front, or not; rules about ``.-front`` are the caller's to apply."""
+        if front != self.has_class("-front"):
+            self.set_class(front, "-front", update=False)
+            width, height = self.outer_size
+            for edge in (
+                Region(-1, -1, width, 1), Region(-1, height - 2, width, 1),
+                Region(-1, 0, 1, height - 2), Region(width - 2, 0, 1, height - 2),
+            ):  # fmt: skip
+                self.refresh(edge)
 
     def entitle(self, title: str, foot: str = "") -> None:
         """Say other things in the edges."""

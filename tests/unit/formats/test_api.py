@@ -12,6 +12,7 @@ from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.registry import HEAD
 from ctxctl.inspector import Inspector
+from ctxctl.model.problem import Problem
 from tests.unit.formats import wire_rebuild
 from tests.unit.formats.calls_help import FIXTURES, seen
 
@@ -197,3 +198,16 @@ def test_records_that_are_no_bodies_are_reported(tmp_path: Path) -> None:
     steps, problems = seen(written(tmp_path, BODY, {"level": "info"}, 7, ANSWER))
     assert [step.billed for step in steps] == [3]
     assert [p.slug for p in problems] == ["unknown-record", "unknown-record"]
+
+
+def test_a_directory_of_json_lines_is_read_line_by_line(tmp_path: Path) -> None:
+    other = {**BODY, "messages": [{"role": "user", "content": "something else"}]}
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(body) + "\n" for body in (BODY, ANSWER, other)))
+    problems: list[Problem] = []
+    api = registry.by_name("api")
+    assert isinstance(api, registry.FolderFormat)
+    folder = Folder("x", tmp_path)
+    assert api.detect_folder(folder)
+    events = list(api.folder_events(folder, problems.append))
+    assert problems == []
+    assert sum(event["event_type"] == "context.assembly.created" for event in events) == 2

@@ -1,0 +1,242 @@
+"""A plan: what will be in a window and how the conversation will go, as a TOML file says it (docs/budget.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ctxctl.budget.spread import Amount, Size, Spread, always, amount, size, spread
+from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.text import visible
+
+MOST_BYTES: Final = 1 << 20
+"""Of a plan file."""
+MOST_TURNS: Final = 2000
+MOST_RUNS: Final = 10_000
+MOST_DRAWN: Final = 1000
+"""Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
+Level = Literal["p50", "p95", "p99"]
+SHARE_OF: Final[dict[Level, float]] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+Rate = Annotated[float, Meta(ge=0, le=1)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the plan; a key that it does not know is an error."""
+
+
+class Model(_Table, frozen=True):
+    """Who is asked, and what a prompt may hold."""
+
+    name: Name | None = None
+    provider: str | None = None
+    window: Size | None = None
+    """Instead of what is known of the model."""
+    max_input: Size | None = None
+    reserve: Size = Size(0)  # noqa: RUF009 - a number
+    """Of the window, kept for the answer."""
+    encoding: str | None = None
+    caching: bool = True
+    """Whether the provider's prompt cache is used, for what begins like the request before."""
+    date: str | None = None
+    """Prices of this day (YYYY-MM-DD); None: of today."""
+
+
+class Part(_Table, frozen=True):
+    """One part of the window; exactly one of `files`, `text`, `tools`, `tokens` is given."""
+
+    name: Name
+    files: str | tuple[str, ...] | None = None
+    text: str | None = None
+    tools: str | tuple[str, ...] | None = None
+    tokens: Spread | None = None
+    items: Spread | None = None
+    """Of a retrieval: how many there are at a time, each of `tokens`."""
+    server: str | None = None
+    """Of tool definitions: whose they are."""
+    segment: Literal["tools", "system", "history", "context"] | None = None
+    priority: float | None = None
+    changes: Rate | None = None
+    """Chance in each turn that its content is another than in the turn before."""
+    stays: bool = False
+    """Of a context: what was sent stays in the history, and a new version comes beside it."""
+
+    @property
+    def kind(self) -> str:
+        """The table's field that says what it is."""
+        return next(name for name in ("files", "text", "tools", "tokens") if getattr(self, name) is not None)
+
+    @property
+    def where(self) -> str:
+        """Its window segment."""
+        usual = {"tools": "tools", "tokens": "context"}
+        return self.segment or usual.get(self.kind, "system")
+
+    @property
+    def rate(self) -> float:
+        """`changes`, or what is usual: exact contents stay, sizes that are drawn come anew each turn."""
+        if self.changes is not None:
+            return self.changes
+        return 1.0 if self.tokens is not None and self.where == "context" else 0.0
+
+
+class Conversation(_Table, frozen=True):
+    """How a session goes, in tokens."""
+
+    turns: Annotated[int, Meta(ge=1, le=MOST_TURNS)] = 1
+    user: Spread = always(0)
+    answer: Spread = always(0)
+    """What the model says in a turn and what stays in the history of it."""
+    calls: Spread = always(0)
+    """Tool calls in a turn."""
+    parallel: Spread = always(1)
+    """Of these, how many come in one answer."""
+    call: Spread = always(0)
+    result: Spread = always(0)
+
+
+class Headroom(_Table, frozen=True):
+    """What must be free at the last request of a turn."""
+
+    turn: Annotated[int, Meta(ge=1, le=MOST_TURNS)]
+    free: Amount
+
+
+class Bounds(_Table, frozen=True):
+    """The limits of ``--check``."""
+
+    at: Level = "p95"
+    """Which sessions they are held against: with p95, 95 of 100 keep them."""
+    total: Amount | None = None
+    """What all parts together may take."""
+    parts: dict[str, Amount] = {}
+    servers: dict[str, Amount] = {}
+    headroom: tuple[Headroom, ...] = ()
+    overflow_turn: Annotated[int, Meta(ge=1, le=MOST_TURNS + 1)] | None = None
+    """The first turn that may overflow."""
+    cost_per_session: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    """US dollars."""
+    tolerance: Amount = Amount(None, 0.0)
+    """By how much a number may be worse than in the baseline, as a share."""
+    ratchet: bool = False
+    """Whether a baseline that allows more than is needed fails too."""
+
+
+class Plan(_Table, frozen=True):
+    """The whole file."""
+
+    model: Model
+    part: tuple[Part, ...] = ()
+    conversation: Conversation = Conversation()
+    policy: str = "reject"
+    limits: Bounds = Bounds()
+    seed: Annotated[int, Meta(ge=0, le=1 << 53)] = 1
+    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS)] = 200
+    version: Literal[1] = 1
+
+
+_READ: Final[dict[Any, Any]] = {Size: size, Amount: amount, Spread: spread}
+
+
+def load(path: Path) -> tuple[Plan, str]:
+    """A plan and its text.
+
+    Raises UnreadableError("no-such-file", "unreadable") and UsageError("bad-plan").
+    """
+    from stat import S_ISREG
+
+    shown = visible(str(path))
+    try:
+        if not S_ISREG(path.stat().st_mode):
+            raise UnreadableError("unreadable", f"{shown} is not a file")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise UnreadableError(
+            "no-such-file", f"{shown}: no such file", hint="`ctxctl budget --init` prints a plan to start from"
+        ) from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a usable name"
+        raise UnreadableError("unreadable", f"{shown}: {why}") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError("bad-plan", f"{shown} is larger than {MOST_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("bad-plan", f"{shown}: byte {error.start} is not UTF-8") from None
+    return parse(text, shown), text
+
+
+def parse(text: str, name: str) -> Plan:
+    """A plan from its text; raises UsageError("bad-plan") that says where."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(text)
+        plan = msgspec.convert(table, Plan, dec_hook=lambda kind, value: _READ[kind](value))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError("bad-plan", f"{name}: not TOML: {visible(str(error)[:300])}") from None
+    except (msgspec.ValidationError, ValueError) as error:
+        raise _bad(name, str(error)[:400].replace("`$.", "`")) from None
+    _checked(plan, name)
+    return plan
+
+
+def _checked(plan: Plan, name: str) -> None:
+    names = [part.name for part in plan.part]
+    for part in plan.part:
+        given = [f for f in ("files", "text", "tools", "tokens") if getattr(part, f) is not None]
+        if len(given) != 1:
+            told = " and ".join(given) or "none"
+            raise _bad(name, f"part {part.name!r} needs one of files, text, tools or tokens; it has {told}")
+        if names.count(part.name) > 1:
+            raise _bad(name, f"two parts are called {part.name!r}")
+        if part.items is not None and part.tokens is None:
+            raise _bad(name, f"part {part.name!r}: items needs tokens, the size of each")
+        if part.items is not None and part.items.at(1.0) > MOST_DRAWN:
+            raise _bad(name, f"part {part.name!r}: more than {MOST_DRAWN:,} items")
+        if part.stays and part.where != "context":
+            raise _bad(name, f'part {part.name!r}: stays is for parts with segment = "context"')
+    talk = plan.conversation
+    if talk.calls.at(1.0) > MOST_DRAWN or talk.parallel.at(1.0) > MOST_DRAWN:
+        raise _bad(name, f"more than {MOST_DRAWN:,} calls in a turn")
+    for what, known, bound in (
+        ("part", set(names), plan.limits.parts),
+        ("server", {part.server for part in plan.part}, plan.limits.servers),
+    ):
+        for key in bound:
+            if key not in known:
+                raise _bad(name, f"limits.{what}s: there is no {what} {key!r}")
+    for head in plan.limits.headroom:
+        if head.turn > talk.turns:
+            raise _bad(name, f"limits.headroom: the conversation has no turn {head.turn}, only {talk.turns}")
+    if plan.limits.tolerance.share is None:
+        raise _bad(name, "limits.tolerance must be a share, as '5%'")
+    policy_of(plan, name)
+
+
+def policy_of(plan: Plan, name: str) -> Any:
+    """The fitting policy; raises UsageError: `unknown-policy`, `bad-policy-parameter`, `bad-plan`."""
+    from ctxctl.policies.registry import by_name, fits
+
+    policy = by_name(plan.policy)
+    if policy is None or not fits(policy):
+        raise _bad(name, f"policy {plan.policy!r} does not say what is left out")
+    return policy
+
+
+def _bad(name: str, why: str) -> UsageError:
+    return UsageError(
+        "bad-plan", f"{name}: {visible(why)}", hint="`ctxctl budget --init` prints a plan with every key"
+    )
+
+
+def line_of(text: str, name: str) -> int:
+    """The line of a plan that names something, 1-based; 1 where none does."""
+    quoted = (f'"{name}"', f"'{name}'")
+    return next(
+        (n for n, line in enumerate(text.splitlines(), 1) if any(quote in line for quote in quoted)), 1
+    )

@@ -1,0 +1,174 @@
+"""Sizes as people know them: one number, a range, or a few percentiles; and how such sizes are drawn."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, isfinite
+from random import Random
+from typing import Any, Final, TypeVar
+
+from ctxctl.model.whatif import MOST_TOKENS, parse_tokens
+
+_QUANTILE: Final = re.compile(r"p([1-9]\d?)", re.ASCII)
+_WANTED: Final = "a number, {from, to}, or percentiles {min, p50, p95, p99, max}"
+T = TypeVar("T")
+
+
+class Size(int):
+    """A number of tokens that may be written as `128k`."""
+
+
+class Amount:
+    """A bound that is a number of tokens (`4000`, `"4k"`) or a share of the cap (`"5%"`)."""
+
+    __slots__ = ("share", "tokens")
+
+    def __init__(self, tokens: int | None, share: float | None) -> None:
+        self.tokens = tokens
+        self.share = share
+
+    def of(self, cap: int) -> int:
+        """In tokens, rounded down."""
+        return self.tokens if self.tokens is not None else int(cap * (self.share or 0.0))
+
+    def __str__(self) -> str:
+        return f"{self.tokens:,} tokens" if self.tokens is not None else f"{(self.share or 0) * 100:g} %"
+
+
+class Spread:
+    """A distribution by its quantile function: straight lines between `points`.
+
+    `points` are (probability, value), the first at 0 and the last at 1, values never falling.
+    """
+
+    __slots__ = ("points",)
+
+    def __init__(self, points: tuple[tuple[float, float], ...]) -> None:
+        self.points = points
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is always the same."""
+        return self.points[0][1] == self.points[-1][1]
+
+    @property
+    def mean(self) -> float:
+        """The expected value, before rounding."""
+        pairs = zip(self.points, self.points[1:], strict=False)
+        return sum((q - p) * (a + b) / 2 for (p, a), (q, b) in pairs)
+
+    def at(self, share: float) -> int:
+        """The value that this share of all does not exceed, rounded to a whole number."""
+        found = bisect_right(self.points, share, key=lambda point: point[0])
+        if found >= len(self.points):
+            return _whole(self.points[-1][1])
+        (p, a), (q, b) = self.points[max(found - 1, 0)], self.points[found]
+        return _whole(a + (b - a) * (share - p) / (q - p)) if q > p else _whole(b)
+
+    def draw(self, chance: Random) -> int:
+        """One value; takes one number from `chance` whatever the distribution, so that draws stay aligned."""
+        return self.at(chance.random())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spread) and self.points == other.points
+
+    def __hash__(self) -> int:
+        return hash(self.points)
+
+
+def always(value: int) -> Spread:
+    """The same value each time."""
+    return Spread(((0.0, float(value)), (1.0, float(value))))
+
+
+def measured(values: Sequence[int]) -> dict[str, int] | int:
+    """What `spread` reads, of values that were seen: their percentiles, or the one value that they all have.
+
+    Needs at least one value.
+    """
+    ordered = sorted(values)
+    if ordered[0] == ordered[-1]:
+        return ordered[0]
+    shares = (10, 25, 50, 75, 90, 95, 99)
+    last = len(ordered) - 1
+    found = {"min": ordered[0]}
+    for share in shares:
+        exact = last * share / 100
+        low = int(exact)
+        high = min(low + 1, last)
+        found[f"p{share}"] = _whole(ordered[low] + (ordered[high] - ordered[low]) * (exact - low))
+    found["max"] = ordered[-1]
+    return found
+
+
+def quantile(values: Iterable[T], share: float, key: Any = None) -> T:
+    """The smallest of the values that at least this share of them does not exceed (nearest rank)."""
+    ordered = sorted(values, key=key)
+    return ordered[max(0, ceil(share * len(ordered) - 1e-9) - 1)]
+
+
+def size(value: object) -> Size:
+    """A number of tokens from 0 up; raises ValueError."""
+    if isinstance(value, str):
+        return Size(parse_tokens(value, least=0))
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
+        raise ValueError("must be a number of tokens from 0 up, as 128000 or '128k'")
+    return Size(value)
+
+
+def amount(value: object) -> Amount:
+    """A bound; raises ValueError."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        try:
+            share = float(value.strip()[:-1])
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 100:
+            raise ValueError("must be a share from 0 % to 100 %, as '5%'")
+        return Amount(None, share / 100)
+    try:
+        return Amount(int(size(value)), None)
+    except ValueError:
+        raise ValueError("must be a number of tokens, as 4000 or '4k', or a share, as '5%'") from None
+
+
+def spread(value: object) -> Spread:
+    """A distribution; raises ValueError."""
+    if not isinstance(value, Mapping):
+        try:
+            return always(size(value))
+        except ValueError:
+            raise ValueError(f"must be {_WANTED}") from None
+    if set(value) == {"from", "to"}:
+        low, high = size(value["from"]), size(value["to"])
+        if low > high:
+            raise ValueError(f"must have from <= to, not {low} and {high}")
+        return Spread(((0.0, float(low)), (1.0, float(high))))
+    return _percentiles(value)
+
+
+def _percentiles(value: Mapping[Any, object]) -> Spread:
+    points: dict[float, float] = {}
+    for name, told in value.items():
+        match = _QUANTILE.fullmatch(str(name))
+        if name not in ("min", "max") and match is None:
+            raise ValueError(f"must be {_WANTED}; {str(name)[:40]!r} is none of these")
+        share = 0.0 if name == "min" else 1.0 if match is None else int(match[1]) / 100
+        points[share] = float(size(told))
+    if not points.keys() - {0.0, 1.0}:
+        raise ValueError(f"must be {_WANTED}")
+    ordered = sorted(points.items())
+    values = [told for _, told in ordered]
+    if values != sorted(values):
+        raise ValueError("must have percentiles that do not fall")
+    if 0.0 not in points:
+        ordered.insert(0, (0.0, 0.0))
+    if 1.0 not in points:
+        ordered.append((1.0, values[-1]))
+    return Spread(tuple(ordered))
+
+
+def _whole(value: float) -> int:
+    return int(value + 0.5) if isfinite(value) else 0

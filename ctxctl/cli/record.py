@@ -1,0 +1,247 @@
+"""``ctxctl record``: sessions of other programs, while they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.record.options import Options
+
+_PORT = 4318
+"""Of the receivers: what OTLP/HTTP has by its specification."""
+
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[-- COMMAND...]",
+        help="Run this program with its model calls going through a recording proxy; "
+        "with --mcp: the MCP server to run.",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help="Trace to append to. Default: ctxctl-DATE-TIME.jsonl here.", show_default=False,
+    ),
+]  # fmt: skip
+Proxy = Annotated[bool, typer.Option("--proxy", help="Run the proxy alone, for programs started elsewhere.")]
+Otlp = Annotated[
+    bool, typer.Option("--otlp", help="Receive OpenTelemetry GenAI spans and events (OTLP/HTTP).")
+]
+Events = Annotated[bool, typer.Option("--events", help="Receive events: POST /v1/events, NDJSON.")]
+Mcp = Annotated[
+    bool, typer.Option("--mcp", help="Stand between an MCP client and the server COMMAND, over stdio.")
+]
+Stdin = Annotated[bool, typer.Option("--stdin", help="Events or any known format from standard input.")]
+Watch = Annotated[
+    Path | None,
+    typer.Option(
+        "--watch", metavar="DIR", help="Keep importing what another tool writes there.",
+        autocompletion=opt.complete_files, show_default=False,
+    ),
+]  # fmt: skip
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="N", min=0, max=65535, show_default=False,
+        help="Port on 127.0.0.1; 0: any free one. Default: 4318 for --otlp and --events, else any.",
+    ),
+]  # fmt: skip
+Upstream = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--upstream", metavar="NAME=URL", show_default=False,
+        help="Where calls of NAME go, a provider (openai) or a variable that the program reads; repeatable.",
+    ),
+]  # fmt: skip
+Session = Annotated[
+    str | None, typer.Option("--session", metavar="ID", help="Name of the session.", show_default=False)
+]
+Source = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="Who records: the events' source.", show_default=False),
+]
+Redact = Annotated[
+    Path | None,
+    typer.Option(
+        "--redact", metavar="RULES", help="Redaction rules of yours (TOML), besides the built-in ones.",
+        autocompletion=opt.complete_files, show_default=False,
+    ),
+]  # fmt: skip
+NoRedact = Annotated[bool, typer.Option("--no-redact", help="Leave secrets in the trace.")]
+Fsync = Annotated[bool, typer.Option("--fsync", help="Wait until each event is on the disk.")]
+Rotate = Annotated[
+    str | None,
+    typer.Option(
+        "--rotate", metavar="SIZE",
+        help="Rename FILE before it grows beyond: 100M, 2G; off: never. Default: 1G.", show_default=False,
+    ),
+]  # fmt: skip
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say only what goes wrong.")]
+
+
+def record(
+    command: Command = None,
+    output: Output = None,
+    proxy: Proxy = False,
+    otlp: Otlp = False,
+    events: Events = False,
+    mcp: Mcp = False,
+    stdin: Stdin = False,
+    watch: Watch = None,
+    port: Port = None,
+    upstream: Upstream = None,
+    session: Session = None,
+    source: Source = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    redact: Redact = None,
+    no_redact: NoRedact = False,
+    fsync: Fsync = False,
+    rotate: Rotate = None,
+    quiet: Quiet = False,
+) -> None:
+    """Record sessions while they happen: run a program, or listen beside it.
+
+    One of: -- COMMAND, --proxy, --otlp and/or --events, --mcp -- SERVER, --stdin, --watch DIR.
+    Secrets are replaced before anything is written. Look at it meanwhile: ctxctl watch FILE.
+    """
+    modes = {
+        "--proxy": proxy, "--otlp": otlp, "--events": events, "--mcp": mcp, "--stdin": stdin,
+        "--watch": watch is not None,
+    }  # fmt: skip
+    given = [name for name, on in modes.items() if on]
+    _check(given, command or [], port=port, format=format, session=session, rotate=rotate)
+    _only("--upstream", bool(upstream), given[0] if given else "-- COMMAND", "-- COMMAND", "--proxy")
+    options = _options(
+        output, session=session, source=source, redact=_redaction(redact, no_redact), fsync=fsync,
+        rotate=rotate, quiet=quiet,
+    )  # fmt: skip
+    code = _run(
+        given, command or [], options, port=port, watch=watch, format_name=format, upstreams=upstream or []
+    )
+    raise typer.Exit(code)
+
+
+def _run(
+    given: list[str], command: list[str], options: Options, *, port: int | None, watch: Path | None,
+    format_name: str | None, upstreams: list[str],
+) -> int:  # fmt: skip
+    """The mode's exit code; each is imported only here, as most need what others do not."""
+    if "--mcp" in given:
+        from ctxctl.record.mcp import tap
+
+        return tap(command, options)
+    if "--stdin" in given:
+        from ctxctl.record.pipe import stdin
+
+        return stdin(options, format_name=format_name)
+    if watch is not None:
+        from ctxctl.record import folder
+
+        return folder.watch(watch, options, format_name=format_name)
+    if "--otlp" in given or "--events" in given:
+        from ctxctl.record import receive
+
+        otlp, events = "--otlp" in given, "--events" in given
+        return receive.serve(options, _PORT if port is None else port, otlp=otlp, events=events)
+    from ctxctl.record.proxy import run
+
+    if "--proxy" in given:
+        return run.serve(options, 0 if port is None else port, upstreams)
+    return run.run_command(command, options, upstreams)
+
+
+def _check(
+    given: list[str], command: list[str], *, port: int | None, format: str | None, session: str | None,  # noqa: A002
+    rotate: str | None,
+) -> None:  # fmt: skip
+    """Raise UsageError where the options do not go together."""
+    from ctxctl.errors import UsageError
+
+    if not given and not command:
+        raise UsageError(
+            "nothing-to-record", "nothing to record",
+            hint="ctxctl record -- COMMAND, or one of --proxy, --otlp, --events, --mcp -- SERVER, --stdin, "
+            "--watch DIR",
+        )  # fmt: skip
+    if len(given) > 1 and set(given) != {"--otlp", "--events"}:
+        why = f"{given[0]} and {given[1]} are two ways of recording"
+        raise UsageError(
+            "record-modes", why,
+            hint="give one, or run ctxctl record twice, each with a trace of its own (--otlp and --events "
+            "go together)",
+        )  # fmt: skip
+    mode = given[0] if given else "-- COMMAND"
+    if mode == "--mcp" and not command:
+        raise UsageError(
+            "record-modes", "--mcp needs the server to run", hint="ctxctl record --mcp -- SERVER ARGUMENT..."
+        )
+    if given and mode != "--mcp" and command:
+        hint = "leave it out, or leave the option out"
+        if mode == "--proxy":
+            hint = "without --proxy, COMMAND is run behind a proxy of its own"
+        raise UsageError("record-modes", f"{mode} runs no command, but `{command[0]}` was given", hint=hint)
+    _only("--port", port is not None, mode, "--proxy", "--otlp", "--events")
+    _only("--format", format is not None, mode, "--stdin", "--watch")
+    _only("--session", session is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events")
+    _only("--rotate", rotate is not None, mode, "-- COMMAND", "--proxy", "--mcp", "--otlp", "--events")
+
+
+def _only(name: str, on: bool, mode: str, *modes: str) -> None:
+    from ctxctl.errors import UsageError
+
+    if on and mode not in modes:
+        raise UsageError(
+            "record-modes", f"{name} does not go with {mode}", hint=f"it is for {', '.join(modes)}"
+        )
+
+
+def _redaction(rules: Path | None, off: bool) -> bool | Path:
+    from ctxctl.errors import UsageError
+
+    if off and rules is not None:
+        raise UsageError(
+            "record-modes", "--redact and --no-redact contradict each other", hint="give one of them"
+        )
+    return rules if rules is not None else not off
+
+
+def _options(
+    output: str | None, *, session: str | None, source: str | None, redact: bool | Path, fsync: bool,
+    rotate: str | None, quiet: bool,
+) -> Options:  # fmt: skip
+    from ctxctl.errors import UsageError
+    from ctxctl.record import options as made
+
+    if output in ("-", ""):
+        raise UsageError(
+            "output-needed", "a recording is a file, which others read meanwhile", hint="give -o FILE"
+        )
+    return made.Options(
+        Path(output) if output is not None else made.default_name(), session=session, source=source,
+        redact=redact, fsync=fsync, rotate_bytes=made.ROTATE_BYTES if rotate is None else _size(rotate),
+        quiet=quiet,
+    )  # fmt: skip
+
+
+def _size(text: str) -> int | None:
+    import re
+
+    from ctxctl.errors import UsageError
+
+    if text.lower() in ("off", "never"):
+        return None
+    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
+    size = int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ") if found is not None else 0
+    if size < 1 << 10:
+        raise UsageError(
+            "bad-size", f"--rotate {text}: not a size", hint="1 KiB at least: 500K, 100M, 2G; or off"
+        )
+    return size

@@ -1,0 +1,51 @@
+"""What a replay is made under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ctxctl.engine.fitting import Trim, uncut
+from ctxctl.engine.placing import Count
+from ctxctl.engine.track import ThreadKey
+from ctxctl.model import vocab
+from ctxctl.model.content import ContentStore
+from ctxctl.model.fitting import Fitter
+from ctxctl.model.policy import Policy
+from ctxctl.model.whatif import AS_RECORDED, Limits
+
+
+class Ahead(NamedTuple):
+    """What the whole trace says of a thread's mode; found by looking ahead only where it is needed."""
+
+    points: frozenset[str]
+    """All injection points of the target."""
+    declared: vocab.Mode | None
+    """The first mode that an assembly declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a replay is made under; resolved before it starts."""
+
+    target: str
+    store: ContentStore
+    count: Count
+    encoding: str
+    known: Callable[[str | None], bool]
+    """Whether a model is known to use the replay's encoding (then counts are exact)."""
+    ahead: Callable[[ThreadKey], Ahead]
+    list_skipped: bool = False
+    """List skipped items among the changes, which is proportional to the frame at each step."""
+    model: str | None = None
+    """The model that the user named; overrides the trace's."""
+    policy: Policy | None = None
+    """The strategy to replay under; None trusts the trace (`recorded`)."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed.  They change the verdict on a frame; the frame itself only a policy changes
+    that says what is left out then (`fitter`)."""
+    fitter: Fitter | None = None
+    """The strategy that leaves out what does not fit; None trusts the trace."""
+    trim: Trim = uncut
+    """How a text is cut for it."""

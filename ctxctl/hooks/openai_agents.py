@@ -1,0 +1,262 @@
+"""OpenAI's Agents SDK: run hooks that record what agents ask their models.
+
+await Runner.run(agent, "…", hooks=ContextHooks(Recorder("run.jsonl")))
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agents import RunHooks, add_trace_processor
+from agents.tracing import TracingProcessor, get_current_span, get_current_trace
+from agents.tracing.span_data import AgentSpanData, GenerationSpanData, ResponseSpanData, TaskSpanData
+
+from ctxctl.hooks.openai_agents_bodies import answer_of, body_of, counts_of
+from ctxctl.hooks.running import Call, Run
+from ctxctl.record.calls import guarded
+
+if TYPE_CHECKING:
+    from agents import Agent, ModelResponse, RunContextWrapper
+    from agents.tracing import Span, Trace
+
+    from ctxctl.record.recorder import Recorder
+
+_KEPT: Final = 10_000
+_STATUS: Final = re.compile(r"Error code: ([0-9]{3})\b")
+"""How OpenAI's package begins what it says of a refused request."""
+
+
+class _Part(NamedTuple):
+    """One call of the runner: the user's, or that of an agent which is another one's tool."""
+
+    run: Run
+    first: str
+    """The agent that it began with."""
+    prefix: str | None
+    """That agent's thread; None: the root's."""
+
+    def thread(self, agent: str) -> str | None:
+        """An agent's thread: a hand-off goes to another one."""
+        return self.prefix if agent == self.first else "/".join(filter(None, (self.prefix, agent)))
+
+
+class ContextHooks(RunHooks[Any]):
+    """Records each request of agents to a model, its answer and bill.
+
+    For `Runner.run(…, hooks=…)` and its kin.  A turn is one call of the runner, a session what a trace's
+    `group_id` names; agents that are handed to, and agents that are tools, are threads of their own.
+
+    Which tools are enabled, failures, and the end of a run that failed come from the SDK's tracing.  Where
+    that is switched off, all tools of the agent are recorded, and a failed request has no answer.
+
+    Where the HTTP transport is watched for the same recorder, that records the requests, and this names the
+    threads and turns that they are in (with tracing only).
+
+    Args:
+        recorder: Where to.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._core = recorder._core
+        self._recorder = recorder
+        self._calls: weakref.WeakValueDictionary[int, Call] = weakref.WeakValueDictionary()
+        _spans.attend()
+
+    async def on_llm_start(self, context: RunContextWrapper[Any], agent: Agent[Any],
+                           system_prompt: str | None, input_items: list[Any]) -> None:  # fmt: skip
+        """A request goes to a model."""
+        self._asked(context, agent, system_prompt, input_items)
+
+    async def on_llm_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
+    ) -> None:
+        """The model has answered; a stream is over."""
+        self._answered(context, response)
+
+    async def on_agent_end(self, context: RunContextWrapper[Any], agent: Agent[Any], output: Any) -> None:
+        """The run has its result."""
+        self._finished(context)
+
+    @guarded
+    def _asked(self, context: Any, agent: Agent[Any], prompt: str | None, items: list[Any]) -> None:
+        part = self._part(context, agent)
+        model = _model(agent)
+        call = part.run.call(part.thread(agent.name), model)
+        span = get_current_span()
+        known = _spans.agent_of(span)
+        context.__dict__["_ctxctl_call"] = call
+        if span is not None:
+            _spans.expect(span.span_id, call)
+        if call.names_only:
+            return
+        made = body_of(agent, prompt, items, model, known.tools if known is not None else None,
+                       known.handoffs if known is not None else None)  # fmt: skip
+        call.request(
+            made.body, made.dialect, via="openai-agents", converted=made.by, derived=True, agent=agent.name
+        )
+
+    @guarded
+    def _answered(self, context: Any, response: ModelResponse) -> None:
+        call = context.__dict__.pop("_ctxctl_call", None)
+        if not isinstance(call, Call):
+            return
+        try:
+            if not call.names_only:
+                call.response(answer_of(response), "openai-responses")
+                if counts := counts_of(response.usage):
+                    call.usage(**counts, model=call.told)
+        finally:
+            call.done()
+
+    @guarded
+    def _finished(self, context: Any) -> None:
+        part = context.__dict__.pop("_ctxctl_part", None)
+        if isinstance(part, _Part) and part.prefix is None:
+            part.run.close()
+
+    def _part(self, context: Any, agent: Agent[Any]) -> _Part:
+        """The call of the runner that is under way here."""
+        known = context.__dict__.get("_ctxctl_part")
+        if isinstance(known, _Part) and known.run.recorder is self._recorder:
+            return known
+        task = _spans.task_of(get_current_span())
+        above = _spans.part_above(task, self._recorder)
+        if above is not None:
+            prefix = "/".join(filter(None, (above.thread(above.first), agent.name)))
+            part = _Part(above.run, agent.name, prefix)
+        else:
+            part = _Part(self._new(), agent.name, None)
+            # A run that fails without tracing ends with its context.
+            weakref.finalize(context, part.run.close)
+        context.__dict__["_ctxctl_part"] = part
+        if task is not None:
+            _spans.parts[task] = part
+        return part
+
+    def _new(self) -> Run:
+        trace = get_current_trace()
+        group = getattr(trace, "group_id", None)
+        session = group if isinstance(group, str) and self._recorder._given is None else None
+        return Run(self._recorder, session, root=self._recorder._thread)
+
+
+class _Spans(TracingProcessor):
+    """The spans that are open, of the whole process, and what they belong to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[str, Span[Any]] = {}
+        self._expected: dict[str, Call] = {}
+        self._attending = False
+        self.parts: dict[str, _Part] = {}
+        """By the id of their task's span."""
+
+    def attend(self) -> None:
+        """Take part in tracing, once."""
+        with self._lock:
+            if not self._attending:
+                self._attending = True
+                add_trace_processor(self)
+
+    def expect(self, parent: str, call: Call) -> None:
+        """The next request below a span is this one."""
+        with self._lock:
+            if parent in self._open:
+                self._expected[parent] = call
+
+    def agent_of(self, span: Span[Any] | None) -> AgentSpanData | None:
+        """The agent that a span is part of."""
+        for one in self._up(span):
+            if isinstance(one.span_data, AgentSpanData):
+                return one.span_data
+        return None
+
+    def task_of(self, span: Span[Any] | None) -> str | None:
+        """Id of the call of the runner that a span is part of."""
+        return next((one.span_id for one in self._up(span) if isinstance(one.span_data, TaskSpanData)), None)
+
+    def part_above(self, task: str | None, recorder: Recorder) -> _Part | None:
+        """The call of the runner that another one is within."""
+        if task is None:
+            return None
+        for one in self._up(self._open.get(task)):
+            part = self.parts.get(one.span_id)
+            if part is not None and one.span_id != task and part.run.recorder is recorder:
+                return part
+        return None
+
+    def _up(self, span: Span[Any] | None) -> list[Span[Any]]:
+        found: list[Span[Any]] = []
+        here = self._open.get(span.span_id) if span is not None else None
+        while here is not None and len(found) < _KEPT:
+            found.append(here)
+            here = self._open.get(here.parent_id) if here.parent_id is not None else None
+        return found
+
+    def on_trace_start(self, trace: Trace) -> None:
+        """Nothing."""
+
+    def on_trace_end(self, trace: Trace) -> None:
+        """Nothing."""
+
+    def on_span_start(self, span: Span[Any]) -> None:
+        """Called where the request is made, and in its context."""
+        self._open[span.span_id] = span
+        if isinstance(span.span_data, ResponseSpanData | GenerationSpanData):
+            call = self._expected.get(span.parent_id or "")
+            if call is not None:
+                call.enter()
+
+    def on_span_end(self, span: Span[Any]) -> None:
+        """A request that failed; a call of the runner that is over."""
+        self._open.pop(span.span_id, None)
+        kind = span.span_data
+        if isinstance(kind, ResponseSpanData | GenerationSpanData):
+            call = self._expected.get(span.parent_id or "")
+            if call is not None:
+                call.told = _told(kind)
+                if span.error is not None:
+                    call.failed(_error(span.error))
+        else:
+            call = self._expected.pop(span.span_id, None)
+            if call is not None:
+                call.done()
+        if isinstance(kind, TaskSpanData):
+            part = self.parts.pop(span.span_id, None)
+            if part is not None and part.prefix is None:
+                part.run.close()
+
+    def shutdown(self) -> None:
+        """Nothing."""
+
+    def force_flush(self) -> None:
+        """Nothing: what is recorded is written."""
+
+
+_spans: Final = _Spans()
+
+
+def _error(error: Any) -> str:
+    """What is told of a failed request: the status; its text may hold anything."""
+    data = error.get("data") if isinstance(error, dict) else None
+    told = data.get("error") if isinstance(data, dict) else None
+    found = _STATUS.match(told) if isinstance(told, str) else None
+    return f"HTTP {found.group(1)}" if found is not None else "failed"
+
+
+def _told(kind: ResponseSpanData | GenerationSpanData) -> str | None:
+    """The model that answered."""
+    name = kind.model if isinstance(kind, GenerationSpanData) else getattr(kind.response, "model", None)
+    return name if isinstance(name, str) else None
+
+
+def _model(agent: Agent[Any]) -> str | None:
+    """The model of an agent; None is the SDK's default, which a run may have set otherwise."""
+    model = agent.model
+    if isinstance(model, str):
+        return model
+    name = getattr(model, "model", None)
+    return name if isinstance(name, str) else None

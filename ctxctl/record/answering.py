@@ -1,0 +1,182 @@
+"""From the bytes of an HTTP answer to what a model said, or why it said nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.calls import answers, bodies
+from ctxctl.formats.wire import stream
+from ctxctl.formats.wire.dialect import Dialect, listed
+from ctxctl.record import guard
+
+_LIMIT: Final = 64 << 20
+_TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,79}\Z")
+_ENDS: Final = {
+    "anthropic": ("message_stop", "error"),
+    "openai-responses": ("response.completed", "response.incomplete", "response.failed", "error"),
+}
+"""Types of the event that a stream ends with."""
+MARKS: Final = (
+    b"[DONE]",
+    b"message_stop",
+    b"response.completed",
+    b"response.incomplete",
+    b"response.failed",
+)
+"""One of these stands in what a stream ends with."""
+_TAIL: Final = 1 << 20
+_ANSWERS: Final = ("content", "choices", "output", "candidates", "usage", "usageMetadata")
+"""Fields of an answer that says something."""
+
+
+class Came(NamedTuple):
+    """What came back."""
+
+    status: int | None
+    """None: nothing did."""
+    headers: Mapping[str, str]
+    """Content's type and encoding, names in lower case."""
+    raw: bytes
+    how: str
+    too_much: bool = False
+    """There was more than is kept."""
+
+
+class Told(NamedTuple):
+    """What is to be recorded of it."""
+
+    response: Json | None = None
+    """The body that an unstreamed call gives."""
+    failure: Json | None = None
+    """Fields of `ctxctl.step.failed`; never a text of the answer, which may hold anything."""
+    cut: bool = False
+    """There was more of the answer than came."""
+    bill: Json | None = None
+    """What was billed; None: told by the response."""
+
+
+def read(came: Came, dialect: Dialect) -> Told:
+    """What an answer says."""
+    if came.status is None:
+        return Told(failure={"error": f"no answer: {_words(came.how)}"})
+    data, problem = _decoded(came.raw, came.headers.get("content-encoding"))
+    if came.status >= 300 or came.status < 200:
+        kind = error_type(bodies.opened(data))
+        error = f"HTTP {came.status}" + (f": {kind}" if kind else "")
+        return Told(failure={"error": error, "status": came.status})
+    text = data.decode("utf-8", "replace")
+    streamed = bodies.is_stream(text) or "event-stream" in came.headers.get("content-type", "")
+    response = stream.final(text, dialect) if streamed else answers.final(bodies.opened(data), dialect)
+    why = _why(came, problem)
+    if streamed and _ended(text, dialect):
+        # Clients stop reading where the stream says so, whatever follows.
+        why = None
+    elif streamed:
+        why = why or "the stream stopped before its end"
+    elif isinstance(bodies.opened(data), dict):
+        why = None
+    if response is None:
+        why = why or ("an empty answer" if not data else "an answer that is not read")
+        return Told(failure={"error": why, "status": came.status})
+    failure: Json | None = None
+    kind = error_type(response) if response.get("error") else None
+    if kind is not None or response.get("error"):
+        failure = {"error": kind or "error", "status": came.status}
+    elif why is not None:
+        failure = {"error": why, "status": came.status, "partial": True}
+    return Told(_without_error(response), failure, cut=why is not None)
+
+
+def _why(came: Came, problem: str | None) -> str | None:
+    """Why there may be more of an answer than came; None if there is no sign of it."""
+    if came.how != "complete":
+        return f"cut: {_words(came.how)}"
+    if came.too_much:
+        return "cut: larger than what is kept"
+    return problem
+
+
+def _words(how: str) -> str:
+    return how.replace("_", " ")[:80]
+
+
+def _without_error(response: Json) -> Json | None:
+    """The response, unless it is nothing but an error."""
+    return response if any(response.get(name) for name in _ANSWERS) else None
+
+
+def error_type(body: Any) -> str | None:
+    """What kind of error an answer tells of, as one word; None if it does not say."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return error if _TYPE.match(error) else None
+    for holder in (error, body):
+        if isinstance(holder, dict):
+            for name in ("type", "code", "status"):
+                value = holder.get(name)
+                if isinstance(value, str) and value not in ("error", "") and _TYPE.match(value):
+                    return value
+    return None
+
+
+def _decoded(raw: bytes, encoding: str | None) -> tuple[bytes, str | None]:
+    """A body without its encoding, as far as it can be decoded, and what was wrong with it."""
+    if not encoding or not raw:
+        return raw, None
+    try:
+        return guard.inflate(raw, encoding, _LIMIT), None
+    except guard.UnsupportedError:
+        return b"", "not read: its encoding is unknown here"
+    except ValueError:
+        return _salvaged(raw, encoding), "cut: its encoding does not end"
+
+
+def _salvaged(raw: bytes, encoding: str) -> bytes:
+    """The beginning of a body that was cut, as far as one encoding of it goes."""
+    made, size = [], 0
+    try:
+        for piece in guard.pieces(raw, encoding.strip().lower()):
+            size += len(piece)
+            if size > _LIMIT:
+                break
+            made.append(piece)
+    except ValueError:
+        pass
+    return b"".join(made)
+
+
+def _ended(text: str, dialect: Dialect) -> bool:
+    """Whether a stream says that it is over, in a dialect where a stream says so."""
+    if "data: [DONE]" in text or "data:[DONE]" in text:
+        return True
+    ends = _ENDS.get(dialect.name)
+    for event in stream.events(text[-_TAIL:] if len(text) > _TAIL else text):
+        if ends is not None:
+            if event.get("type") in ends:
+                return True
+        elif "error" in event or any(
+            isinstance(one, dict) and (one.get("finish_reason") or one.get("finishReason"))
+            for one in (*listed(event.get("choices")), *listed(event.get("candidates")), *_inner(event))
+        ):
+            return True
+    return False
+
+
+def is_end(data: bytes, dialect: Dialect) -> bool:
+    """Whether the last event of a stream says that nothing follows it."""
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\r\n")
+    block = text.rpartition("\n\n")[2]
+    if block.endswith(("data: [DONE]", "data:[DONE]")):
+        return True
+    ends = _ENDS.get(dialect.name, ())
+    return any(event.get("type") in ends for event in stream.events(block))
+
+
+def _inner(event: Json) -> list[Any]:
+    inner = event.get("response")
+    return listed(inner.get("candidates")) if isinstance(inner, dict) else []

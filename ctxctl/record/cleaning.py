@@ -1,0 +1,117 @@
+"""Takes the secrets out of whole events that somebody else made.
+
+What an event says of a text by its digest (a version, a reference to a content) would give the text away to
+whoever can guess it, and no longer fit the text that is written: both follow what was replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.record import values
+from ctxctl.record.redact import Found, Redactor
+from ctxctl.trace.contents import digest_of_raw
+
+Json = dict[str, Any]
+_DIGITS: Final = 16
+_MOST: Final = 100_000
+"""Replaced contents that are remembered."""
+_DIGEST: Final = re.compile(rb'(?:"|@|sha256:)([0-9a-f]{64}|[0-9a-f]{16})"')
+
+
+class Cleaner:
+    """Events without secrets; one for each stream of events, as it remembers what it replaced.
+
+    Args:
+        redactor: None: events are left as they are.
+        replaced: Takes the count of secrets, by kind.
+    """
+
+    def __init__(self, redactor: Redactor | None, replaced: dict[str, int]) -> None:
+        self._redactor = redactor
+        self._replaced = replaced
+        self._moved: dict[str, str] = {}
+        """What stands in a digest's place, whole or shortened."""
+
+    def clean(self, event: Json) -> Json:
+        """The event, or one in its place; the argument is not changed.
+
+        Raises whatever a redaction that fails raises: the event must not be written then.
+        """
+        redactor = self._redactor
+        if redactor is None:
+            return event
+        raw = values.encoded(event)
+        moved = bool(self._moved) and any(m[1].decode() in self._moved for m in _DIGEST.finditer(raw))
+        if not moved and not redactor.worth_a_look(raw):
+            return event
+        before: Json = orjson.loads(raw)
+        found = Found()
+        made: Json = redactor.value(before, raw, found)
+        if found.count:
+            made = {**made}
+            self._count(found)
+            self._move(before, made)
+            _mark(made, found)
+        return self._followed(made) if moved or found.count else made
+
+    def _count(self, found: Found) -> None:
+        for kind, n in found.kinds.items():
+            self._replaced[kind] = self._replaced.get(kind, 0) + n
+
+    def _move(self, before: Json, made: Json) -> None:
+        """Remember the digests of what was replaced."""
+        for old, new in zip(_contents(before), _contents(made), strict=False):
+            if old == new:
+                continue
+            if len(self._moved) > _MOST:
+                self._moved.clear()
+            was, now = _digest(old), _digest(new)
+            self._moved[was] = now
+            self._moved[was[:_DIGITS]] = now[:_DIGITS]
+
+    def _followed(self, value: Any) -> Any:
+        if isinstance(value, str):
+            head, at, tail = value.rpartition("@" if "@" in value[-_DIGITS - 1 :] else "sha256:")
+            now = self._moved.get(tail)
+            return f"{head}{at}{now}" if now is not None else value
+        if isinstance(value, dict):
+            return {
+                name: inner if name == "content" else self._followed(inner) for name, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self._followed(inner) for inner in value]
+        return value
+
+
+def _mark(event: Json, found: Found) -> None:
+    metadata = event.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    own = metadata.get("ctxctl")
+    metadata["ctxctl"] = {**(own if isinstance(own, dict) else {}), "redacted": found.record()}
+    event["metadata"] = metadata
+    data = event.get("data")
+    if isinstance(data, dict) and data.get("content") is not None:
+        event["data"] = {"redaction_state": "masked", "redaction_method": "ctxctl", **data}
+
+
+def _contents(event: Json) -> list[Any]:
+    """The contents of an event, in order: an item's own, and those of an assembly's blocks."""
+    data = event.get("data")
+    if not isinstance(data, dict):
+        return []
+    blocks = data.get("ordered_blocks")
+    found = [data.get("content")]
+    if isinstance(blocks, list):
+        found += [block.get("content") if isinstance(block, dict) else None for block in blocks]
+    return found
+
+
+def _digest(content: Any) -> str:
+    if isinstance(content, str):
+        return sha256(content.encode("utf-8", "replace")).hexdigest()
+    return digest_of_raw(orjson.dumps(content))

@@ -1,0 +1,282 @@
+"""Requests to models as they are sent, each put into the conversation that it goes on with.
+
+The importers' rules (`formats.wire.exchanges`), without looking ahead: a thread is told by what a request
+says or by the messages that it repeats.  A request that goes on with a conversation whose last one is still
+unanswered is another branch of it, with a thread of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.build import Place as KitPlace
+from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.run import Run
+from ctxctl.formats.wire.dialect import Dialect, Names
+from ctxctl.formats.wire.exchange import Exchange
+from ctxctl.formats.wire.exchanges import Exchanges, asked_model
+from ctxctl.formats.wire.prints import Request
+from ctxctl.formats.wire.slots import Slots
+from ctxctl.formats.wire.threads import Thread, common
+from ctxctl.model import vocab
+from ctxctl.record.bodies import entries_of
+from ctxctl.record.place import Place
+from ctxctl.record.redacting import Redacting
+from ctxctl.record.remembered import Remembered, is_aside
+
+if TYPE_CHECKING:
+    from ctxctl.record.recorder import Recorder
+
+_TRIES: Final = 3
+
+
+class Asked(NamedTuple):
+    """A request that was recorded and waits for its answer."""
+
+    thread: Thread
+    place: Place
+    dialect: Dialect
+    exchange: Exchange
+    lent: bool
+    model: str | None
+    """That was asked."""
+
+
+class Conversations(Exchanges):
+    """The conversations of one recorder; not for several threads at once."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._live = _Live(recorder)
+        super().__init__(self._live)
+        self._recorder = recorder
+        self._core = recorder._core
+        self._threads = self._kept = Remembered()
+        self._dialects: dict[str, Redacting] = {}
+        self._busy: dict[int, int] = {}
+        """By thread: its requests without an answer."""
+        self._branches: dict[int, list[Thread]] = {}
+        """By thread: all that began as branches of one conversation, itself among them."""
+        self._told: dict[int, int] = {}
+        """By thread: the generation of the file that its window was told in."""
+        self._generation = self._core.journal.generation
+
+    # -- a request and its answer ---------------------------------------------------------------------------
+
+    def ask(self, exchange: Exchange, dialect: Dialect) -> Asked:
+        """Record a request as items, an assembly and an injection.
+
+        `exchange` has the request and what is known of its place; a session of None is the recorder's.
+        """
+        live, core = self._live, self._core
+        live.session = exchange.session or self._recorder.session
+        live.make.at(core.journal.stamp())
+        own = self._own(dialect)
+        assert exchange.request is not None
+        request, goes_on = self._opener.open(exchange.request, own)
+        known = goes_on.thread if goes_on is not None else None
+        if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
+            known = None
+        main = bool(request.head.tools) or not is_aside(exchange.request)
+        generation = core.journal.generation
+        self._bring_up(generation)
+        thread, place, lent = self._ask(exchange, request, known, main=main)
+        self._opener.keep(request, thread)
+        for _ in range(_TRIES):
+            if core.journal.put(entries_of(core, live.taken()), generation) != "stale":
+                break
+            generation = core.journal.generation
+            self._bring_up(generation)
+            place = self._once_more(exchange, request, thread, place)
+        self._told[id(thread)] = generation
+        self._busy[id(thread)] = self._busy.get(id(thread), 0) + 1
+        self._kept.used(thread)
+        made = Place(place.session, place.thread, place.turn, place.step)
+        made.sealed = True
+        # Its body may be large, and its answer may be long in coming.
+        return Asked(thread, made, own, exchange._replace(request=None), lent, asked_model(exchange, request))
+
+    def answered(
+        self, asked: Asked, response: Json | None, *, cut: bool, dialect: Dialect | None = None
+    ) -> None:
+        """Record what came back, if anything did.
+
+        Args:
+            asked: The request.
+            response: Its answer.
+            cut: It is not all of the answer.
+            dialect: Of the answer, where it is another than the request's.
+        """
+        thread, live, core = asked.thread, self._live, self._core
+        left = self._busy.pop(id(thread), 1) - 1
+        if left > 0:
+            self._busy[id(thread)] = left
+        if response is None or self.is_late(asked):
+            # Nothing came; or it came so late that the next request has it already.
+            self._forget_some()
+            return
+        live.session = thread.conversation.session
+        live.make.at(core.journal.stamp())
+        parts = (self._own(dialect) if dialect is not None else asked.dialect).reply(response)
+        if cut and parts:
+            parts[-1].truncated = True
+        self._answer(asked.exchange, parts, thread, lent=asked.lent)
+        if id(thread) in self._branches:
+            self._kept.said_by(thread, parts)
+        if isinstance(response.get("id"), str):
+            self._chains.answered(response["id"], thread)
+        thread.conversation.finish()
+        core.journal.put(entries_of(core, live.taken()))
+        self._forget_some()
+
+    def is_late(self, asked: Asked) -> bool:
+        """Whether its thread has gone on without its answer."""
+        return asked.thread.conversation.place.step != asked.place.step
+
+    def again(self, asked: Asked) -> bool:
+        """The same request once more: False where its conversation has gone on since."""
+        if self.is_late(asked) or self._busy.get(id(asked.thread)):
+            return False
+        self._busy[id(asked.thread)] = 1
+        return True
+
+    def _own(self, dialect: Dialect) -> Redacting:
+        found = self._dialects.get(dialect.name)
+        if found is None:
+            found = self._dialects[dialect.name] = Redacting(dialect, self._core)
+        return found
+
+    def _once_more(self, exchange: Exchange, request: Request, thread: Thread, place: KitPlace) -> KitPlace:
+        """The file has changed while it was being written to: tell the step in the new one."""
+        conversation = thread.conversation
+        conversation.tell_anew(place.step)
+        self._live.taken()
+        if self._chain(request) is None:
+            thread.prints, thread.rows = [], []
+            self._window(exchange, request, thread, compacted=False)
+        self._told[id(thread)] = self._core.journal.generation
+        model = asked_model(exchange, request)
+        return conversation.request(place.step, model=model, native_id=exchange.native_id)
+
+    def _bring_up(self, generation: int) -> None:
+        """What the next request builds on must have been told in this file."""
+        if generation != self._generation:
+            for thread in self._kept.threads():
+                thread.conversation.tell_anew()
+        self._generation = generation
+
+    # -- which thread ---------------------------------------------------------------------------------------
+
+    def _chain(self, request: Request) -> tuple[Thread, int] | None:
+        found = super()._chain(request)
+        return None if found is None or self._busy.get(id(found[0])) else found
+
+    def _thread_of(self, exchange: Exchange, request: Request, *, main: bool) -> tuple[Thread, bool, bool]:
+        thread, compacted, lent = super()._thread_of(exchange, request, main=main)
+        family = self._branches.get(id(thread))
+        if family is not None and exchange.thread is None:
+            thread = self._said_by(family, request, thread)
+        if not self._busy.get(id(thread)) or _has_answer(thread, request):
+            return thread, compacted, lent
+        return self._branch(thread, request), False, lent
+
+    def _rivals(self, thread: Thread, request: Request) -> bool:
+        """Whether it is not plain that a request goes on with a thread whose last request it repeats."""
+        busy = self._busy.get(id(thread)) and not _has_answer(thread, request)
+        return bool(busy) or id(thread) in self._branches
+
+    def _branch(self, thread: Thread, request: Request) -> Thread:
+        """A thread for a request beside one that is not answered yet: one that is free, or another."""
+        family = self._branches.setdefault(id(thread), [thread])
+        free = [one for one in family if not self._busy.get(id(one))]
+        if free:
+            return max(free, key=lambda one: common(one, request))
+        name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
+        made = Thread(self._live.thread(name), request)
+        self._kept.add(made)
+        family.append(made)
+        self._branches[id(made)] = family
+        return made
+
+    def _said_by(self, family: list[Thread], request: Request, thread: Thread) -> Thread:
+        """Of branches that began alike, the one whose answer the request sends back."""
+        names, session = Names(), self._live.session
+        first = max(request.start, min(len(one.prints) for one in family))
+        parts = [part for unit in request.units[first:] for part in request.dialect.parts(unit, names).parts]
+        found = self._kept.sayer(session, parts, family)
+        return found if found is not None else thread
+
+    def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
+        made = super()._thread(name, request, origin)
+        self._kept.used(made)
+        return made
+
+    # -- its window -----------------------------------------------------------------------------------------
+
+    def _window(
+        self, exchange: Exchange, request: Request, thread: Thread, *, compacted: bool
+    ) -> list[Slots]:
+        if self._told.get(id(thread), self._core.journal.generation) != self._core.journal.generation:
+            # All of it is told anew, so all of it must be cut anew.
+            thread.prints, thread.rows = [], []
+        return super()._window(exchange, request, thread, compacted=compacted)
+
+    def _turn(self, exchange: Exchange, thread: Thread, tail: list[Slots]) -> None:
+        before = thread.turns
+        super()._turn(exchange, thread, tail)
+        if thread.turns != before:
+            conversation = thread.conversation
+            place = Place(conversation.session, conversation.thread)
+            counts = self._recorder._turns
+            conversation.turn = self._recorder._counted(counts, place.key, "turn")
+
+    def _step_name(self, thread: Thread) -> str | None:
+        conversation = thread.conversation
+        place = Place(conversation.session, conversation.thread)
+        return self._recorder._step_place(place, None).step
+
+    # -- memory ---------------------------------------------------------------------------------------------
+
+    def _forget_some(self) -> None:
+        """Keep what is remembered bounded: conversations that were not heard of for long go first."""
+        gone = self._kept.sweep(self._busy, self._chains)
+        if not gone:
+            return
+        names = {id(thread) for thread in gone}
+        for holder in (self._told, self._branches):
+            for name in names:
+                holder.pop(name, None)
+        for family in self._branches.values():
+            family[:] = [thread for thread in family if id(thread) not in names]
+        self._named = {key: one for key, one in self._named.items() if id(one) not in names}
+        self._mains = {key: one for key, one in self._mains.items() if id(one) not in names}
+        conversations = {id(thread.conversation) for thread in gone}
+        self._live.threads = {
+            key: one for key, one in self._live.threads.items() if id(one) not in conversations
+        }
+        self._opener = type(self._opener)()
+
+
+def _has_answer(thread: Thread, request: Request) -> bool:
+    """Whether a request begins with all of the thread's last one and has more: then that was answered, though
+    nobody has told of the answer yet."""
+    old = thread.prints
+    return len(request.prints) > len(old) > 0 and request.prints[: len(old)] == old
+
+
+class _Live(Run):
+    """What the importers' rules ask of an import, for a recorder."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__("ctxctl", lambda _: None)
+        self._recorder = recorder
+
+    def thread(self, thread: str | None = None, **options: Any) -> Conversation:
+        """The conversation of a thread of the present session; the main one is the recorder's own."""
+        return super().thread(thread or self._recorder._thread, **options)
+
+    def taken(self) -> list[Json]:
+        """What was made since the last time."""
+        made = list(self.out)
+        self.out.clear()
+        return made

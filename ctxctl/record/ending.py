@@ -1,0 +1,57 @@
+"""Ends a recording in order: a signal asks for it, a second one is obeyed at once."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ending:
+    """For as long as the `with` runs, signals ask for the end instead of forcing it.  Main thread only."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        """The number of the signal that asked; 0: none did."""
+        self._before: dict[int, object] = {}
+        self._read = self._write = -1
+
+    def __enter__(self) -> Self:
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        for number in _SIGNALS:
+            # Who was started with a signal ignored (`nohup`) stays so.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+        os.close(self._read)
+        os.close(self._write)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = number
+        os.write(self._write, b"x")
+
+    def is_asked(self) -> bool:
+        """Whether it is time to end."""
+        return bool(self.asked)
+
+    @property
+    def fd(self) -> int:
+        """Readable as soon as the end was asked for."""
+        return self._read
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not beyond the asking."""
+        if not self.asked:
+            select.select([self._read], [], [], seconds)

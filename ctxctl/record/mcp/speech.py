@@ -1,0 +1,204 @@
+"""What a client and a server say, as records: the importer's rules, told who speaks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.lines import Line
+from ctxctl.formats.mcp.parts import scoped
+from ctxctl.formats.mcp.session import McpSession
+from ctxctl.model import vocab
+from ctxctl.record.place import Place
+
+if TYPE_CHECKING:
+    from ctxctl.model.problem import Problem
+    from ctxctl.record.mcp.books import Books
+    from ctxctl.record.mcp.process import Side
+    from ctxctl.record.recorder import Recorder
+
+ERROR: Final = "ctxctl.mcp.error"
+"""An answer that is an error: `method`, `code`, `message`."""
+CHANGED: Final = "ctxctl.mcp.list_changed"
+"""The server says that one of its lists is another one now: `list`."""
+_OTHER: Final[dict[Side, Side]] = {"client": "server", "server": "client"}
+_RUNTIME: Final = "runtime"
+_ITEMS: Final = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
+
+
+class Speech:
+    """Takes lines of both sides in the order in which they were passed on, and records them."""
+
+    def __init__(self, recorder: Recorder, session: str | None, books: Books) -> None:
+        self._recorder = recorder
+        self._books = books
+        self._session = session or recorder.session
+        self._told = _Told(books)
+        self._number = 0
+
+    @property
+    def server(self) -> str | None:
+        """What the server calls itself."""
+        return self._told.server
+
+    def line(self, side: Side, line: bytes) -> None:
+        """A line, whatever it holds."""
+        self._number += 1
+        if not line.strip():
+            return
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            self._books.chatter += 1
+            return
+        self._told.line = Line(self._number, 0, b"")
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                self._told.hear(side, one)
+            else:
+                self._books.chatter += 1
+        self._write()
+
+    def end(self) -> None:
+        """Nothing more will be said: what was never answered is recorded as it is."""
+        self._told.unanswered()
+        self._write()
+        self._recorder._core.record("ctxctl.session.ended", {}, Place(self._session))
+
+    def _write(self) -> None:
+        core = self._recorder._core
+        for event in self._told.drain():
+            place = Place(self._session, event.get("thread_id"), event.get("turn_id"), event.get("step_id"))
+            kind, data = event["event_type"], event["data"]
+            if kind in _ITEMS:
+                content = data.pop("content", None)
+                if content is not None:
+                    data.pop("version", None)  # of the text as it was, secrets and all
+                core.item(data, content, None, place)
+            elif kind == vocab.ITEM_REMOVED:
+                core.removed(data, place)
+            else:
+                core.record(kind, data, place)
+
+
+class _Told(McpSession):
+    """The importer of such logs, told who spoke."""
+
+    def __init__(self, books: Books) -> None:
+        super().__init__("mcp", _nobody)
+        self._books = books
+        self._answers |= {
+            "resources/list": self._resources,
+            "resources/templates/list": self._templates,
+            "prompts/list": self._prompts,
+        }
+
+    @property
+    def server(self) -> str | None:
+        """Its name, as it gave it."""
+        return self._server
+
+    def hear(self, side: Side, message: Json) -> None:
+        """A message of one side.  Both number their requests from the same start."""
+        method, native = message.get("method"), message.get("id")
+        if isinstance(method, str) and native is None:
+            self._notified(method, message)
+            return
+        asker = side if isinstance(method, str) else _OTHER[side]
+        named = {**message, "id": f"{asker}:{orjson.dumps(native).decode()}"}
+        request, _ = self._open.get(named["id"], (None, 0)) if not isinstance(method, str) else (None, 0)
+        error = message.get("error")
+        if error is not None and not isinstance(method, str):
+            self._failed(request, error)
+        self._take(named)
+
+    def _notified(self, method: str, message: Json) -> None:
+        if method.startswith("notifications/") and method.endswith("/list_changed"):
+            self.emit(CHANGED, {"list": method.split("/")[1]}, self._place())
+        elif method == "notifications/progress":
+            self._books.progress += 1
+
+    def _failed(self, request: Json | None, error: Any) -> None:
+        method = string((request or {}).get("method"))
+        self._books.errors += 1
+        told = error if isinstance(error, dict) else {"message": str(error)[:1000]}
+        data = {"method": method, "code": told.get("code"), "message": told.get("message")}
+        self.emit(ERROR, {k: v for k, v in data.items() if v is not None}, self._place())
+
+    def unanswered(self) -> None:
+        """Calls that nobody will answer any more."""
+        for request, asked in self._open.values():
+            self._asked = asked
+            if request.get("method") == "tools/call":
+                self._called(request, {})
+                self._books.unanswered += 1
+        self._open = {}
+        for conversation in self.threads.values():
+            conversation.finish()
+
+    # -- lists that the importer passes over ----------------------------------------------------------------
+
+    def _resources(self, request: Json, result: Json) -> None:
+        self._listed("resources", request, result, self._resource)
+
+    def _templates(self, request: Json, result: Json) -> None:
+        self._listed("resourceTemplates", request, result, self._resource)
+
+    def _prompts(self, request: Json, result: Json) -> None:
+        self._listed("prompts", request, result, self._prompt_offer)
+
+    def _resource(self, one: Json) -> Part:
+        uri = string(one.get("uri")) or string(one.get("uriTemplate")) or "resource"
+        size = one.get("size")
+        fields: dict[str, Any] = {"byte_size": size} if isinstance(size, int) and 0 <= size < 2**53 else {}
+        return Part(
+            "external_resource", None, "user", key=scoped(self._server, uri), source=self._server,
+            title=string(one.get("name")) or uri, mime_type=string(one.get("mimeType")), **fields,
+        )  # fmt: skip
+
+    def _prompt_offer(self, one: Json) -> Part:
+        name = string(one.get("name")) or "prompt"
+        return Part(
+            "custom", None, "user", key=scoped(self._server, f"prompt:{name}"), source=self._server,
+            title=string(one.get("title")) or name, native={"type": "prompt"},
+        )  # fmt: skip
+
+    def _listed(self, name: str, request: Json, result: Json, part: Any) -> None:
+        found = result.get(name)
+        params = request.get("params")
+        first = not (isinstance(params, dict) and params.get("cursor"))
+        page = self._page[name] = set() if first else self._page.get(name, set())
+        for one in found if isinstance(found, list) else []:
+            if isinstance(one, dict):
+                made = part(one)
+                page.add(made.item)
+                if made.item not in self._offered:
+                    # On a list only: no model sees it until somebody reads or uses it.
+                    record = {**made.record(derived_identity=False), "visibility": [_RUNTIME]}
+                    self.emit(vocab.ITEM_ADDED, record, self._place())
+                self._offered[made.item] = name
+        self._books.offered(name, len(page))
+        if not result.get("nextCursor"):
+            for gone in [n for n, of in self._offered.items() if of == name and n not in page]:
+                del self._offered[gone]
+                record = Part("custom", None, "user", key=gone).record(derived_identity=False)
+                self.emit(vocab.ITEM_REMOVED, {**record, "metadata": {"cause": "detached"}}, self._place())
+            self._surface()
+
+    # -- what it costs --------------------------------------------------------------------------------------
+
+    def _announce(self, part: Part, offered: str) -> None:
+        if part.text is not None:
+            self._books.definition(offered, part.title or part.item, part.text)
+        super()._announce(part, offered)
+
+    def _use(self, parts: list[Part]) -> None:
+        self._books.used(parts)
+        super()._use(parts)
+
+
+def _nobody(problem: Problem) -> None:
+    pass

@@ -1,0 +1,186 @@
+"""The trace that events of others go to: appended whole lines, and what the file held before.
+
+For ways of recording where the events exist already (`--stdin`, `--watch`); programs that record use
+`Recorder`.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.record.sink import Sink
+from ctxctl.record.target import check
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.record.options import Options
+    from ctxctl.record.redact import Redactor
+
+MARK: Final = 8
+"""Bytes by which a line is known again."""
+_CHUNK: Final = 1 << 20
+_ID: Final = re.compile(rb'"event_id":"((?:[^"\\]|\\.)*)"')
+_SESSION: Final = re.compile(rb'"session_id":"((?:[^"\\]|\\.)*)"')
+_HEAD: Final = 4096
+
+
+class Held(NamedTuple):
+    """A line of the file."""
+
+    offset: int
+    length: int
+    mark: bytes
+
+
+class Outlet:
+    """An open trace.  Counts as a `Recorder` does.
+
+    Raises:
+        UsageError: `not-a-trace`, `already-recording`, `bad-redaction-rules`.
+        UnreadableError: `not-writable`.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.path = str(options.out)
+        self.written = 0
+        """Events written."""
+        self.dropped = 0
+        """Events that could not be."""
+        self.redacted: dict[str, int] = {}
+        """Secrets replaced, by kind."""
+        self.error: str | None = None
+        """Why the last write failed; None if it did not."""
+        self.redactor = _redactor(options)
+        check(self.path)
+        # Renaming the file would take away what a restart goes by.
+        self._sink = Sink(self.path, fsync=options.fsync, rotate_bytes=None)
+        try:
+            self._sink.prepare(0)
+            self._own = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise UnreadableError("not-writable", f"{self.path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.close()
+            raise UsageError(
+                "already-recording", f"{self.path}: another `ctxctl record` is writing to it",
+                hint="give another name with -o FILE, or end the other one",
+            ) from None  # fmt: skip
+
+    def write(self, line: bytes) -> int:
+        """Append a whole line, as a file's `write`; raises OSError, then nothing of it counts."""
+        try:
+            self._sink.prepare(len(line))
+            self._sink.append(line)
+        except OSError as error:
+            self.error = error.strerror or errno.errorcode.get(error.errno or 0, "OSError")
+            raise
+        self.error = None
+        self.written += 1
+        return len(line)
+
+    def lose(self, why: str) -> None:
+        """An event could not be written, and will not be."""
+        self.dropped += 1
+        self.error = why
+
+    def place_of(self, line: bytes) -> Held:
+        """Where a line that was just written stands."""
+        end = os.fstat(self._own).st_size
+        at = end - len(line)
+        if os.pread(self._own, len(line), at) != line:
+            at = self._search(line, end)
+        return Held(at, len(line), mark(line))
+
+    def _search(self, line: bytes, end: int) -> int:
+        """Somebody else has appended behind it."""
+        begin = max(0, end - len(line) - 4 * _CHUNK)
+        at = os.pread(self._own, end - begin, begin).rfind(line)
+        return begin + at if at >= 0 else -1
+
+    def blank(self, lines: list[Held]) -> None:
+        """Take lines back: blanks stand in their place, which no reader sees and no other writer feels."""
+        for begin, length in _runs(lines):
+            if begin >= 0:
+                os.pwrite(self._own, b" " * (length - 1) + b"\n", begin)
+        self.written -= len(lines)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """The whole lines in the file and where they stand."""
+        at, rest = 0, b""
+        while data := os.pread(self._own, _CHUNK, at + len(rest)):
+            block = rest + data
+            cut = block.rfind(b"\n") + 1
+            offset = at
+            for line in block[:cut].splitlines(keepends=True):  # ends at \r too, which no line of JSON holds
+                if not line.isspace():
+                    yield offset, line
+                offset += len(line)
+            at, rest = at + cut, block[cut:]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._sink.close()
+        if self._own >= 0:
+            os.close(self._own)
+            self._own = -1
+
+
+def mark(line: bytes) -> bytes:
+    """What a line is known by again."""
+    return blake2b(line, digest_size=MARK).digest()
+
+
+def event_id(line: bytes) -> str | None:
+    """The id of the event in a line; those that we write have it near the front."""
+    found = _ID.search(line, 0, _HEAD)
+    return _text(found[1]) if found is not None else None
+
+
+def session_id(line: bytes) -> str | None:
+    """The session of the event in a line."""
+    found = _SESSION.search(line, 0, _HEAD)
+    return _text(found[1]) if found is not None else None
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        made: Any = orjson.loads(b'"' + raw + b'"')
+    except orjson.JSONDecodeError:
+        return None
+    return made if isinstance(made, str) else None
+
+
+def _runs(lines: list[Held]) -> Iterator[tuple[int, int]]:
+    """Lines that stand side by side as one stretch."""
+    begin = end = -1
+    for offset, length, _ in sorted(lines):
+        if offset < 0:
+            continue
+        if offset != end:
+            if end > begin:
+                yield begin, end - begin
+            begin = offset
+        end = offset + length
+    if end > begin:
+        yield begin, end - begin
+
+
+def _redactor(options: Options) -> Redactor | None:
+    if options.redact is False:
+        return None
+    from ctxctl.record.keys import rules_of, user_key
+    from ctxctl.record.redact import Redactor
+
+    rules, names = ([], []) if options.redact is True else rules_of(os.fspath(options.redact))
+    return Redactor(user_key(), rules, names)

@@ -1,0 +1,170 @@
+"""Runs the program in the same terminal and passes on to it what is meant for it.
+
+The program is in our process group, as behind `env` or `time`, so that the terminal's signals and job
+control reach it as they would without us.  Signals are taken one by one by the main thread instead of by
+handlers: only so is it known who sent them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+NOT_FOUND: Final = 127
+NOT_EXECUTABLE: Final = 126
+_PASSED_ON: Final = frozenset(
+    (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
+     signal.SIGALRM, signal.SIGWINCH, signal.SIGTSTP)
+)  # fmt: skip
+_OF_TERMINALS: Final = frozenset(
+    (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU)
+)
+"""What a terminal sends to the whole process group."""
+_TAKEN: Final = _PASSED_ON | {signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU}
+_BY_PROCESS: Final = 0
+"""`si_code` of a signal that was sent with `kill` (SI_USER)."""
+_TICK: Final = 0.02
+
+
+class Signals:
+    """Holds back the signals of this process, for as long as it is entered, so that they can be taken.
+
+    To be entered before any thread is started: threads begin with the same mask.
+    """
+
+    def __init__(self) -> None:
+        self.before: set[signal.Signals] = set()
+        """The mask as it was; a program that is started gets it."""
+
+    def __enter__(self) -> Signals:
+        self.before = set(signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN))  # type: ignore[arg-type]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # What nobody has taken by now was meant for a program that has ended.
+        while self.take(0.0) is not None:
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
+
+    def take(self, seconds: float) -> tuple[int, int, int] | None:
+        """The next signal: number, `si_code`, sender; None: none came in that time."""
+        if hasattr(signal, "sigtimedwait"):
+            info = signal.sigtimedwait(_TAKEN, seconds)
+            return (info.si_signo, info.si_code, info.si_pid) if info is not None else None
+        until = time.monotonic() + seconds
+        while True:
+            if there := signal.sigpending() & _TAKEN:
+                number = signal.sigwait(there)
+                return number, (1 if number in _OF_TERMINALS else _BY_PROCESS), 0
+            if time.monotonic() >= until:
+                return None
+            time.sleep(_TICK)
+
+
+class Child:
+    """The program.
+
+    Raises:
+        OSError: it could not be started; `failed` has the exit code for that.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], signals: Signals) -> None:
+        self._signals = signals
+        # Python ignores these two, which a program would inherit.
+        usual = [s for s in (signal.SIGPIPE, getattr(signal, "SIGXFSZ", None)) if s is not None]
+        attributes: dict[str, Any] = {"setsigmask": list(signals.before), "setsigdef": usual}
+        try:
+            self.pid = os.posix_spawnp(command[0], list(command), dict(environment), **attributes)
+        except OSError as error:
+            path = shutil.which(command[0])
+            if error.errno != errno.ENOEXEC or path is None:
+                raise
+            # A script without `#!`, which `env` gives to the shell too.
+            shell = ["/bin/sh", path, *command[1:]]
+            self.pid = os.posix_spawn(shell[0], shell, dict(environment), **attributes)
+        self._seen: int | None = None
+        self.by_terminal: set[int] = set()
+        """Signals that came from the terminal, for the whole process group."""
+
+    def wait(self) -> int:
+        """Its end: the exit code, or minus the number of a signal.  Stops and goes on with it."""
+        while True:
+            status = self._look(os.WUNTRACED)
+            if status is not None and os.WIFSTOPPED(status):
+                self._stop(os.WSTOPSIG(status))
+            elif status is not None:
+                while (taken := self._signals.take(0.0)) is not None:
+                    self._note(*taken)
+                return os.waitstatus_to_exitcode(status)
+            elif (taken := self._signals.take(1.0)) is not None and not self._note(*taken):
+                self._pass_on(*taken)
+
+    def _look(self, options: int) -> int | None:
+        """What has become of it, if that is news."""
+        if self._seen is not None:
+            return self._seen
+        pid, status = os.waitpid(self.pid, os.WNOHANG | options)
+        if not pid:
+            return None
+        if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+            self._seen = status
+        return status
+
+    def _note(self, number: int, code: int, sender: int) -> bool:
+        """Whether the terminal sent it, and so to the program as well."""
+        if code != _BY_PROCESS and number in _OF_TERMINALS:
+            self.by_terminal.add(number)
+            return True
+        return False
+
+    def _pass_on(self, number: int, code: int, sender: int) -> None:
+        # Not what the system sent to all of us (a terminal that is gone), nor the program itself (to its
+        # group).  Who else sends it to the whole group cannot be told from who sends it to us.
+        if code <= 0 and number in _PASSED_ON and sender != self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def _stop(self, number: int) -> None:
+        """It has stopped: stop as well, so that the shell notices; when that is over, so is its stop."""
+        if number not in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            return  # SIGSTOP, for it alone: it will need its connections as soon as it goes on
+        while self._signals.take(0.0) is not None:
+            pass  # a second one would stop us again
+        before = signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        # Here this process stands still until SIGCONT.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+        signal.signal(number, before)
+        # A shell wakes the whole group; somebody else perhaps only us.
+        for _ in range(10):
+            if self._look(os.WCONTINUED) is not None:
+                return
+            time.sleep(_TICK / 4)
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+
+
+def failed(error: OSError) -> int:
+    """The exit code for a program that could not be started, as shells have it."""
+    return NOT_FOUND if isinstance(error, FileNotFoundError | NotADirectoryError) else NOT_EXECUTABLE
+
+
+def exit_code(status: int) -> int:
+    """What a shell calls this end."""
+    return status if status >= 0 else 128 - status
+
+
+def until(signals: Signals, done: Callable[[], bool], stop: frozenset[int]) -> int | None:
+    """Wait until something is done, or until one of these signals comes, which is returned."""
+    while not done():
+        taken: Any = signals.take(0.05)
+        if taken is not None and taken[0] in stop:
+            return int(taken[0])
+    return None

@@ -1,0 +1,191 @@
+"""Copies of what is relayed, on their way to the recorder: a process of its own (`scribe`).
+
+In another process because redacting and cutting a large request keeps Python's lock for longer than a relay
+may wait.  Nothing here waits: what the recorder does not take in time is left out, and each exchange that
+lacks something counts as lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from ctxctl.record.proxy.messages import Fields
+
+FRAME: Final = struct.Struct("!cII")
+"""What a frame is, of which exchange, and the bytes that follow."""
+BACKLOG: Final = 128 << 20
+"""Bytes that wait for the recorder at most."""
+MAX_BODY: Final = 64 << 20
+"""Bytes of one body that are copied, as it comes over the wire."""
+_AT_ONCE: Final = 64
+"""Frames."""
+_POLL: Final = 0.01
+_SECRET: Final = frozenset(
+    (b"authorization", b"proxy-authorization", b"cookie", b"set-cookie", b"x-api-key", b"api-key",
+     b"x-goog-api-key", b"ocp-apim-subscription-key", b"x-amz-security-token")
+)  # fmt: skip
+"""Fields that do not even leave this process."""
+
+
+class Copies:
+    """The relay's end of the connection to the recorder; to be used in the relay's loop alone.
+
+    Args:
+        connection: A socket; None: nobody takes copies.
+    """
+
+    def __init__(self, connection: socket.socket | None) -> None:
+        self._socket = connection
+        self._waiting: deque[bytes | memoryview] = deque()
+        self._size = 0
+        self._armed = False
+        self._number = 0
+        self.lost = 0
+        """Exchanges of which something is missing in the trace."""
+        if connection is not None:
+            connection.setblocking(False)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be sent."""
+        return not self._waiting
+
+    def begin(self) -> Copy:
+        """The next exchange."""
+        self._number += 1
+        return Copy(self, self._number)
+
+    def put(self, kind: bytes, number: int, payload: bytes = b"", *, beyond: int = 0) -> bool:
+        """Send one frame, after what is relayed now; False: there is no room, or nobody who takes it."""
+        if self._socket is None or self._size + len(payload) > BACKLOG + beyond:
+            return False
+        self._waiting.append(FRAME.pack(kind, number, len(payload)))
+        if payload:
+            self._waiting.append(payload)
+        self._size += FRAME.size + len(payload)
+        if not self._armed:
+            self._armed = True
+            asyncio.get_running_loop().add_writer(self._socket, self._send)
+        return True
+
+    def _send(self) -> None:
+        """The recorder takes more: send some of what waits, and let the relay go on."""
+        assert self._socket is not None
+        try:
+            sent = self._socket.sendmsg(list(islice(self._waiting, _AT_ONCE)))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._drop()
+            return
+        self._size -= sent
+        while sent:
+            first = self._waiting.popleft()
+            if sent < len(first):
+                self._waiting.appendleft(memoryview(first)[sent:])
+                break
+            sent -= len(first)
+        if not self._waiting:
+            self._disarm()
+
+    def _disarm(self) -> None:
+        if self._armed and self._socket is not None:
+            self._armed = False
+            asyncio.get_running_loop().remove_writer(self._socket)
+
+    def _drop(self) -> None:
+        """Nobody takes what comes any more."""
+        self._disarm()
+        self._waiting.clear()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    async def close(self, seconds: float, *, over: bool = False) -> None:
+        """Send what waits, for so many seconds at most, and end: the recorder then finishes.
+
+        Args:
+            seconds: For what is not taken by then is lost.
+            over: The program has ended, and its sessions with it.
+        """
+        if over:
+            self.put(b"Q", 0, beyond=BACKLOG)
+        until = asyncio.get_running_loop().time() + seconds
+        while self._waiting and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_POLL)
+        self._drop()
+
+
+class Copy:
+    """One exchange; its calls come in the order in which things went over the wire."""
+
+    __slots__ = ("_copies", "_ended", "_number", "_sizes", "_whole")
+
+    def __init__(self, copies: Copies, number: int) -> None:
+        self._copies = copies
+        self._number = number
+        self._sizes = {b"B": 0, b"D": 0}
+        self._whole = True
+        self._ended = False
+
+    def request(self, method: bytes, url: str, fields: Fields) -> None:
+        """The head of the request."""
+        self._put(b"R", _encoded({"method": method.decode("latin-1"), "url": url, "headers": _texts(fields)}))
+
+    def body(self, piece: bytes) -> None:
+        """A piece of the request's body."""
+        self._piece(b"B", piece)
+
+    def sent(self) -> None:
+        """The request is whole."""
+        self._put(b"G", str(self._sizes[b"B"]).encode())
+
+    def head(self, status: int, fields: Fields) -> None:
+        """The head of the answer."""
+        self._put(b"H", _encoded({"status": status, "headers": _texts(fields)}))
+
+    def data(self, piece: bytes) -> None:
+        """A piece of the answer's body, as it came over the wire."""
+        self._piece(b"D", piece)
+
+    def end(self, how: str) -> None:
+        """It is over: `complete`, `upstream_reset`, `client_gone`, `malformed`; the first word counts."""
+        if self._ended:
+            return
+        self._ended = True
+        self._put(b"E", how.encode())
+        if not self._whole:
+            # So that the recorder does not keep it open; there is some room for that alone.
+            self._copies.put(b"X", self._number, beyond=1 << 20)
+
+    def _piece(self, kind: bytes, piece: bytes) -> None:
+        size = self._sizes[kind]
+        self._sizes[kind] = size + len(piece)
+        if size <= MAX_BODY:
+            # The piece that goes beyond tells the recorder that it did.
+            self._put(kind, piece)
+
+    def _put(self, kind: bytes, payload: bytes = b"") -> None:
+        if self._whole and not self._copies.put(kind, self._number, payload):
+            self._whole = False
+            self._copies.lost += 1
+
+
+def _texts(fields: Fields) -> list[tuple[str, str]]:
+    return [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in fields
+        if name.lower() not in _SECRET
+    ]
+
+
+def _encoded(value: Any) -> bytes:
+    import orjson
+
+    return orjson.dumps(value)

@@ -1,0 +1,169 @@
+"""`ctxctl record -- COMMAND` and `ctxctl record --proxy`: what they say, and in which order things end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.record.proxy import child
+from ctxctl.record.proxy.child import Child, Signals
+from ctxctl.record.proxy.hired import Books, Scribe
+from ctxctl.record.proxy.server import Proxy
+from ctxctl.record.proxy.upstreams import Route, pointed, routes
+
+if TYPE_CHECKING:
+    from ctxctl.record.options import Options
+
+_ENDS: Final = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+_TICK: Final = 0.05
+_QUEUED: Final = 2.0
+"""Seconds after which it is said that the recorder is still writing."""
+
+
+def run_command(command: list[str], options: Options, upstreams: Iterable[str] = ()) -> int:
+    """Run a program with its API addresses leading to the proxy; returns its exit code.
+
+    Args:
+        command: The program and its arguments.
+        options: What all modes share.
+        upstreams: `NAME=URL` for programs that read other variables, or go elsewhere.
+
+    Raises:
+        CtxctlError: before the program is started: the trace cannot be written, or an address is wrong.
+    """
+    ways, notes = routes(os.environ, upstreams)
+    with Signals() as signals:
+        recording = _Recording(options, ways, signals)
+        options.begin(*notes, f"{_names(ways)} lead to the recorder for `{_shown(command)}`")
+        program: Child | None = None
+        try:
+            program = Child(command, pointed(os.environ, recording.ports), signals)
+            status = child.exit_code(code := program.wait())
+        except OSError as error:
+            code = status = child.failed(error)
+            options.say(f"ctxctl: error: {command[0]}: {error.strerror}")
+        recording.end(signals, over=True)
+        died_of_key = code == -signal.SIGINT and program is not None and signal.SIGINT in program.by_terminal
+    if died_of_key:
+        # A shell ends its loop only if what it ran has died of Ctrl-C too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    return status
+
+
+def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
+    """Run the proxy until SIGINT, SIGTERM or SIGHUP.
+
+    Args:
+        options: What all modes share.
+        port: Of the first API, the others follow; 0: any.
+        upstreams: `NAME=URL`, as for `run_command`.
+
+    Raises:
+        CtxctlError: the trace cannot be written, an address is wrong, a port is taken.
+    """
+    ways, notes = routes(os.environ, upstreams)
+    with Signals() as signals:
+        recording = _Recording(options, ways, signals, port)
+        lines = [f"{way.variable}={way.pointed(to)}" for way, to in recording.ports.items()]
+        options.begin(*notes, "set, for the programs that are to be recorded (Ctrl-C ends):", *lines)
+        # Who was started with a signal ignored (`nohup`) goes on.
+        ends = frozenset(n for n in _ENDS if signal.getsignal(n) is not signal.SIG_IGN)
+        child.until(signals, lambda: False, ends)
+        recording.end(signals)
+    return 0
+
+
+class _Recording:
+    """A proxy and its recorder."""
+
+    def __init__(self, options: Options, ways: Sequence[Route], signals: Signals, port: int = 0) -> None:
+        self._options = options
+        self._scribe = Scribe(options)
+        try:
+            upstreams = list(dict.fromkeys(way.upstream for way in ways))
+            self._proxy = Proxy(upstreams, port, self._scribe.connection)
+        except BaseException:
+            self._scribe.connection.close()
+            self._scribe.leave()
+            raise
+        try:
+            while not self._scribe.ready(_TICK):
+                # It may hang, on a disk that does, and signals are held back.
+                taken = signals.take(0.0)
+                if taken is not None and taken[0] in _ENDS:
+                    raise KeyboardInterrupt
+        except BaseException:
+            self._proxy.stop()
+            raise
+        self.ports: Mapping[Route, int] = {way: self._proxy.listeners[way.upstream].port for way in ways}
+
+    def end(self, signals: Signals, *, over: bool = False) -> None:
+        """Let what is in flight end, then the recorder; says what came of it."""
+        if self._proxy.busy:
+            self._say(f"waiting for {self._proxy.busy} answers that are still coming (Ctrl-C ends)")
+            child.until(signals, lambda: not self._proxy.busy, _ENDS)
+        self._proxy.stop(over=over)
+        books = self._scribe.finish(_QUEUED)
+        if books is None:
+            self._options.say("ctxctl: still writing (Ctrl-C: do not wait for it)")
+            if child.until(signals, self._finished, _ENDS) is not None:
+                self._scribe.leave()
+                return
+            books = self._books
+        self._conclude(books)
+
+    _books = Books(kept=False)
+
+    def _finished(self) -> bool:
+        books = self._scribe.finish(0.0)
+        if books is not None:
+            self._books = books
+        return books is not None
+
+    def _conclude(self, books: Books) -> None:
+        proxy, lost = self._proxy, self._proxy.copies.lost
+        if not books.kept:
+            self._options.say(
+                "ctxctl: the recorder has died: the trace ends where it did; the program was not affected"
+            )
+        else:
+            self._options.conclude(books, *self._came(books))
+        if lost:
+            self._options.say(
+                f"ctxctl: {_counted(lost, 'call')} not recorded, or in part: the recorder was too slow"
+            )
+        for origin, why in proxy.unreachable.items():
+            self._say(f"{origin} could not be reached: {why}")
+        if proxy.refusals:
+            self._say(f"{_counted(proxy.refusals, 'request')} of web pages or for other servers refused")
+
+    def _came(self, books: Books) -> list[str]:
+        lines = []
+        others = [f"{_counted(books.passed, 'other request')}"] if books.passed else []
+        if self._proxy.tunnels:
+            others.append(_counted(self._proxy.tunnels, "WebSocket"))
+        more = f", {' and '.join(others)} passed on unrecorded" if others else ""
+        lines.append(f"{_counted(books.recorded, 'call')} of a model{more}")
+        if not books.recorded and not others:
+            lines.append("nothing came by: does the program read these variables? See docs/recording.md")
+        return lines
+
+    def _say(self, line: str) -> None:
+        if not self._options.quiet:
+            self._options.say(f"ctxctl: {line}")
+
+
+def _names(ways: Sequence[Route]) -> str:
+    return ", ".join(way.variable for way in ways)
+
+
+def _shown(command: Sequence[str]) -> str:
+    name = " ".join(command)
+    return name if len(name) <= 60 else f"{name[:59]}…"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

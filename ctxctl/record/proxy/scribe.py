@@ -1,0 +1,193 @@
+"""The recorder's process: takes copies from the relay, writes the trace, and says at its end what came of it.
+
+It outlives a proxy that is killed, and writes what it was given until then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ctxctl.record.proxy.copies import FRAME, MAX_BODY
+
+if TYPE_CHECKING:
+    from ctxctl.record.exchange import Exchange, Exchanges
+
+_ALL: Final = 256 << 20
+"""Bytes of requests that are not whole."""
+_SESSIONS: Final = 10_000
+_STUBS: Final = {"/messages": "messages", "/chat/completions": "messages", "/responses": "input"}
+
+
+def main(connection: int) -> None:
+    """Take frames from this descriptor until it is closed; one line on stdout at the start and at the end."""
+    from ctxctl.errors import CtxctlError
+    from ctxctl.record.options import Options
+
+    # What is relayed comes first where there are not enough processors for both.
+    os.nice(5)
+    taken = socket.socket(fileno=connection)
+    taken.setblocking(True)
+    stream = taken.makefile("rb", buffering=1 << 18)
+    given = json.loads(stream.readline())
+    redact = given.pop("redact")
+    options = Options(
+        out=Path(given.pop("out")), redact=redact if isinstance(redact, bool) else Path(redact), **given
+    )
+    try:
+        recorder = options.recorder()
+    except CtxctlError as error:
+        _say({"error": [type(error).__name__, error.slug, error.message, error.hint]})
+        return
+    from ctxctl.record.exchange import Exchanges
+
+    desk = Desk(Exchanges(recorder))
+    _say({"ready": os.getpid()})
+    _warm()
+    while len(head := stream.read(FRAME.size)) == FRAME.size:
+        kind, number, size = FRAME.unpack(head)
+        payload = stream.read(size)
+        if len(payload) < size:
+            break
+        try:
+            desk.take(kind, number, payload)
+        except Exception as error:
+            recorder._core.journal.lose(f"{type(error).__name__} in a copy")
+    desk.close()
+    for session in desk.over:
+        recorder.end_session(session)
+    recorder.close()
+    counts = {"written": recorder.written, "dropped": recorder.dropped, "redacted": recorder.redacted}
+    _say({**counts, "recorded": desk.recorded, "passed": desk.passed})
+
+
+def _say(value: dict[str, Any]) -> None:
+    try:
+        sys.stdout.buffer.write(orjson.dumps(value) + b"\n")
+        sys.stdout.flush()
+    except OSError:
+        pass  # whoever wanted to know is gone
+
+
+def _warm() -> None:
+    """Import what the first request needs, so that nobody waits for its record."""
+    import ctxctl.record.answering
+    import ctxctl.record.asking
+    import ctxctl.record.conversations  # noqa: F401
+
+
+class _Coming:
+    """An exchange, from its first frame to its last."""
+
+    __slots__ = ("body", "exchange", "head", "size", "stuck")
+
+    def __init__(self, head: dict[str, Any]) -> None:
+        self.head = head
+        self.body: list[bytes] | None = []
+        """Until the request is whole."""
+        self.size = 0
+        self.stuck = False
+        """Too much of it came."""
+        self.exchange: Exchange | None = None
+
+
+class Desk:
+    """Turns frames into exchanges."""
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+        self._open: dict[int, _Coming] = {}
+        self._held = 0
+        self._sessions: dict[str, None] = {}
+        self.over: list[str] = []
+        """Sessions that have ended, as the program has."""
+        self.recorded = 0
+        """Requests to a model."""
+        self.passed = 0
+        """Others."""
+
+    def take(self, kind: bytes, number: int, payload: bytes) -> None:
+        """One frame."""
+        if kind == b"Q":
+            self.over = list(self._sessions)
+            return
+        if kind == b"R":
+            self._open[number] = _Coming(orjson.loads(payload))
+            return
+        coming = self._open.get(number)
+        if coming is None:
+            return
+        if kind == b"B":
+            self._body(coming, payload)
+        elif kind == b"G":
+            self._begin(coming, int(payload))
+        elif kind == b"H":
+            self._begin(coming, coming.size)
+            told = orjson.loads(payload)
+            if coming.exchange is not None:
+                coming.exchange.head(told["status"], [(name, value) for name, value in told["headers"]])
+        elif kind == b"D":
+            if coming.exchange is not None:
+                coming.exchange.data(payload)
+        elif kind in (b"E", b"X"):
+            self._end(number, coming, payload.decode() if kind == b"E" else "timeout")
+
+    def _body(self, coming: _Coming, piece: bytes) -> None:
+        if coming.body is None or coming.stuck:
+            return
+        coming.size += len(piece)
+        if coming.size > MAX_BODY or self._held + len(piece) > _ALL:
+            coming.stuck = True
+            self._let_go(coming)
+            return
+        self._held += len(piece)
+        coming.body.append(piece)
+
+    def _let_go(self, coming: _Coming) -> None:
+        self._held -= sum(map(len, coming.body or ()))
+        coming.body = []
+
+    def _begin(self, coming: _Coming, size: int) -> None:
+        if coming.body is None:
+            return
+        head, body = coming.head, b"".join(coming.body)
+        headers = [(name, value) for name, value in head["headers"]]
+        if coming.stuck:
+            body = stub(head["url"], size)
+            headers = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
+        coming.exchange = self._exchanges.begin(head["method"], head["url"], headers, body or None)
+        if coming.exchange is not None:
+            self.recorded += 1
+            if len(self._sessions) < _SESSIONS and (session := coming.exchange.session) is not None:
+                self._sessions[session] = None
+        else:
+            self.passed += 1
+        self._let_go(coming)
+        coming.body = None
+
+    def _end(self, number: int, coming: _Coming, how: str) -> None:
+        del self._open[number]
+        self._let_go(coming)
+        if coming.exchange is not None:
+            coming.exchange.end(how)
+
+    def close(self) -> None:
+        """Nothing more comes: what is not whole was cut by the program's end, or the proxy's."""
+        for number, coming in list(self._open.items()):
+            self._end(number, coming, "client_gone")
+
+
+def stub(url: str, size: int) -> bytes:
+    """A request in the place of one that is too large to be recorded: it says so, and how large it was."""
+    text = f"[ctxctl: a request of {size:,} bytes, more than the {MAX_BODY:,} that are recorded]"
+    path = url.partition("?")[0]
+    for end, name in _STUBS.items():
+        if path.endswith(end):
+            return orjson.dumps({name: [{"role": "user", "content": text}]})
+    return orjson.dumps({"contents": [{"role": "user", "parts": [{"text": text}]}]})

@@ -1,0 +1,193 @@
+"""The proxy: one loopback port for each server that requests are passed on to, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
+
+from ctxctl.errors import UsageError
+from ctxctl.record.guard import loopback, own_hosts
+from ctxctl.record.proxy.behind import Server
+from ctxctl.record.proxy.copies import Copies
+from ctxctl.record.proxy.outside import Via, connect, trust, via_of
+from ctxctl.record.proxy.relay import Connection
+
+if TYPE_CHECKING:
+    from ctxctl.record.proxy.messages import Request
+    from ctxctl.record.proxy.upstreams import Upstream
+
+_ADDRESSES: Final = ("127.0.0.1", "::1")
+
+
+class Listener:
+    """One port, and the server behind it."""
+
+    def __init__(self, proxy: Proxy, upstream: Upstream, via: Via | None, port: int) -> None:
+        self._proxy = proxy
+        self.upstream = upstream
+        self.via = via
+        self.sockets: list[socket.socket] = loopback(port)
+        self.port: int = self.sockets[0].getsockname()[1]
+        self.hosts = own_hosts(self.port)
+        self.connections: set[Connection] = set()
+        self.tunnels = 0
+        """Connections that went on with another protocol."""
+        self.faults = 0
+        """Answers that we could not follow by a fault of our own; they were passed on."""
+
+    @property
+    def copies(self) -> Copies:
+        """Where copies go."""
+        return self._proxy.copies
+
+    def url(self, request: Request) -> str:
+        """Where a request goes, for the recorder."""
+        return self.upstream.origin + request.target.decode("latin-1")
+
+    async def connect(self, protocol: Callable[[], Server]) -> None:
+        """Connect to the server.  Raises OSError."""
+        await connect(self.upstream, self.via, self._proxy.trust, protocol)
+
+    def is_own(self, peer: object) -> bool:
+        """Whether an address is one of the proxy's own ports."""
+        return isinstance(peer, tuple) and peer[0] in _ADDRESSES and peer[1] in self._proxy.ports
+
+    def spawn(self, task: Coroutine[Any, Any, None]) -> None:
+        """Run something beside."""
+        self._proxy.spawn(task)
+
+    def failed(self, error: BaseException) -> None:
+        """A connection to the server could not be made."""
+        self._proxy.unreachable[self.upstream.origin] = self.told(error)
+
+    def told(self, error: BaseException) -> str:
+        """Why not, as one line."""
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted ({error.verify_message})"
+        if isinstance(error, socket.gaierror):
+            return f"no address for {(self.via.server if self.via else self.upstream).host}"
+        return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+    def refused(self, status: int) -> None:
+        """A request was not passed on."""
+        if status in (403, 421, 405):
+            self._proxy.refusals += 1
+
+    @property
+    def busy(self) -> int:
+        """Connections on which an answer is still to come."""
+        return sum(bool(connection.waiting) for connection in list(self.connections))
+
+
+class Proxy:
+    """Relays from when it is made until `stop`.
+
+    Args:
+        upstreams: The servers.
+        port: Of the first one, the others follow; 0: any.
+        copies: The socket that leads to the recorder; None: nothing is copied.
+
+    Raises:
+        UsageError: `port-taken`, `proxy-loop`, `bad-network-proxy`.
+    """
+
+    def __init__(self, upstreams: list[Upstream], port: int = 0, copies: socket.socket | None = None) -> None:
+        self.trust = trust()
+        self.refusals = 0
+        """Requests that came from a browser, or were meant for another server."""
+        self.unreachable: dict[str, str] = {}
+        """Servers that could not be reached, and why."""
+        self.listeners: dict[Upstream, Listener] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        vias = {upstream: via_of(upstream) for upstream in upstreams}
+        try:
+            for number, upstream in enumerate(vias):
+                self.listeners[upstream] = Listener(self, upstream, vias[upstream], port and port + number)
+        except (OSError, OverflowError):
+            self._close()
+            taken = port + len(self.listeners)
+            raise UsageError(
+                "port-taken", f"cannot listen on port {taken} of 127.0.0.1",
+                hint="another program may listen there; give another one with --port N",
+            ) from None  # fmt: skip
+        self.ports = {listener.port for listener in self.listeners.values()}
+        for upstream in upstreams:
+            if upstream.port in self.ports and upstream.host in (*_ADDRESSES, "localhost"):
+                self._close()
+                raise UsageError(
+                    "proxy-loop", f"{upstream.origin} is this proxy itself",
+                    hint="an address of the proxy still stands in a variable of the environment: unset it",
+                )  # fmt: skip
+        self.copies = Copies(copies)
+        self._loop = asyncio.new_event_loop()
+        self._began = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ctxctl-proxy", daemon=True)
+        self._thread.start()
+        self._began.wait()
+
+    def _close(self) -> None:
+        for listener in self.listeners.values():
+            for one in listener.sockets:
+                one.close()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._listen())
+        self._began.set()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for listener in self.listeners.values():
+            for one in listener.sockets:
+                await loop.create_server(lambda listener=listener: Connection(listener), sock=one)  # type: ignore[misc]
+
+    def spawn(self, task: Coroutine[Any, Any, None]) -> None:
+        """Run something beside, in the proxy's loop."""
+        made = asyncio.ensure_future(task)
+        self._tasks.add(made)
+        made.add_done_callback(self._tasks.discard)
+
+    @property
+    def busy(self) -> int:
+        """Answers that are still to come, by connections."""
+        return sum(listener.busy for listener in list(self.listeners.values()))
+
+    @property
+    def tunnels(self) -> int:
+        """Connections that were passed on without a record: WebSocket."""
+        return sum(listener.tunnels for listener in self.listeners.values())
+
+    def stop(self, *, over: bool = False) -> None:
+        """End all connections and the ports; what was copied is on its way to the recorder.
+
+        Args:
+            over: The program has ended, and its sessions with it.
+        """
+        if not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(self._stop(over), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._close()
+
+    async def _stop(self, over: bool) -> None:
+        for listener in self.listeners.values():
+            for connection in list(listener.connections):
+                if connection.transport is not None:
+                    connection.transport.abort()
+        await asyncio.sleep(0)
+        for task in list(self._tasks):
+            task.cancel()
+        await self.copies.close(_COPIED, over=over)
+
+
+_COPIED: Final = 10.0
+"""Seconds that the recorder has to take what was copied."""

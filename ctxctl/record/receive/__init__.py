@@ -1,0 +1,184 @@
+"""`ctxctl record --events` and `--otlp`: receivers on a loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Awaitable, Callable
+
+    from ctxctl.record.options import Options
+    from ctxctl.record.receive.server import Door, Route
+    from ctxctl.record.receive.spans import Spans
+    from ctxctl.record.recorder import Recorder
+
+_LOOK: Final = 0.25
+"""Seconds between two looks at what has waited long enough."""
+_METRICS: Final = "metrics were sent as well; they are taken and not recorded"
+
+
+def serve(options: Options, port: int, *, otlp: bool, events: bool) -> int:
+    """Receive until a signal asks for the end; returns the exit code.
+
+    Args:
+        options: Where to, and how.
+        port: On 127.0.0.1 and ::1; 0 for any free one.
+        otlp: Take OTLP: `/v1/traces`, `/v1/logs`, `/v1/metrics`.
+        events: Take `/v1/events`.
+
+    Raises:
+        UsageError: `port-taken`; as `Options.recorder`.
+        UnreadableError: As `Options.recorder`.
+        UnavailableError: `needs-serve`, `needs-otlp`.
+    """
+    from ctxctl.record.ending import Ending
+
+    _available(otlp=otlp)
+    sockets = listening(port)
+    try:
+        recorder = options.recorder()
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
+
+    async def until(ending: Ending) -> None:
+        asked = asyncio.Event()
+        asyncio.get_running_loop().add_reader(ending.fd, asked.set)
+        await asked.wait()
+
+    with Ending() as ending:
+        asyncio.run(
+            receive(options, recorder, sockets, otlp=otlp, events=events, until=lambda: until(ending))
+        )
+    return 0
+
+
+def listening(port: int) -> list[socket.socket]:
+    """Sockets that listen on a loopback port; raises UsageError (`port-taken`)."""
+    from ctxctl.record.guard import loopback
+
+    try:
+        return loopback(port)
+    except OSError as error:
+        raise UsageError(
+            "port-taken", f"cannot listen on 127.0.0.1:{port}: {error.strerror}",
+            hint="another `ctxctl record` or a collector may listen there: give another one with --port; "
+            "0 takes any that is free",
+        ) from None  # fmt: skip
+
+
+async def receive(
+    options: Options, recorder: Recorder, sockets: list[socket.socket], *, otlp: bool, events: bool,
+    until: Callable[[], Awaitable[None]], ready: Callable[[int], None] | None = None,
+) -> None:  # fmt: skip
+    """As `serve`, until `until()` is over; `ready` is told the port."""
+    from ctxctl.record.receive.server import Door
+
+    def report(line: str) -> None:
+        options.say(f"ctxctl: {line}")
+
+    spans: Spans | None = None
+    routes: dict[str, Route] = {}
+    if events:
+        routes.update(_events(recorder))
+    door = Door(routes, report)
+    if otlp:
+        spans = _otlp(recorder, routes, door)
+    await door.open(sockets)
+    options.begin(*_where(door.port, otlp=otlp, events=events))
+    if ready is not None:
+        ready(door.port)
+    looking = asyncio.ensure_future(_look(door, spans)) if spans is not None else None
+    try:
+        await until()
+    finally:
+        if looking is not None:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+        await door.close()
+        if spans is not None:
+            spans.due(everything=True)
+        options.finish(recorder, *_told(spans))
+
+
+def _available(*, otlp: bool) -> None:
+    try:
+        import aiohttp  # noqa: F401
+    except ImportError:
+        raise UnavailableError(
+            "needs-serve", "receiving needs aiohttp", hint="pip install 'ctxctl[serve]'"
+        ) from None
+    if otlp:
+        from ctxctl.record.receive.otlp import available
+
+        available()
+
+
+def _events(recorder: Recorder) -> dict[str, Route]:
+    from ctxctl.record.receive.events import MEDIA, Events
+    from ctxctl.record.receive.server import Route
+
+    taken = Events(recorder)
+    return {"/v1/events": Route(taken.take, MEDIA, wait=taken.wait)}
+
+
+def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
+    from ctxctl.record.receive import otlp
+    from ctxctl.record.receive.books import Books
+    from ctxctl.record.receive.replies import Reply, seconds
+    from ctxctl.record.receive.server import Route
+    from ctxctl.record.receive.spans import Spans
+
+    spans, books = Spans(recorder), Books(recorder._core.journal)
+
+    def metrics(body: bytes, media: str) -> Reply:
+        door.once(_METRICS)
+        return otlp.ignored(body, media)
+
+    def wait() -> int | None:
+        # What is held can wait for the disk; more is taken as soon as that went.
+        return seconds(books.wait()) if books.wait() and spans.is_full() else None
+
+    for signal in ("traces", "logs"):
+        routes[f"/v1/{signal}"] = Route(otlp.Exports(signal, spans).take, otlp.MEDIA, otlp.refuse, wait)
+    routes["/v1/metrics"] = Route(metrics, otlp.MEDIA, otlp.refuse)
+    return spans
+
+
+async def _look(door: Door, spans: Spans) -> None:
+    while True:
+        await asyncio.sleep(_LOOK)
+        try:
+            await door.run(spans.due)
+        except Exception as error:  # what comes later must still be written
+            door.once(f"a fault of ctxctl: {type(error).__name__}")
+
+
+def _where(port: int, *, otlp: bool, events: bool) -> list[str]:
+    address = f"http://127.0.0.1:{port}"
+    told = []
+    if otlp:
+        told.append(
+            f"OTLP/HTTP on {address}: OTEL_EXPORTER_OTLP_ENDPOINT={address} "
+            "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
+        )
+    if events:
+        told.append(f"events on {address}/v1/events (POST, NDJSON)")
+    return told
+
+
+def _told(spans: Spans | None) -> list[str]:
+    if spans is None:
+        return []
+    calls = f"{spans.calls:,} model call{'' if spans.calls == 1 else 's'}"
+    told = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
+    if spans.late:
+        told.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")
+    return told

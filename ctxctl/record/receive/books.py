@@ -1,0 +1,53 @@
+"""What a receiver cannot write stays the sender's: it is told so, and nothing of it counts as lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ctxctl.record.journal import Journal
+
+
+class NotWrittenError(Exception):
+    """The trace cannot be written to for now; the text says why."""
+
+
+class Books:
+    """The recorder's count of losses; for a recorder that nobody else uses meanwhile."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def wait(self) -> float:
+        """Seconds until it is worth trying again; 0: now."""
+        return max(0.0, self._journal._retry_at - monotonic())
+
+    @property
+    def why(self) -> str:
+        """What the last write failed of."""
+        return self._journal._reason or "the trace cannot be written to"
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Raise NotWrittenError if what is recorded inside was dropped, and count it as if it had never come.
+
+        Without trying where that makes no sense yet.
+        """
+        journal = self._journal
+        if self.wait():
+            raise NotWrittenError(self.why)
+        dropped, errors = journal.dropped, dict(journal.errors)
+        lost, span, missed, seq = (
+            dict(journal._lost),
+            list(journal._lost_range),
+            list(journal._missed),
+            journal._seq,
+        )
+        yield
+        if journal.dropped > dropped:
+            journal.dropped, journal.errors = dropped, errors
+            journal._lost, journal._lost_range, journal._missed, journal._seq = lost, span, missed, seq
+            raise NotWrittenError(self.why)

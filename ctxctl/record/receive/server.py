@@ -1,0 +1,238 @@
+"""The HTTP server of the receivers: who may come in, how much at a time, and one request after the other.
+
+Everything is refused before it is read that does not come from a program of this machine (`record.guard`);
+nothing can be read over it but the fate of what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NamedTuple
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from ctxctl.record import guard
+from ctxctl.record.receive.replies import Reply, told
+
+HEAD_SECONDS: Final = 10.0
+"""For the head of a connection's first request."""
+BODY_SECONDS: Final = 60.0
+_IDLE_SECONDS: Final = 75.0
+MAX_HELD: Final = 2 * guard.MAX_BODY
+"""Bytes of bodies, of all requests that are being read or wait for the disk."""
+MAX_CONNECTIONS: Final = 256
+_BUSY_SECONDS: Final = 1.0
+
+_logger = logging.getLogger("ctxctl.record.receive")
+_logger.addHandler(logging.NullHandler())
+_logger.propagate = False
+
+
+class Route(NamedTuple):
+    """What is done with the requests to one path."""
+
+    take: Callable[[bytes, str], Reply]
+    """Called with the decoded body and the content type, never twice at a time, in a thread of its own."""
+    media: frozenset[str]
+    refuse: Callable[[int, str, str], Reply] | None = None
+    """Makes an answer from status, why and content type, in the protocol's own shape."""
+    wait: Callable[[], int | None] = lambda: None
+    """Seconds until it makes sense to read a body; None: now."""
+
+
+class Door:
+    """Listens on a loopback port.
+
+    Args:
+        routes: By path; all of them take POST.
+        report: Takes what a user should know, each thing once.
+    """
+
+    def __init__(self, routes: dict[str, Route], report: Callable[[str], None]) -> None:
+        self._routes = routes
+        self._report = report
+        self._reported: set[str] = set()
+        self._held = 0
+        self._hosts: frozenset[str] = frozenset()
+        self._servers: list[asyncio.Server] = []
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="ctxctl-receive")
+        self._factory: _Factory | None = None
+        self.port = 0
+
+    async def open(self, sockets: list[socket.socket]) -> None:
+        """Listen on these (`guard.loopback`)."""
+        loop = asyncio.get_running_loop()
+        self.port = sockets[0].getsockname()[1]
+        self._hosts = guard.own_hosts(self.port)
+        self._factory = _Factory(self._answer, self.once, loop)
+        for one in sockets:
+            self._servers.append(await loop.create_server(self._factory, sock=one))
+
+    async def close(self) -> None:
+        """Take nothing more; what was read is still written."""
+        for server in self._servers:
+            server.close()
+        if self._factory is not None:
+            self._factory.pre_shutdown()
+            await self._factory.shutdown(5.0)
+        await asyncio.get_running_loop().run_in_executor(None, self._worker.shutdown)
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Do something between two requests, in their thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    def once(self, line: str) -> None:
+        """Tell the user something, unless it was told before."""
+        if line not in self._reported and len(self._reported) < 100:
+            self._reported.add(line)
+            self._report(line)
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        reply = await self._reply(request)
+        headers = {"Server": "ctxctl", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+        if reply.retry_after is not None:
+            headers["Retry-After"] = str(reply.retry_after)
+        if reply.status == 405:
+            headers["Allow"] = "POST"
+        response = web.Response(
+            body=reply.body, status=reply.status, content_type=reply.media, headers=headers
+        )
+        if not request.content.at_eof():
+            response.force_close()  # nobody is going to read the rest
+        return response
+
+    async def _reply(self, request: web.BaseRequest) -> Reply:
+        why = guard.refused(request.headers, self._hosts)
+        if why is not None:
+            self.once(f"refused a request: {why}")
+            status = 421 if "Host" in why else 403
+            return told(status, why)
+        route = self._routes.get(request.path)
+        if route is None:
+            paths = ", ".join(sorted(self._routes))
+            return told(404, f"nothing is here; there is POST {paths}")
+        if request.method != "POST":
+            return told(405, "only POST; a trace is not read over HTTP")
+        media = guard.media_type(request.headers)
+        if media not in route.media:
+            return told(415, f"the Content-Type must be one of {', '.join(sorted(route.media))}")
+        refuse = route.refuse or (lambda status, why, media: told(status, why))
+        wait = route.wait()
+        if wait is not None:
+            return refuse(503, "the trace cannot be written to", media)._replace(retry_after=wait)
+        return await self._read(request, route, media, refuse)
+
+    async def _read(
+        self, request: web.BaseRequest, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
+    ) -> Reply:
+        """Read the body, at no time more than fits, and hand it on."""
+        if (request.content_length or 0) > guard.MAX_BODY:
+            return refuse(413, f"more than {guard.MAX_BODY >> 20} MiB", media)
+        held, parts = 0, []
+        if request.headers.get("Expect", "").lower() == "100-continue" and request.version >= (1, 1):
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for part in request.content.iter_any():
+                    held += len(part)
+                    self._held += len(part)
+                    if held > guard.MAX_BODY:
+                        return refuse(413, f"more than {guard.MAX_BODY >> 20} MiB", media)
+                    if self._held > MAX_HELD:
+                        busy = refuse(503, "too much is waiting to be written", media)
+                        return busy._replace(retry_after=int(_BUSY_SECONDS))
+                    parts.append(part)
+            body = b"".join(parts)
+            parts.clear()
+            reply: Reply = await self.run(lambda: _handed(body, request.headers, route, media, refuse))
+            return reply
+        except TimeoutError:
+            return refuse(408, "the body did not come in time", media)
+        finally:
+            self._held -= held
+
+
+def _handed(
+    body: bytes, headers: Any, route: Route, media: str, refuse: Callable[[int, str, str], Reply]
+) -> Reply:
+    """In the worker's thread, as decoding takes time."""
+    try:
+        body = guard.inflate(body, headers.get("Content-Encoding"))
+    except guard.UnsupportedError as error:
+        return refuse(415, f"Content-Encoding: {error}", media)
+    except guard.UndecodableError as error:
+        return refuse(400, f"Content-Encoding: {error}", media)
+    except guard.TooLargeError as error:
+        return refuse(413, str(error), media)
+    try:
+        return route.take(body, media)
+    except Exception as error:  # one request must not take the receiver with it
+        return refuse(500, f"a fault of ctxctl: {type(error).__name__}", media)
+
+
+class _Factory(web.Server):
+    """Makes the protocol of each connection."""
+
+    def __init__(
+        self, handler: Callable[[web.BaseRequest], Any], once: Callable[[str], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
+        super().__init__(handler, loop=loop)
+        self.once = once
+        self._settings: dict[str, Any] = {
+            "access_log": None, "logger": _logger, "auto_decompress": False,
+            "keepalive_timeout": _IDLE_SECONDS, "lingering_time": 1.0, "max_line_size": 8190,
+            "max_field_size": 16_384, "read_bufsize": 1 << 16,
+        }  # fmt: skip
+
+    def __call__(self) -> RequestHandler:
+        """The protocol of a new connection."""
+        return _Connection(self, loop=self._loop, **self._settings)
+
+
+class _Connection(RequestHandler):
+    """A connection that is given up if no request comes over it; speaks of no errors but by their status."""
+
+    __slots__ = ("_patience", "_server")
+
+    def __init__(self, server: _Factory, **settings: Any) -> None:
+        super().__init__(server, **settings)
+        self._server = server
+        self._patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client."""
+        super().connection_made(transport)
+        if len(self._server.connections) > MAX_CONNECTIONS:
+            self._server.once(f"more than {MAX_CONNECTIONS} connections at a time; the others are closed")
+            transport.abort()  # type: ignore[attr-defined]
+            return
+        self._patience = asyncio.get_running_loop().call_later(HEAD_SECONDS, self._give_up)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The client is gone."""
+        if self._patience is not None:
+            self._patience.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if not self._request_count and self.transport is not None:
+            self.transport.abort()
+
+    def handle_error(
+        self, request: Any, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """What is no HTTP, or a fault of ours: nothing of it is repeated."""
+        if message and "PRI" in message:
+            self._server.once(
+                "a gRPC client tried to connect; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf (or http/json)"
+            )
+        response = web.Response(status=status, text=f"{status}\n", headers={"Server": "ctxctl"})
+        response.force_close()
+        return response

@@ -1,0 +1,125 @@
+"""Painting a screen from the lines that have changed, and from the widgets that are seen there.
+
+Textual's compositor asks every widget inside the smallest rectangle around all changes for all its lines,
+those too that other widgets cover.  A list's last line and the head above it make that rectangle the whole
+screen.  What is painted here is the same (a test compares both), with the work of the changed lines alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar, cast
+
+from textual import events
+from textual._compositor import ChopsUpdate, Compositor
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+
+Result = TypeVar("Result")
+
+Line = dict[int, Strip | None]
+"""What stands in a line, by the column where it begins."""
+
+
+class Canvas(Compositor):
+    """Knows where the widgets are, as Textual's own does; renders no more of them than is needed."""
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """What has changed since the last update, None if nothing has."""
+        screen = self.size.region
+        regions = {region for dirty in self._dirty_regions if (region := dirty.intersection(screen))}
+        self._dirty_regions.clear()
+        if not regions:
+            return None
+        spans = list(self._regions_to_spans(regions))
+        wanted: dict[int, tuple[int, int]] = {}
+        for y, left, right in spans:  # of one line several, in order
+            wanted[y] = (wanted[y][0] if y in wanted else left, right)
+        chops = cast("Sequence[Mapping[int, Strip]]", self._chops(wanted))
+        return ChopsUpdate(chops, spans, [cuts[1:] for cuts in self.cuts])
+
+    def _render_chops(
+        self, crop: Region, is_rendered_line: Callable[[int], bool]
+    ) -> Sequence[Mapping[int, Strip]]:
+        """The lines of a region, whole; the others are empty."""
+        wanted = {y: (0, self.size.width) for y in crop.line_range if is_rendered_line(y)}
+        return cast("Sequence[Mapping[int, Strip]]", self._chops(wanted))
+
+    def _chops(self, wanted: Mapping[int, tuple[int, int]]) -> list[Line]:
+        """Every line of the screen, filled where it is wanted: from column to column, by line."""
+        lines: list[Line] = [{}] * self.size.height
+        missing: dict[int, set[int]] = {}
+        for y, (left, right) in wanted.items():
+            cuts = self.cuts[y]
+            lines[y] = dict.fromkeys(cuts[:-1])
+            missing[y] = {cut for cut, end in pairwise(cuts) if cut < right and end > left}
+        for widget, (region, clip) in self.visible_widgets.items():  # those in front come first
+            if not missing:
+                break
+            seen = region.intersection(clip)
+            for first, last in _runs(seen, missing):
+                crop = Region(seen.x - region.x, first - region.y, seen.width, last - first)
+                for y, strip in enumerate(widget.render_lines(crop), first):
+                    self._fill(lines[y], missing, y, seen, strip)
+        return lines
+
+    def _fill(self, line: Line, missing: dict[int, set[int]], y: int, seen: Region, strip: Strip) -> None:
+        """Put a widget's line where nothing stands in front of it."""
+        left, right = seen.column_span
+        cuts = [cut for cut in self.cuts[y] if left <= cut <= right]
+        strips = [strip] if len(cuts) == 2 else strip.divide([cut - left for cut in cuts[1:]])
+        gaps = missing[y]
+        for cut, part in zip(cuts, strips, strict=False):
+            if cut in gaps:
+                line[cut] = part
+                gaps.discard(cut)
+        if not gaps:
+            del missing[y]
+
+
+def _runs(seen: Region, missing: Mapping[int, set[int]]) -> Iterator[tuple[int, int]]:
+    """The lines of a region where something is missing, as (first, behind the last)."""
+    left, right = seen.column_span
+    found = [y for y in seen.line_range if y in missing and any(left <= cut < right for cut in missing[y])]
+    start = 0
+    for n in range(1, len(found) + 1):
+        if n == len(found) or found[n] != found[n - 1] + 1:
+            yield found[start], found[n - 1] + 1
+            start = n
+
+
+class Board(Screen[Result]):
+    """A screen that is painted by a `Canvas`; every screen here is one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._styled: object = None
+        """What the styles were found for."""
+        super().__init__(*args, **kwargs)
+        self._compositor = Canvas()
+
+    def _look(self) -> object:
+        """All that the styles on the screen hang on and that may change while another one lies over it."""
+        app = self.app
+        return (
+            app.theme,
+            app.classes,
+            app._pseudo_classes_cache_key,
+            self.classes,
+            self._pseudo_classes_cache_key,
+        )
+
+    async def _compose(self) -> None:
+        await super()._compose()
+        self._styled = self._look()
+
+    def update_node_styles(self, animate: bool = True) -> None:
+        """Find the styles of all that is on the screen."""
+        super().update_node_styles(animate)
+        self._styled = self._look()
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Textual finds all styles anew whenever a screen comes to the front, even if they have just been."""
+        if self._styled == self._look():
+            event.refresh_styles = False

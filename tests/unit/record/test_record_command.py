@@ -1,0 +1,158 @@
+"""`ctxctl record`: which options go together, where it writes, and what views say of losses and failures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_help import ctxctl
+
+from ctxctl import Recorder
+from ctxctl.cli.main import run
+from ctxctl.errors import UsageError
+from ctxctl.record import options as made
+from ctxctl.record.options import Options
+from ctxctl.record.target import check
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "nothing to record"),
+        (["--stdin", "--proxy"], "are two ways of recording"),
+        (["--stdin", "--otlp", "--events"], "are two ways of recording"),
+        (["--mcp"], "--mcp needs the server to run"),
+        (["--stdin", "--", "ls"], "--stdin runs no command, but `ls` was given"),
+        (["--proxy", "ls"], "a proxy of its own"),
+        (["--port", "1", "--stdin"], "--port does not go with --stdin"),
+        (["--format", "codex", "--", "ls"], "--format does not go with -- COMMAND"),
+        (["--session", "s", "--watch", "."], "--session does not go with --watch"),
+        (["--rotate", "1G", "--stdin"], "--rotate does not go with --stdin"),
+        (["--rotate", "many", "--", "ls"], "not a size"),
+        (["--rotate", "10", "--", "ls"], "1 KiB at least"),
+        (["--redact", "x.toml", "--no-redact", "--", "ls"], "contradict each other"),
+        (["-o", "-", "--", "ls"], "give -o FILE"),
+        (["--redact", "/no/such/rules.toml", "--mcp", "--", "cat"], "cannot read /no/such/rules.toml"),
+    ],
+)
+def test_what_does_not_go_together_is_explained(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert run(["record", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert "hint: " in told or "cannot read" in told
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_options_of_the_command_are_its_own(tmp_path: Path) -> None:
+    trace = tmp_path / "t.jsonl"
+    done = ctxctl("record", "-q", "-o", str(trace), "--mcp", "echo", "-n", "--port", "x")
+    assert (done.returncode, done.stdout) == (0, "--port x")
+
+
+def test_without_a_name_it_is_a_new_file_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(made.time, "strftime", lambda form: "ctxctl-20260101-000000")
+    first = made.default_name()
+    assert first == Path("ctxctl-20260101-000000.jsonl")
+    first.touch()
+    assert made.default_name() == Path("ctxctl-20260101-000000-2.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("content", "fits"),
+    [
+        (b"", True), (b"\n\n", True), (b'{"event_type":"x"}\n', True),
+        (b'{"schema_version":"0.1.1","ev', True), (b'torn\n{"event_type":"x"}\n', True),
+        (b"# notes\n", False), (b'{"a": 1}\n', False), (b"\x7fELF", False),
+    ],
+)  # fmt: skip
+def test_only_a_trace_is_appended_to(tmp_path: Path, content: bytes, fits: bool) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(content)
+    if fits:
+        check(str(path))
+        return
+    with pytest.raises(UsageError) as caught:
+        Options(path).recorder()
+    assert caught.value.slug == "not-a-trace"
+    assert path.read_bytes() == content
+
+
+def test_the_summary_says_what_came_of_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    options = Options(tmp_path / "a trace.jsonl", say=said.append)
+    options.begin("listening")
+    recorder = options.recorder()
+    recorder.item("x", "gh" + "p_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6")
+    options.finish(recorder, "more")
+    where = str(options.out)
+    assert said == [
+        "ctxctl: listening",
+        f"ctxctl: look at it: ctxctl watch '{where}'",
+        f"ctxctl: {where}: 1 event written, 1 secret replaced (github-token 1)",
+        "ctxctl: more",
+    ]
+
+
+def test_a_program_that_has_to_run_goes_on_without_a_trace(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "file").write_text("x")
+    options = Options(tmp_path / "file" / "t.jsonl", say=said.append, quiet=True)
+    recorder = options.recorder(must=False)
+    recorder.item("x", "y")
+    options.finish(recorder)
+    assert "going on without" in said[0]
+    assert "0 events written, 1 event lost" in said[1]
+
+
+def rows(path: Path, *more: str) -> list[dict[str, Any]]:
+    done = ctxctl(*more, "--json", str(path))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def failing(path: Path) -> Path:
+    """A session with a failed request, one that failed twice before its answer, and a gap."""
+    with Recorder(path, session="s") as recorder:
+        with recorder.turn() as turn, turn.step(model="m") as step:
+            step.request(messages=[{"role": "user", "content": "one"}])
+            step.failed(TimeoutError("a text that nobody shall see"))
+        recorder._core.journal.lose("ENOSPC", 3)
+        recorder._core.journal.lose("busy")
+        with recorder.turn() as turn, turn.step(model="m") as step:
+            step.request(messages=[{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
+            step.failed("HTTP 429: rate_limit_error")
+            step.failed("HTTP 500: api_error")
+            step.usage(input_tokens=2, output_tokens=1)
+    return path
+
+
+@pytest.mark.parametrize("command", [("replay",), ("watch", "--idle", "0")])
+def test_views_say_what_failed_and_what_was_lost(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = failing(tmp_path / "t.jsonl")
+    found = rows(path, *command)
+    first, second = (row for row in found if row["type"] == "step")
+    assert first["stages"]["evidence"] == {"verdict": "recorded", "failed": "TimeoutError"}
+    assert first["flags"] == ["failed"]
+    evidence = second["stages"]["evidence"]
+    assert (evidence["failed"], evidence["failures"], evidence["output"]) == ("HTTP 500: api_error", 2, 1)
+    problems = [row for row in found if row["type"] == "problem"]
+    assert [(row["slug"], row["message"]) for row in problems] == [
+        ("events-lost", "4 events were not recorded before this one (ENOSPC 3, busy 1)")
+    ]
+    plain = ctxctl(*command, "--plain", str(path))
+    assert "failed   TimeoutError" in plain.stdout
+    assert "failed   HTTP 500: api_error (the last of 2 failures)" in plain.stdout
+    assert "events-lost: 4 events were not recorded" in plain.stderr
+    assert "nobody shall see" not in path.read_text() + plain.stdout
+
+
+def test_a_frame_says_that_its_request_failed(tmp_path: Path) -> None:
+    path = failing(tmp_path / "t.jsonl")
+    assert "evidence   recorded: failed TimeoutError" in ctxctl("show", f"{path}@1").stdout
