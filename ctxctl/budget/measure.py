@@ -20,6 +20,7 @@ MOST_FILE: Final = 16 << 20
 MOST_BYTES: Final = 64 << 20
 """Bytes of all files of a plan."""
 MOST_FILES: Final = 5000
+_LISTS: Final = ("tools", "functions", "functionDeclarations")
 _TRIES: Final = 999
 """Draws that percentiles of a retrieval are taken from."""
 
@@ -169,12 +170,16 @@ def definitions(value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         inner = value.get("result", value)
         inner = inner if isinstance(inner, dict) else value
-        value = next((inner[k] for k in ("tools", "functions", "functionDeclarations") if k in inner), [inner])
+        lone = [inner] if "name" in inner or "function" in inner else []
+        value = next((inner[key] for key in _LISTS if key in inner), lone)
     for one in value if isinstance(value, list) else []:
         if not isinstance(one, dict):
             continue
         if isinstance(one.get("name"), str) and isinstance(one.get("inputSchema"), dict):
             made = mcp.tool(one, None)
+        elif isinstance(one.get("functionDeclarations"), list):
+            yield from definitions(one["functionDeclarations"])
+            continue
         elif isinstance(one.get("name"), str) or isinstance(one.get("function"), dict) or "type" in one:
             made = chat.tool(one)
         else:

@@ -144,14 +144,14 @@ _READ: Final[dict[Any, Any]] = {Size: size, Amount: amount, Spread: spread}
 def load(path: Path) -> tuple[Plan, str]:
     """A plan and its text.
 
-    Raises UnreadableError("no-such-file", "unreadable") and UsageError("bad-plan").
+    Raises UnreadableError (`no-such-file`, `not-a-regular-file`, `not-readable`) and UsageError("bad-plan").
     """
     from stat import S_ISREG
 
     shown = visible(str(path))
     try:
         if not S_ISREG(path.stat().st_mode):
-            raise UnreadableError("unreadable", f"{shown} is not a file")
+            raise UnreadableError("not-a-regular-file", f"{shown} is not a file")
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def load(path: Path) -> tuple[Plan, str]:
         ) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a usable name"
-        raise UnreadableError("unreadable", f"{shown}: {why}") from None
+        raise UnreadableError("not-readable", f"{shown}: {why}") from None
     if len(data) > MOST_BYTES:
         raise UsageError("bad-plan", f"{shown} is larger than {MOST_BYTES:,} bytes")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.engine.following import followed
 from ctxctl.engine.limits import in_force, is_over, still_over
 from ctxctl.engine.simulate import verified
 from ctxctl.engine.stages import fitted_budget, provenance_of, stage_views, supposed_budget, window_view
@@ -113,6 +114,8 @@ def _stages(
         views = stage_views(thread, sealed, window, usage)
     if thread.fitted is not None:
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
+        if thread.fitted.held is not None:
+            views = followed(views, thread.fitted.held)
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.engine.changes import Cause, Named
+from ctxctl.engine.following import Following, Held
 from ctxctl.engine.frames import Delta
 from ctxctl.engine.history import History
 from ctxctl.model.fitting import Candidate, Cut, Fit, Fitter, Note, Room, Swap
@@ -42,6 +43,8 @@ class Fitted(NamedTuple):
     truncated: frozenset[str]
     restored: int
     """Placements that the runtime left out and that are there again, or that stood for them."""
+    held: Held | None = None
+    """Where the trace is of the policy's own runtime: what it recorded beside what it ought to have."""
 
     @property
     def changes_frame(self) -> bool:
@@ -59,6 +62,7 @@ class Fitting:
         """The recorded frame, as it is without the policy."""
         self._trim = trim
         self._history = History()
+        self._following = Following(policy)
         self._turns: dict[int, int] = {}
         self._pairs: dict[str, str] = {}
         self._open_calls: list[str] = []
@@ -71,6 +75,7 @@ class Fitting:
         twin = Fitting(self.policy, self.limits, self._trim)
         twin.__dict__.update(self.__dict__)
         twin._history = self._history.copy()
+        twin._following = self._following.copy()
         twin._turns, twin._pairs = dict(self._turns), dict(self._pairs)
         twin._open_calls = list(self._open_calls)
         return twin
@@ -89,16 +94,26 @@ class Fitting:
         wanted = self._history.tokens
         limit = cap.cap
         candidates = self._history.visible()
-        if limit is None or wanted <= limit:
+        if limit is None or (wanted <= limit and not self._following.early):
             self._state, self._gone = None, frozenset()
             restored = self._history.restored
             return candidates, Fitted(
                 self.policy.name, Fit("fits"), wanted, limit, {}, (), frozenset(), restored
             )
         room = Room(limit, cap.window, cap.reserve, cap.max_input)
-        fit = self.policy.fit([self._candidate(thread, p) for p in candidates], room, self._state)
+        compactions = () if self.limits.given else thread.facts.compactions
+        follower, native = self._following.record(compactions)
+        policy = self.policy if follower is None else follower
+        fit = policy.fit([self._candidate(thread, p) for p in candidates], room, self._state)
         self._state = fit.state
-        return self._carried_out(thread.placer, candidates, fit, wanted, limit)
+        frame, fitted = self._carried_out(thread.placer, candidates, fit, wanted, limit)
+        if follower is not None and not self.limits.given:
+            held = self._following.held(policy, fit, native, frame, self.recorded)
+            fitted = fitted._replace(held=held)
+        if fit.verdict in ("fits", "fitted") and sum(p.tokens for p in frame) > limit:
+            # By the policy's own measure it fits; by the trace's count it does not.
+            fitted = fitted._replace(fit=fit._replace(verdict="still_over"))
+        return frame, fitted
 
     def _note_entries(self, delta: Delta, turn: int) -> None:
         """When each placement came, and which call each result belongs to."""

@@ -6,7 +6,7 @@ room that there is, and says what goes, what is cut and what stands in its place
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 
@@ -110,6 +110,8 @@ class Fit(NamedTuple):
     """How far up its ladder the policy went, where it has one."""
     state: Any = None
     """What it is given at the next step; None at the first."""
+    told: Mapping[str, int] | None = None
+    """What the runtime that it follows would have recorded of it, in that one's words; None: nothing."""
 
 
 @runtime_checkable
@@ -123,4 +125,20 @@ class Fitter(Protocol):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Decide one step; `candidates` are in the order of the window."""
+        ...
+
+
+@runtime_checkable
+class Follower(Fitter, Protocol):
+    """A strategy of a runtime whose records tell what it did: it can be held against them."""
+
+    early: bool
+    """It decides by a measure of its own, also where all fits by the trace's count."""
+
+    def as_told(self, native: Mapping[str, Any]) -> Fitter | None:
+        """The same strategy with the parameters that a record names; None: it is not its runtime's record."""
+        ...
+
+    def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
+        """Names of what a record says otherwise than `Fit.told`."""
         ...

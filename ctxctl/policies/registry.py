@@ -20,6 +20,7 @@ RECORDED: Final = "recorded"
 Strategy = Policy | Fitter
 _OWN: Final = {
     "sanqian": "sanqian:Sanqian",
+    "amplifier": "amplifier.policy:Amplifier",
     "fifo": "fitting.leaving:Fifo",
     "priority": "fitting.leaving:Priority",
     "reject": "fitting.overflow:Reject",

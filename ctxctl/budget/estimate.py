@@ -1,0 +1,137 @@
+"""A plan worked out: its parts, its sessions, its cost, and what to shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ctxctl.budget.bill import Bill, billed
+from ctxctl.budget.fitted import Run, fitted
+from ctxctl.budget.ground import Ground, ground
+from ctxctl.budget.growth import AtTurn, FirstTurn, Growth, at_turn, first_turn, grown
+from ctxctl.budget.measure import Measured, Reader
+from ctxctl.budget.plan import Plan, policy_of
+from ctxctl.budget.spread import quantile
+from ctxctl.tokens.cache import CountCache, default_path
+from ctxctl.tokens.counter import Counter
+
+MOST_WORK: Final = 4_000_000
+"""Candidates looked at in sessions under the policy (`fitted.Session.work`): a few seconds."""
+KEPT: Final = 0.5
+"""How much of a part stays when it is asked what shrinking it would do."""
+
+
+class Shrunk(NamedTuple):
+    """What half of one part less would do."""
+
+    name: str
+    tokens: int
+    """What it holds in the window at the last turn, in half of the sessions at most."""
+    first_over: FirstTurn
+
+
+class LeftOut(NamedTuple):
+    """What the policy takes out when it first does something."""
+
+    name: str
+    runs: int
+    """Of the sessions in which it does something, those in which it takes out some of this."""
+    tokens: int
+    """In half of these at most."""
+
+
+class Estimate(NamedTuple):
+    """Everything that is said about a plan."""
+
+    name: str
+    """Of the plan, as it was given."""
+    plan: Plan
+    ground: Ground
+    parts: tuple[Measured, ...]
+    turns: tuple[AtTurn, ...]
+    """Each turn of the conversation, with nothing left out."""
+    first_wanted: FirstTurn
+    """The first turn that wants more than the cap: the policy has to do something, if it can."""
+    runs: int
+    """Sessions that were also replayed under the policy; all below is about them."""
+    first_acted: FirstTurn
+    first_over: FirstTurn
+    """The first turn that is over the cap under the policy, or is not sent."""
+    left_out: tuple[LeftOut, ...]
+    """The most frequent first."""
+    bill: Bill | None
+    unpriced: str
+    """Why there is no bill."""
+    shrunk: tuple[Shrunk, ...]
+    """What helps most first; empty where nothing overflows."""
+
+    @property
+    def cap(self) -> int:
+        """What a prompt may hold."""
+        return self.ground.room.cap
+
+    def total(self, level: str) -> int:
+        """All parts at this level; the sum of what each does not exceed."""
+        return sum(getattr(part, level) for part in self.parts)
+
+    def server(self, name: str, level: str) -> int:
+        """The parts of one server."""
+        return sum(getattr(part, level) for part in self.parts if part.part.server == name)
+
+
+def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]) -> Estimate:
+    """Work a plan out; the same plan, files and prices give the same estimate.
+
+    Args:
+        plan: The plan.
+        name: What it is called.
+        folder: Where its files are.
+        own: Models of the user's own settings.
+
+    Raises what `ground`, `Reader.measure` and `policy_of` raise.
+    """
+    base = ground(plan.model, own)
+    path = default_path()
+    cache = CountCache(path) if path is not None else None
+    try:
+        counter = Counter(base.encoding, cache)
+        parts = Reader(folder, counter, exact=base.exact).measure(plan)
+        growth = grown(plan, parts)
+        policy = policy_of(plan, name)
+        runs = fitted(plan, parts, policy, base.room, lambda text: counter.count(text)[0], MOST_WORK)
+    finally:
+        if cache is not None:
+            cache.close()
+    first = first_turn(growth.first_over(base.room.cap))
+    bill, unpriced = billed(plan.model, runs, own)
+    return Estimate(
+        name, plan, base, parts,
+        tuple(at_turn(growth, turn) for turn in range(1, plan.conversation.turns + 1)),
+        first, len(runs),
+        first_turn(run.first_acted for run in runs), first_turn(run.first_over for run in runs),
+        tuple(_left_out(runs)), bill, unpriced,
+        tuple(_shrunk(growth, base.room.cap)) if first.p99 is not None else (),
+    )  # fmt: skip
+
+
+def _left_out(runs: list[Run]) -> Iterator[LeftOut]:
+    found: dict[str, list[int]] = {}
+    for run in runs:
+        for name, tokens in run.left_out:
+            found.setdefault(name, []).append(tokens)
+    for name, sizes in sorted(found.items(), key=lambda pair: (-len(pair[1]), -sum(pair[1]), pair[0])):
+        yield LeftOut(name, len(sizes), quantile(sizes, 0.5))
+
+
+def _shrunk(growth: Growth, cap: int) -> list[Shrunk]:
+    made = []
+    for at, name in enumerate(growth.names):
+        held = quantile((run[-1][at] for run in growth.rows), 0.5)
+        if held:
+            made.append(Shrunk(name, held, first_turn(growth.first_over(cap, at, KEPT))))
+    return sorted(made, key=lambda s: ([-_far(turn) for turn in s.first_over], -s.tokens, s.name))
+
+
+def _far(turn: int | None) -> float:
+    return float("inf") if turn is None else turn

@@ -1,0 +1,196 @@
+"""Sessions under the plan's policy: what is sent at each request, what is left out, and what is read from a cache.
+
+The policy is asked as replays ask it: only where a request would be over the cap, and about everything that
+would be in it had nothing ever been left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ctxctl.budget.measure import Measured
+from ctxctl.budget.plan import Part, Plan
+from ctxctl.budget.sessions import TALK, Piece, Turn, session
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Room
+
+_NOT_SENT: Final = frozenset(("rejected", "asks", "blocked"))
+_KINDS: Final = {"tools": "tool_definition", "system": "system_prompt", "history": "session_history"}
+Block = tuple[object, int]
+"""What a cache compares: a name and a size."""
+
+
+class Request(NamedTuple):
+    """One request as it is sent, in tokens."""
+
+    turn: int
+    sent: int
+    prefix: int
+    """Of these, what it begins with like the request before."""
+    output: int
+
+
+class Run(NamedTuple):
+    """One session."""
+
+    requests: tuple[Request, ...]
+    first_acted: int | None
+    """The first turn in which the policy did something."""
+    first_over: int | None
+    """The first turn in which a request is over the cap all the same, or is not sent."""
+    left_out: tuple[tuple[str, int], ...]
+    """What the policy took out or cut when it first did something: the name of a part or of `TALK`, tokens."""
+    stopped: int | None
+    """The turn whose request is not sent; the session ends there."""
+
+
+class Session:
+    """One session under way."""
+
+    def __init__(
+        self, parts: Sequence[Measured], policy: Fitter, room: Room, count: Callable[[str], int]
+    ) -> None:
+        self._parts = parts
+        self._policy = policy
+        self._room = room
+        self._count = count
+        self._log: list[Candidate] = []
+        self._used = 0
+        self._state: Any = None
+        self._before: list[Block] = []
+        self._requests: list[Request] = []
+        self._acted: int | None = None
+        self._over: int | None = None
+        self._left: tuple[tuple[str, int], ...] = ()
+        self.work = 0
+        """Candidates that were looked at; those that the policy was shown weigh eightfold."""
+
+    def run(self, turns: Iterable[Turn]) -> Run:
+        """Go through all turns, or to the one whose request is not sent."""
+        stopped = None
+        for number, turn in enumerate(turns, 1):
+            if not self._turn(number, turn):
+                stopped = number
+                break
+        return Run(tuple(self._requests), self._acted, self._over, self._left, stopped)
+
+    def _turn(self, number: int, turn: Turn) -> bool:
+        head, contexts = [], []
+        for piece in turn.pieces:
+            part = self._parts[piece.part].part
+            made = self._of(piece, number)
+            if part.stays:
+                if piece.fresh:
+                    self._log.append(made)
+            else:
+                (contexts if part.where == "context" else head).append(made)
+        order = {"tools": 0, "system": 1}
+        head.sort(key=lambda c: order.get(c.segment, 2))
+        before = [*head, *self._log, *contexts]
+        now = [_said(f"user {number}", "user_message", "user", turn.user, number)]
+        for index, round_ in enumerate(turn.rounds):
+            if not self._request(number, before, now, sum(call.call for call in round_)):
+                return False
+            for nth, call in enumerate(round_):
+                pair = (f"{number}.{index}.{nth}",)
+                name = f"call {pair[0]}"
+                now.append(_said(name, "tool_call", "history", call.call, number)._replace(pairs=pair))
+            for nth, call in enumerate(round_):
+                pair = (f"{number}.{index}.{nth}",)
+                name = f"result {pair[0]}"
+                now.append(_said(name, "tool_result", "history", call.result, number)._replace(pairs=pair))
+        if not self._request(number, before, now, turn.answer):
+            return False
+        self._log += now
+        self._log.append(_said(f"answer {number}", "assistant_message", "history", turn.answer, number))
+        return True
+
+    def _of(self, piece: Piece, turn: int) -> Candidate:
+        part = self._parts[piece.part].part
+        return Candidate(
+            piece.name, piece.name, _kind_of(part), part.where, None, piece.tokens,
+            priority=part.priority, source=part.server, title=part.name, turn=turn,
+        )  # fmt: skip
+
+    def _request(self, turn: int, before: list[Candidate], now: list[Candidate], output: int) -> bool:
+        """Send one; False where the policy does not let it go."""
+        wanted = [*before, *now]
+        total = sum(candidate.tokens for candidate in wanted)
+        self.work += len(wanted)
+        if total <= self._room.cap:
+            self._state = None
+            blocks: list[Block] = [(c.name, c.tokens) for c in wanted]
+        else:
+            self.work += 7 * len(wanted)
+            fit = self._policy.fit(wanted, self._room, self._state)
+            self._state = fit.state
+            blocks = self._carried_out(wanted, fit)
+            if self._acted is None and fit.verdict != "fits":
+                self._acted = turn
+                self._left = tuple(_left(wanted, fit))
+            if fit.verdict != "fitted" and fit.verdict != "fits" and self._over is None:
+                self._over = turn
+            if fit.verdict in _NOT_SENT:
+                return False
+        same = 0
+        for one, other in zip(self._before, blocks, strict=False):
+            if one != other:
+                break
+            same += one[1]
+        self._before = blocks
+        self._requests.append(Request(turn, sum(block[1] for block in blocks), same, output))
+        return True
+
+    def _carried_out(self, wanted: list[Candidate], fit: Fit) -> list[Block]:
+        gone = {drop.at for drop in fit.drops}
+        sizes = {cut.at: min(cut.tokens, wanted[cut.at].tokens) for cut in fit.cuts}
+        sizes.update((swap.at, self._count(swap.text)) for swap in fit.swaps)
+        notes: dict[int, list[Block]] = {}
+        for note in fit.notes:
+            tokens = self._count(note.text) if note.text is not None else note.tokens or 0
+            made = (note.kind, note.text, tuple(wanted[at].name for at in note.sources))
+            notes.setdefault(note.before, []).append((made, tokens))
+        blocks: list[Block] = []
+        for at, candidate in enumerate(wanted):
+            blocks += notes.get(at, ())
+            if at not in gone:
+                blocks.append((candidate.name, sizes.get(at, candidate.tokens)))
+        return blocks + notes.get(len(wanted), [])
+
+
+def fitted(
+    plan: Plan, parts: tuple[Measured, ...], policy: Fitter, room: Room, count: Callable[[str], int], most: int
+) -> list[Run]:
+    """The first runs of a plan under its policy: all of them, or until `most` work is done (`Session.work`)."""
+    runs: list[Run] = []
+    work = 0
+    while len(runs) < plan.runs and (not runs or work < most):
+        one = Session(parts, policy, room, count)
+        runs.append(one.run(session(plan, parts, len(runs))))
+        work += one.work
+    return runs
+
+
+_TALK_OF: Final = dict(zip(("user_message", "assistant_message", "tool_call", "tool_result"), TALK, strict=True))
+
+
+def _said(name: str, kind: str, segment: str, tokens: int, turn: int) -> Candidate:
+    return Candidate(name, name, kind, segment, None, tokens, turn=turn)
+
+
+def _kind_of(part: Part) -> str:
+    """The context kind that policies see."""
+    context = "retrieval_result" if part.items is not None else "file" if part.files else "runtime_state"
+    return _KINDS.get(part.where, context)
+
+
+def _left(wanted: Sequence[Candidate], fit: Fit) -> Iterable[tuple[str, int]]:
+    """What was taken out, by what it is, in the order of the window."""
+    lost: dict[str, int] = {}
+    changed = [(drop.at, 0) for drop in fit.drops] + [(cut.at, cut.tokens) for cut in fit.cuts]
+    changed += [(swap.at, 0) for swap in fit.swaps]
+    for at, kept in sorted(changed):
+        candidate = wanted[at]
+        name = candidate.title or _TALK_OF[candidate.kind]
+        lost[name] = lost.get(name, 0) + max(0, candidate.tokens - kept)
+    return lost.items()

@@ -1,0 +1,99 @@
+"""How large the window would be at the end of each turn if nothing were ever left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+from typing import NamedTuple
+
+from ctxctl.budget.measure import Measured
+from ctxctl.budget.plan import Plan
+from ctxctl.budget.sessions import TALK, Turn, session
+from ctxctl.budget.spread import quantile
+
+
+class Growth(NamedTuple):
+    """All runs."""
+
+    names: tuple[str, ...]
+    """What takes room: the parts of the plan, then the kinds of `TALK`."""
+    rows: tuple[tuple[tuple[int, ...], ...], ...]
+    """Tokens by run, turn and name at the last request of the turn, which is its largest."""
+
+    def wanted(self, turn: int) -> list[int]:
+        """The whole window of each run at a turn (1-based)."""
+        return [sum(run[turn - 1]) for run in self.rows]
+
+    def first_over(self, cap: int, without: int | None = None, kept: float = 0.5) -> list[int | None]:
+        """The first turn of each run that is over the cap; `without` holds only `kept` of its tokens."""
+        return [_first(run, cap, without, kept) for run in self.rows]
+
+
+class AtTurn(NamedTuple):
+    """Tokens of the window at a turn that half, 95 and 99 of 100 sessions do not exceed."""
+
+    turn: int
+    p50: int
+    p95: int
+    p99: int
+
+
+class FirstTurn(NamedTuple):
+    """The turn that half, 95 and 99 of 100 sessions reach before something happens (it happens in it, at the
+    earliest); None: it does not happen within the conversation."""
+
+    p50: int | None
+    p95: int | None
+    p99: int | None
+
+
+def grown(plan: Plan, parts: tuple[Measured, ...]) -> Growth:
+    """Draw all runs of a plan."""
+    names = (*(part.part.name for part in parts), *TALK)
+    return Growth(
+        names, tuple(tuple(_sums(parts, session(plan, parts, run))) for run in range(plan.runs))
+    )
+
+
+def at_turn(growth: Growth, turn: int) -> AtTurn:
+    """The window at a turn over all runs."""
+    wanted = growth.wanted(turn)
+    return AtTurn(turn, *(quantile(wanted, share) for share in (0.5, 0.95, 0.99)))
+
+
+def first_turn(turns: Iterable[int | None]) -> FirstTurn:
+    """Over all runs; one in which it does not happen reaches further than any turn."""
+    ordered = sorted(turns, key=lambda turn: (turn is None, turn or 0))
+    found = []
+    for share in (0.5, 0.95, 0.99):
+        found.append(ordered[max(0, ceil((1 - share) * len(ordered) - 1e-9) - 1)])
+    return FirstTurn(*found)
+
+
+def _sums(parts: tuple[Measured, ...], turns: Iterable[Turn]) -> Iterable[tuple[int, ...]]:
+    stays = [part.part.stays for part in parts]
+    kept = [0] * len(parts)
+    user = answers = calls = results = 0
+    for turn in turns:
+        now = [0] * len(parts)
+        for piece in turn.pieces:
+            now[piece.part] += piece.tokens
+            if stays[piece.part] and piece.fresh:
+                kept[piece.part] += piece.tokens
+        held = [kept[at] if stays[at] else now[at] for at in range(len(parts))]
+        user += turn.user
+        for round_ in turn.rounds:
+            calls += sum(call.call for call in round_)
+            results += sum(call.result for call in round_)
+        yield (*held, user, answers, calls, results)
+        answers += turn.answer
+
+
+def _first(run: tuple[tuple[int, ...], ...], cap: int, without: int | None, kept: float) -> int | None:
+    for number, row in enumerate(run, 1):
+        wanted = sum(row)
+        if without is not None:
+            wanted -= row[without] - int(row[without] * kept)
+        if wanted > cap:
+            return number
+    return None

@@ -1,0 +1,131 @@
+"""A fitting policy held against what its own runtime recorded: level, counts, sizes, and the view itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from ctxctl.model.fitting import Fit, Fitter, Follower
+from ctxctl.model.records import Compaction
+from ctxctl.model.results import Placement, StageView
+
+LISTED: Final = 20
+"""Placements of a view that a difference lists."""
+
+
+class Held(NamedTuple):
+    """What a policy would have recorded of a step, beside what is recorded."""
+
+    expected: Mapping[str, int]
+    """Empty: nothing was to be done."""
+    recorded: Mapping[str, Any]
+    """Empty: the trace says of nothing that was done."""
+    differing: tuple[str, ...]
+    """Names of what the two say otherwise."""
+    inputs: Mapping[str, Any]
+    """The policy's parameters, as they were in force."""
+    view: tuple[tuple[str | None, str | None], ...] | None
+    """Where the windows differ: item and digest as expected and as recorded; None: the record has no view."""
+
+
+class Following:
+    """A policy that follows a runtime, on one thread of that runtime's own trace."""
+
+    def __init__(self, policy: Fitter) -> None:
+        self._policy = policy if isinstance(policy, Follower) else None
+        self._speaks = False
+        """The thread has a record of what this runtime did."""
+
+    @property
+    def early(self) -> bool:
+        """Whether the policy decides by a measure of its own."""
+        return self._policy is not None and self._policy.early
+
+    def copy(self) -> Following:
+        """An independent copy."""
+        twin = Following.__new__(Following)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def record(self, compactions: Sequence[Compaction]) -> tuple[Fitter | None, Mapping[str, Any]]:
+        """The policy with the parameters of the step's last record, and that record.
+
+        None: the trace is not this runtime's, or has not told of it yet.
+        """
+        if self._policy is None:
+            return None, {}
+        for one in reversed(compactions):
+            native = one.metadata.get("native")
+            told = self._policy.as_told(native) if isinstance(native, dict) else None
+            if told is not None:
+                self._speaks = True
+                return told, native
+        return (self._policy if self._speaks else None), {}
+
+    def held(
+        self,
+        policy: Fitter,
+        fit: Fit,
+        native: Mapping[str, Any],
+        ours: Sequence[Placement],
+        theirs: Sequence[Placement],
+    ) -> Held | None:
+        """The comparison; None where the recorded window is not recorded itself, only its size."""
+        if any(p.kind == "session_history" and p.content is None for p in theirs):
+            return None
+        assert self._policy is not None
+        told = fit.told or {}
+        differing: tuple[str, ...]
+        if bool(told) != bool(native):
+            differing = ("acted",)
+        else:
+            differing = tuple(self._policy.differing(told, native)) if told else ()
+        recorded = {name: native[name] for name in told if name in native} if told else dict(native)
+        inputs = msgspec.structs.asdict(policy) if isinstance(policy, msgspec.Struct) else {}
+        return Held(told, recorded, differing, inputs, _view(ours, theirs))
+
+
+def _view(
+    ours: Sequence[Placement], theirs: Sequence[Placement]
+) -> tuple[tuple[str | None, str | None], ...]:
+    pairs = ((_named(a), _named(b)) for a, b in zip_longest(ours, theirs) if not _same(a, b))
+    return tuple(islice(pairs, LISTED))
+
+
+def _same(ours: Placement | None, theirs: Placement | None) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return ours is theirs or (ours.item, ours.digest) == (theirs.item, theirs.digest)
+
+
+def _named(p: Placement | None) -> str | None:
+    return None if p is None else f"{p.item}@{(p.digest or '?')[:12]}"
+
+
+def followed(views: dict[str, StageView], held: Held) -> dict[str, StageView]:
+    """The budget stage with what the runtime did, the assembly with the view; both `matches` or `differs`."""
+    out = dict(views)
+    if held.expected or held.recorded:
+        budget = views["budget"]
+        if held.differing:
+            facts = {
+                "differing": list(held.differing),
+                "expected": dict(held.expected),
+                "recorded": dict(held.recorded),
+                "inputs": dict(held.inputs),
+            }
+            out["budget"] = StageView("differs", {**budget.facts, **facts})
+        else:
+            told = {"expected": dict(held.expected), "recorded": dict(held.recorded)}
+            out["budget"] = StageView("matches", {**budget.facts, **told})
+    if held.view is not None and views["assembly"].verdict != "not_recorded":
+        assembly = views["assembly"]
+        if held.view:
+            sides = {"expected": [a for a, _ in held.view], "recorded": [b for _, b in held.view]}
+            out["assembly"] = StageView("differs", {**assembly.facts, **sides})
+        else:
+            out["assembly"] = StageView("matches", assembly.facts)
+    return out

@@ -1,0 +1,1 @@
+"""context-simple, the context manager of Microsoft's Amplifier: its messages, its ladder, its policies."""

@@ -1,0 +1,253 @@
+"""The policy `amplifier`: context-simple's budget, trigger, ladder, memory and notice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from ctxctl.model.fitting import Candidate, Drop, Fit, Note, Room, Swap, Verdict
+from ctxctl.policies.amplifier.ladder import Rules, climb
+from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, Sizes, of_candidates, total
+from ctxctl.policies.amplifier.notice import notice
+
+Share = Annotated[float, Meta(gt=0, le=1)]
+_COUNTS: Final = (
+    "strategy_level", "messages_removed", "messages_truncated", "user_messages_stubbed", "before_messages",
+    "after_messages", "budget", "target_tokens",
+)  # fmt: skip
+_SIZES: Final = {"before_tokens": "before_messages", "after_tokens": "after_messages"}
+
+
+class Memory(NamedTuple):
+    """What a session has decided so far; the older version decides anew each time, and keeps none of it."""
+
+    removed: frozenset[str] = frozenset()
+    truncated: frozenset[str] = frozenset()
+    stubbed: frozenset[str] = frozenset()
+    level: int = 0
+    told: dict[str, int] | None = None
+    """Of the last compaction, which the notice goes on telling."""
+    sizes: Sizes = {}  # noqa: RUF012 (never the default: each session has its own)
+    """Sizes measured so far; what they are of never changes, so all copies share them."""
+
+
+class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """context-simple of Microsoft's Amplifier: eight levels of cutting, removing and stubbing.
+
+    Rules of the newest version read (d82f5a4, autumn 2026); `sticky=false` is the older one (up to a9828fb,
+    April 2026) in all that the two differ in.
+
+    - Budget: window - int(max output x `output_reserve`) - `safety_margin`, less `notice_reserve` for the
+      notice; where the budget itself is recorded, or a limit on the prompt is supposed, that. Where the most
+      that the model writes is not known, the reserve stands for its share. Never above the cap.
+    - Size: a quarter of the characters of each message's printed form; tool definitions and what the loop
+      injects are not counted. The policy rebuilds that form from text, role and ids. Metadata that no capture
+      holds is missing in it, up to 24 tokens a message: its sizes are close to the runtime's, and not equal.
+    - It acts from `threshold` of the budget on, and aims at `target` of it.
+    - Levels, until the target is reached: 1 cut the oldest quarter of the tool results, 2 the next quarter;
+      3 remove the oldest messages but the last `protected_recent`, then stub user messages; 4 cut up to three
+      quarters; 5 remove, sparing six tenths of that share; 6 cut all results but the last
+      `protected_tool_results`; 7 remove, sparing three tenths; 8 stub a first message that no person wrote
+      (older: any), and drop old stubs.
+    - A cut result keeps `truncate_chars` characters behind a marker; a stub keeps fifty.
+    - Never removed: system messages, the first and last message of a person (older: the last), user messages
+      (stubs at level 8 aside), the last tool results (older: they are only not cut), one half of a tool call.
+    - Newer: what was decided stays so, and level and counts are running totals. Older: each request is
+      decided from the whole history.
+    - Notice: a message of the user at the end; older: of the system, behind the first message.
+
+    Not modelled: the meter by real usage, tool results cut when they are stored, retained injections.
+    """
+
+    name = "amplifier"
+    early = True
+    sticky: Annotated[bool, Meta(description="decisions stay (newer); false: the older version")] = True
+    threshold: Annotated[Share, Meta(description="share of the budget from which it acts")] = 0.92
+    target: Annotated[Share, Meta(description="share of the budget to go down to")] = 0.5
+    protected_recent: Annotated[float, Meta(description="share of the messages spared", ge=0, le=1)] = 0.3
+    protected_tool_results: Annotated[int, Meta(description="last tool results not cut", ge=0)] = 5
+    truncate_chars: Annotated[int, Meta(description="characters left of a cut result", ge=0)] = 250
+    notice: Annotated[bool, Meta(description="tell the model of a compaction")] = True
+    notice_reserve: Annotated[int, Meta(description="tokens kept free for the notice", ge=0)] = 800
+    output_reserve: Annotated[
+        float, Meta(description="share of the most that the model writes kept free", ge=0, le=1)
+    ] = 0.5
+    max_output: Annotated[int, Meta(description="most that the model writes; 0: as known", ge=0)] = 0
+    safety_margin: Annotated[int, Meta(description="tokens kept free besides", ge=0)] = 4096
+
+    def budget(self, room: Room) -> int:
+        """What the messages may take."""
+        if room.window is None:
+            return room.cap
+        output = self.max_output or room.max_output
+        reserve = int(output * self.output_reserve) if output else room.reserve or 0
+        derived = room.window - reserve - self.safety_margin
+        if self.notice and derived > self.notice_reserve:
+            derived -= self.notice_reserve
+        return min(derived, room.cap) if derived > 0 else room.cap
+
+    def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
+        """Linear in the candidates, but for what is measured for the first time."""
+        memory: Memory = state if state is not None else Memory(sizes={})
+        messages = of_candidates(candidates, memory.sizes)
+        budget = self.budget(room)
+        if not self._exceeds(total(messages), budget):
+            return self._kept(candidates, messages, memory)
+        return self._compacted(candidates, messages, budget, memory)
+
+    def as_told(self, native: Mapping[str, Any]) -> Amplifier | None:
+        """This policy with the parameters of a `context:compaction` event; that it acted is one of them."""
+        if not isinstance(native.get("strategy_level"), int):
+            return None
+        budget, aim = native.get("budget"), native.get("target_tokens")
+        exact = isinstance(budget, int) and isinstance(aim, int) and budget > 0
+        recent, results = native.get("protected_recent"), native.get("protected_tool_results")
+        own = msgspec.structs.asdict(self)
+        own |= {"threshold": 1e-9, "target": (aim + 0.5) / budget if exact else self.target}  # type: ignore[operator]
+        if isinstance(recent, float | int):
+            own["protected_recent"] = float(recent)
+        if isinstance(results, int):
+            own["protected_tool_results"] = results
+        stated = {key: native[key] for key in _SIZES if isinstance(native.get(key), int)}
+        return _Told(**own, stated=stated)
+
+    def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
+        """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds."""
+        found = [key for key in _COUNTS if key in native and native[key] != told.get(key)]
+        for key, messages in _SIZES.items():
+            recorded = native.get(key)
+            if isinstance(recorded, int) and abs(told[key] - recorded) > UNRECORDED * told[messages]:
+                found.append(key)
+        return found
+
+    def _exceeds(self, tokens: int, budget: int) -> bool:
+        return budget > 0 and tokens / budget >= self.threshold
+
+    def _kept(self, candidates: Sequence[Candidate], messages: list[Message], memory: Memory) -> Fit:
+        stale = tuple(Drop(at, "stale") for at, c in enumerate(candidates) if c.item == NOTICE)
+        return Fit("fitted" if stale else "fits", stale, state=memory)
+
+    def _compacted(
+        self, candidates: Sequence[Candidate], messages: list[Message], budget: int, memory: Memory
+    ) -> Fit:
+        system = [message for message in messages if message.role == "system"]
+        floor = total(system)
+        rest = [message for message in messages if message.role != "system"]
+        before = {"before_tokens": floor + total(rest), "before_messages": len(messages)}
+        gone: list[Message] = []
+        level = told = None
+        if self.sticky:
+            gone, rest = _again(rest, candidates, memory, self.truncate_chars)
+        if self._exceeds(floor + total(rest), budget):
+            aim = int(budget * self.target)
+            rules = Rules(
+                aim, self.protected_recent, self.protected_tool_results, self.truncate_chars, not self.sticky
+            )
+            made = climb(rest, rules, floor)
+            gone, rest = gone + made.removed, made.kept
+            counts = (made.level, len(made.removed), made.truncated, made.stubbed)
+            if self.sticky:
+                memory = _remembered(memory, candidates, gone, rest, made.level)
+                counts = (memory.level, len(memory.removed), len(memory.truncated), len(memory.stubbed))
+            told = dict(zip(_COUNTS[:4], counts, strict=True)) | before
+            told |= {"after_tokens": floor + total(rest), "after_messages": len(system) + len(rest)}
+            told |= {"budget": budget, "target_tokens": aim}
+            level = counts[0]
+            memory = memory._replace(told=told)
+        over = floor + total(rest) > budget
+        verdict: Verdict = "still_over" if over else "fitted"
+        drops = [Drop(at, "budget_limit") for message in gone for at in message.of]
+        swaps = [Swap(m.of[0], m.said) for m in rest if m.said is not None]
+        notes = self._notice(candidates, [*system, *rest], memory.told, drops, swaps)
+        return Fit(verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told=told)
+
+    def _notice(
+        self,
+        candidates: Sequence[Candidate],
+        view: list[Message],
+        told: Mapping[str, int] | None,
+        drops: list[Drop],
+        swaps: list[Swap],
+    ) -> tuple[Note, ...]:
+        """The policy's own notice: where the runtime has its own, in that one's place."""
+        text = None
+        if told is not None and self.notice and not (self.sticky and _waits(view)):
+            spared = {"recent": self.protected_recent, "results": self.protected_tool_results}
+            text = notice(self._stated(told), **spared, older=not self.sticky)  # type: ignore[arg-type]
+        role = "user" if self.sticky else "system"
+        for at, candidate in enumerate(candidates):
+            if candidate.item != NOTICE:
+                continue
+            if text is None or candidate.role != role:
+                drops.append(Drop(at, "stale"))
+                continue
+            if candidate.read() != text:
+                swaps.append(Swap(at, text, "stale"))
+            text = None
+        if text is None:
+            return ()
+        behind = [at for message in (view if self.sticky else view[:1]) for at in message.of]
+        return (Note(max(behind, default=-1) + 1, text, role=role, kind="policy_note"),)
+
+    def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
+        return told
+
+
+class _Told(Amplifier, frozen=True, kw_only=True):
+    """With a runtime's parameters: the sizes that its notice states are the runtime's, too."""
+
+    stated: dict[str, int]
+
+    def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
+        return {**told, **self.stated}
+
+
+def _name(message: Message, candidates: Sequence[Candidate]) -> str:
+    return candidates[message.of[0]].name
+
+
+def _again(
+    messages: list[Message], candidates: Sequence[Candidate], memory: Memory, chars: int
+) -> tuple[list[Message], list[Message]]:
+    """What was decided before, once more: what is gone, and what is left."""
+    gone, left = [], []
+    for message in messages:
+        name = _name(message, candidates)
+        if name in memory.removed:
+            gone.append(message)
+            continue
+        if name in memory.truncated:
+            message.truncate(chars)
+            message.state = "truncated"
+        elif name in memory.stubbed:
+            message.stub()
+        left.append(message)
+    return gone, left
+
+
+def _remembered(
+    memory: Memory, candidates: Sequence[Candidate], gone: list[Message], left: list[Message], level: int
+) -> Memory:
+    removed = memory.removed.union(_name(message, candidates) for message in gone)
+    states: dict[str, set[str]] = {"truncated": set(), "stubbed": set()}
+    for message in left:
+        if message.state:
+            states[message.state].add(_name(message, candidates))
+    return memory._replace(
+        removed=removed,
+        truncated=memory.truncated.union(states["truncated"]) - removed,
+        stubbed=memory.stubbed.union(states["stubbed"]) - removed,
+        level=max(memory.level, level),
+    )
+
+
+def _waits(view: list[Message]) -> bool:
+    """Whether calls at the end have no result yet: a notice would stand between the two."""
+    answered = {message.answers for message in view if message.answers is not None}
+    for message in reversed(view):
+        if message.role != "tool":
+            return any(call not in answered for call in message.calls)
+    return False
