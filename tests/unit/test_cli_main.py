@@ -239,7 +239,10 @@ def test_every_command_has_help(capsys: Out) -> None:
     from typer.main import get_command
 
     names = list(get_command(app).commands)  # type: ignore[attr-defined]
-    assert names == ["replay", "watch", "diff", "show", "log", "validate", "import", "export", "formats"]
+    assert names == [
+        "replay", "watch", "record", "diff", "show", "log", "cost", "budget", "validate", "import", "export",
+        "formats", "policies", "models",
+    ]  # fmt: skip
     for name in names:
         assert run([name, "--help"]) == 0
         assert capsys.readouterr().out.startswith(f"Usage: ctxctl {name} ")
