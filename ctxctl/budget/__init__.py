@@ -1,1 +1,1 @@
-"""Will it fit before it is deployed: a plan of parts and of a conversation, measured, simulated and checked."""
+"""Will it fit before it is deployed: a plan of parts and of a conversation, measured and simulated."""

@@ -42,7 +42,9 @@ def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Esti
     bounds = found.plan.limits
     band = Decimal(str(bounds.tolerance.share or 0.0))
     for name, told in now.items():
-        subject = name.split(":")[-1] if ":part:" not in name and ":server:" not in name else name.split(":", 2)[2]
+        subject = (
+            name.split(":")[-1] if ":part:" not in name and ":server:" not in name else name.split(":", 2)[2]
+        )
         if name not in before:
             yield Finding("baseline-new", subject, f"{visible(name)} is not in the baseline", _UPDATE)
             continue
@@ -104,7 +106,9 @@ def _read(path: Path) -> dict[str, Decimal]:
             )
         with path.open("rb") as file:
             data: Any = json.loads(file.read(_MOST))
-        table = data["numbers"] if data["version"] == _VERSION else None
+        if data["version"] != _VERSION:
+            raise ValueError
+        table: dict[str, Any] = data["numbers"]
         read = {str(name): Decimal(value) for name, value in table.items()}
         if not all(value.is_finite() for value in read.values()):
             raise ValueError

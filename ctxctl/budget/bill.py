@@ -82,5 +82,7 @@ def _notes(model: Model, found: Priced) -> list[str]:
     if model.caching and found.rates.cache_read is None:
         notes.append("No price for reading from a cache is known: all is plain input.")
     elif model.caching:
-        notes.append("All that a request begins with like the one before is read from the cache: the least cost.")
+        notes.append(
+            "All that a request begins with like the one before is read from the cache: the least cost."
+        )
     return notes

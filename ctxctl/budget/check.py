@@ -55,7 +55,7 @@ def _broken(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
     first = getattr(found.turns[0], level)
     if first > cap:
         yield Finding(
-            "does-not-fit", "", f"the first request has {first:,} tokens at {level}, {first - cap:,} over the cap",
+            "does-not-fit", "", f"turn 1 has {first:,} tokens at {level}, {first - cap:,} over the cap",
             f"largest part: {_largest(found, level)}",
         )  # fmt: skip
     if bounds.total is not None and found.total(level) > bounds.total.of(cap):
@@ -92,7 +92,8 @@ def _over_time(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
         if cap - wanted < need:
             yield Finding(
                 "headroom-limit", f"turn {head.turn}",
-                f"at turn {head.turn} {cap - wanted:,} tokens are free at {level}, not {need:,}", _help(found),
+                f"at turn {head.turn} {cap - wanted:,} tokens are free at {level}, not {need:,}",
+                _help(found),
             )  # fmt: skip
     turn = getattr(found.first_wanted, level)
     if bounds.overflow_turn is not None and turn is not None and turn < bounds.overflow_turn:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from ctxctl.budget.bill import Bill, billed
-from ctxctl.budget.fitted import Run, fitted
+from ctxctl.budget.fitted import Run, acting, fitted
 from ctxctl.budget.ground import Ground, ground
 from ctxctl.budget.growth import AtTurn, FirstTurn, Growth, at_turn, first_turn, grown
 from ctxctl.budget.measure import Measured, Reader
@@ -16,7 +16,7 @@ from ctxctl.budget.spread import quantile
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
 
-MOST_WORK: Final = 4_000_000
+MOST_WORK: Final = 2_500_000
 """Candidates looked at in sessions under the policy (`fitted.Session.work`): a few seconds."""
 KEPT: Final = 0.5
 """How much of a part stays when it is asked what shrinking it would do."""
@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
     first_wanted: FirstTurn
     """The first turn that wants more than the cap: the policy has to do something, if it can."""
     runs: int
-    """Sessions that were also replayed under the policy; all below is about them."""
+    """Sessions that were taken to their end under the policy: what `first_over` and `bill` are about."""
     first_acted: FirstTurn
     first_over: FirstTurn
     """The first turn that is over the cap under the policy, or is not sent."""
@@ -99,18 +99,20 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
         parts = Reader(folder, counter, exact=base.exact).measure(plan)
         growth = grown(plan, parts)
         policy = policy_of(plan, name)
+        firsts = growth.first_over(base.room.cap)
         runs = fitted(plan, parts, policy, base.room, lambda text: counter.count(text)[0], MOST_WORK)
+        acted = acting(plan, parts, policy, base.room, lambda text: counter.count(text)[0], firsts, runs)
     finally:
         if cache is not None:
             cache.close()
-    first = first_turn(growth.first_over(base.room.cap))
+    first = first_turn(firsts)
     bill, unpriced = billed(plan.model, runs, own)
     return Estimate(
         name, plan, base, parts,
         tuple(at_turn(growth, turn) for turn in range(1, plan.conversation.turns + 1)),
         first, len(runs),
-        first_turn(run.first_acted for run in runs), first_turn(run.first_over for run in runs),
-        tuple(_left_out(runs)), bill, unpriced,
+        first_turn(run.first_acted for run in acted), first_turn(run.first_over for run in runs),
+        tuple(_left_out(acted)), bill, unpriced,
         tuple(_shrunk(growth, base.room.cap)) if first.p99 is not None else (),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Sessions under the plan's policy: what is sent at each request, what is left out, and what is read from a cache.
+"""Sessions under the plan's policy: what each request sends, what is left out, what a cache gives back.
 
 The policy is asked as replays ask it: only where a request would be over the cap, and about everything that
 would be in it had nothing ever been left out.
@@ -39,7 +39,7 @@ class Run(NamedTuple):
     first_over: int | None
     """The first turn in which a request is over the cap all the same, or is not sent."""
     left_out: tuple[tuple[str, int], ...]
-    """What the policy took out or cut when it first did something: the name of a part or of `TALK`, tokens."""
+    """What the policy took out or cut when it first did something: a part or one of `TALK`, tokens."""
     stopped: int | None
     """The turn whose request is not sent; the session ends there."""
 
@@ -59,6 +59,8 @@ class Session:
         self._state: Any = None
         self._before: list[Block] = []
         self._requests: list[Request] = []
+        self._looked_at = 1
+        """The first turn whose requests matter."""
         self._acted: int | None = None
         self._over: int | None = None
         self._left: tuple[tuple[str, int], ...] = ()
@@ -74,8 +76,17 @@ class Session:
                 break
         return Run(tuple(self._requests), self._acted, self._over, self._left, stopped)
 
+    def until_acted(self, turns: Iterable[Turn], first: int) -> Run:
+        """Go to where the policy first does something; no request before turn `first` is over the cap."""
+        self._looked_at = first
+        for number, turn in enumerate(turns, 1):
+            if not self._turn(number, turn) or self._acted is not None:
+                break
+        return Run((), self._acted, self._over, self._left, None)
+
     def _turn(self, number: int, turn: Turn) -> bool:
-        head, contexts = [], []
+        head: list[Candidate] = []
+        contexts: list[Candidate] = []
         for piece in turn.pieces:
             part = self._parts[piece.part].part
             made = self._of(piece, number)
@@ -114,6 +125,8 @@ class Session:
 
     def _request(self, turn: int, before: list[Candidate], now: list[Candidate], output: int) -> bool:
         """Send one; False where the policy does not let it go."""
+        if turn < self._looked_at or (self._looked_at > 1 and self._acted is not None):
+            return True
         wanted = [*before, *now]
         total = sum(candidate.tokens for candidate in wanted)
         self.work += len(wanted)
@@ -159,9 +172,14 @@ class Session:
 
 
 def fitted(
-    plan: Plan, parts: tuple[Measured, ...], policy: Fitter, room: Room, count: Callable[[str], int], most: int
+    plan: Plan,
+    parts: tuple[Measured, ...],
+    policy: Fitter,
+    room: Room,
+    count: Callable[[str], int],
+    most: int,
 ) -> list[Run]:
-    """The first runs of a plan under its policy: all of them, or until `most` work is done (`Session.work`)."""
+    """The first runs of a plan under its policy: all, or until `most` work is done (`Session.work`)."""
     runs: list[Run] = []
     work = 0
     while len(runs) < plan.runs and (not runs or work < most):
@@ -171,7 +189,40 @@ def fitted(
     return runs
 
 
-_TALK_OF: Final = dict(zip(("user_message", "assistant_message", "tool_call", "tool_result"), TALK, strict=True))
+def acting(
+    plan: Plan,
+    parts: tuple[Measured, ...],
+    policy: Fitter,
+    room: Room,
+    count: Callable[[str], int],
+    firsts: Sequence[int | None],
+    done: Sequence[Run],
+) -> list[Run]:
+    """All runs as far as to where the policy first does something.
+
+    Args:
+        plan: The plan, and what follows is as for `fitted`.
+        parts: Its parts.
+        policy: Its policy.
+        room: What a prompt may hold.
+        count: Tokens of a text.
+        firsts: By run, the first turn that is over the cap if nothing is left out.
+        done: The first runs, where they are known whole.
+    """
+    runs = list(done)
+    for number in range(len(done), plan.runs):
+        first = firsts[number]
+        if first is None:
+            runs.append(Run((), None, None, (), None))
+        else:
+            turns = session(plan, parts, number)
+            runs.append(Session(parts, policy, room, count).until_acted(turns, first))
+    return runs
+
+
+_TALK_OF: Final = dict(
+    zip(("user_message", "assistant_message", "tool_call", "tool_result"), TALK, strict=True)
+)
 
 
 def _said(name: str, kind: str, segment: str, tokens: int, turn: int) -> Candidate:

@@ -50,9 +50,7 @@ class FirstTurn(NamedTuple):
 def grown(plan: Plan, parts: tuple[Measured, ...]) -> Growth:
     """Draw all runs of a plan."""
     names = (*(part.part.name for part in parts), *TALK)
-    return Growth(
-        names, tuple(tuple(_sums(parts, session(plan, parts, run))) for run in range(plan.runs))
-    )
+    return Growth(names, tuple(tuple(_sums(parts, session(plan, parts, run))) for run in range(plan.runs)))
 
 
 def at_turn(growth: Growth, turn: int) -> AtTurn:

@@ -137,7 +137,7 @@ class Reader:
         if len(data) > min(MOST_FILE, self._left):
             raise UsageError(
                 "bad-plan",
-                f"{shown}: files of a plan have at most {MOST_FILE >> 20} MiB, {MOST_BYTES >> 20} MiB together",
+                f"{shown}: a file has at most {MOST_FILE >> 20} MiB, all of a plan {MOST_BYTES >> 20} MiB",
             )
         self._left -= len(data)
         try:
@@ -157,7 +157,7 @@ class Reader:
             raise UnreadableError(
                 "no-plan-file",
                 f"{shown} holds no tool definitions",
-                hint="a list of definitions as OpenAI, Anthropic or MCP have them, or an answer to tools/list",
+                hint="a list of definitions as OpenAI, Anthropic or MCP have them, or what tools/list gives",
             )
         return found
 

@@ -1,4 +1,4 @@
-"""A plan: what will be in a window and how the conversation will go, as a TOML file says it (docs/budget.md)."""
+"""A plan: what will be in a window and how the conversation goes, as a TOML file has it (docs/budget.md)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Model(_Table, frozen=True):
     window: Size | None = None
     """Instead of what is known of the model."""
     max_input: Size | None = None
-    reserve: Size = Size(0)  # noqa: RUF009 - a number
+    reserve: Size = Size(0)
     """Of the window, kept for the answer."""
     encoding: str | None = None
     caching: bool = True
@@ -156,7 +156,9 @@ def load(path: Path) -> tuple[Plan, str]:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise UnreadableError(
-            "no-such-file", f"{shown}: no such file", hint="`ctxctl budget --init` prints a plan to start from"
+            "no-such-file",
+            f"{shown}: no such file",
+            hint="`ctxctl budget --init` prints a plan to start from",
         ) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a usable name"
@@ -234,9 +236,9 @@ def _bad(name: str, why: str) -> UsageError:
     )
 
 
-def line_of(text: str, name: str) -> int:
-    """The line of a plan that names something, 1-based; 1 where none does."""
-    quoted = (f'"{name}"', f"'{name}'")
+def line_of(text: str, name: str, key: str = "") -> int:
+    """The line of a plan that names something, else that of a key, 1-based; 1 where there is neither."""
+    quoted = (f'"{name}"', f"'{name}'") if name and not key else (f"{key} =", f"{key}=")
     return next(
         (n for n, line in enumerate(text.splitlines(), 1) if any(quote in line for quote in quoted)), 1
     )

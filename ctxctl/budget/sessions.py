@@ -46,8 +46,8 @@ class Turn(NamedTuple):
 def session(plan: Plan, parts: tuple[Measured, ...], run: int) -> Iterator[Turn]:
     """The turns of one session; the same plan and run give the same turns.
 
-    What is drawn for one part or for the conversation does not hang on the others: each has a stream of chance
-    of its own, so that a changed plan is held against the same luck.
+    What is drawn for one part or for the conversation does not hang on the others: each has a stream of
+    chance of its own, so that a changed plan is held against the same luck.
     """
     talk = plan.conversation
     streams = [_stream(plan.seed, run, part.part.name) for part in parts]

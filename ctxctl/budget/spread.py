@@ -112,7 +112,10 @@ def quantile(values: Iterable[T], share: float, key: Any = None) -> T:
 def size(value: object) -> Size:
     """A number of tokens from 0 up; raises ValueError."""
     if isinstance(value, str):
-        return Size(parse_tokens(value, least=0))
+        try:
+            return Size(parse_tokens(value, least=0))
+        except ValueError as error:
+            raise ValueError(f"must be {error}") from None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_TOKENS:
         raise ValueError("must be a number of tokens from 0 up, as 128000 or '128k'")
     return Size(value)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ctxctl.cli import (
+    budget,
     convert,
     cost,
     diff,
@@ -75,6 +76,7 @@ app.command("diff", short_help="Two frames: what entered and left between them."
 app.command("show", short_help="One frame: its stages, items, assembled text.")(show.show)
 app.command("log", short_help="An item's life, from step to step.")(log.log)
 app.command("cost", short_help="What a session cost, and on what.")(cost.cost)
+app.command("budget", short_help="Will a planned context fit, and a gate for CI.")(budget.budget)
 app.command("validate", short_help="Check a trace against schemas and rules.")(validate.validate)
 app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
 app.command("export", short_help="Write a trace in another form.")(export.export)

@@ -59,7 +59,7 @@ def _listed(known: list[About], width: int) -> Iterator[str]:
 
 def _those(known: list[About]) -> str:
     others = [about.name for about in known if not about.fits]
-    return f"All but {' and '.join(others)}"
+    return f"All but {', '.join(others[:-1])} and {others[-1]}" if others[1:] else f"All but {others[0]}"
 
 
 def _told(about: About, width: int) -> Iterator[str]:
@@ -72,8 +72,8 @@ def _told(about: About, width: int) -> Iterator[str]:
     yield from labelled("what", visible(about.what), width)
     for paragraph in paragraphs[1:]:
         yield ""
-        for line in paragraph.splitlines():
-            yield from wrap(visible(line.rstrip()), width)
+        for line in _entries(paragraph):
+            yield from wrap(visible(line), width)
     if about.parameters:
         columns = (
             Column("parameter"), Column("type"), Column("default", least=12), Column("what", least=20),
@@ -83,6 +83,17 @@ def _told(about: About, width: int) -> Iterator[str]:
         yield ""
         yield from listed.head
         yield from (line for lines in listed.rows for line in lines)
+
+
+def _entries(paragraph: str) -> Iterator[str]:
+    """The points of a list, or the paragraph, each as one line."""
+    entry: list[str] = []
+    for line in paragraph.splitlines():
+        if line.startswith("- ") and entry:
+            yield " ".join(entry)
+            entry = []
+        entry.append(line.strip())
+    yield " ".join(entry)
 
 
 def _object(about: About) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.following import followed
 from ctxctl.engine.limits import in_force, is_over, still_over
+from ctxctl.engine.recompute import recomputed
 from ctxctl.engine.simulate import verified
 from ctxctl.engine.stages import fitted_budget, provenance_of, stage_views, supposed_budget, window_view
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
@@ -116,6 +117,8 @@ def _stages(
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
         if thread.fitted.held is not None:
             views = followed(views, thread.fitted.held)
+    if rules.recomputer is not None:
+        views = recomputed(views, thread, sealed, rules.recomputer)
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from ctxctl.model.fitting import Fit, Fitter, Follower
 from ctxctl.model.records import Compaction
 from ctxctl.model.results import Placement, StageView
@@ -36,13 +34,10 @@ class Following:
 
     def __init__(self, policy: Fitter) -> None:
         self._policy = policy if isinstance(policy, Follower) else None
+        self.early: bool = getattr(policy, "early", False)
+        """The policy decides by a measure of its own."""
         self._speaks = False
         """The thread has a record of what this runtime did."""
-
-    @property
-    def early(self) -> bool:
-        """Whether the policy decides by a measure of its own."""
-        return self._policy is not None and self._policy.early
 
     def copy(self) -> Following:
         """An independent copy."""
@@ -60,7 +55,7 @@ class Following:
         for one in reversed(compactions):
             native = one.metadata.get("native")
             told = self._policy.as_told(native) if isinstance(native, dict) else None
-            if told is not None:
+            if told is not None and native is not None:
                 self._speaks = True
                 return told, native
         return (self._policy if self._speaks else None), {}
@@ -84,7 +79,7 @@ class Following:
         else:
             differing = tuple(self._policy.differing(told, native)) if told else ()
         recorded = {name: native[name] for name in told if name in native} if told else dict(native)
-        inputs = msgspec.structs.asdict(policy) if isinstance(policy, msgspec.Struct) else {}
+        inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
         return Held(told, recorded, differing, inputs, _view(ours, theirs))
 
 

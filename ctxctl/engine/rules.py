@@ -13,6 +13,7 @@ from ctxctl.model import vocab
 from ctxctl.model.content import ContentStore
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
+from ctxctl.model.recompute import Recomputer
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
 
@@ -47,5 +48,7 @@ class Rules:
     that says what is left out then (`fitter`)."""
     fitter: Fitter | None = None
     """The strategy that leaves out what does not fit; None trusts the trace."""
+    recomputer: Recomputer | None = None
+    """The rules that recorded stages are held against; None takes them as they are."""
     trim: Trim = uncut
     """How a text is cut for it."""

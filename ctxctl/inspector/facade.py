@@ -19,7 +19,7 @@ from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
-from ctxctl.inspector.params import Params, fits, plans, resolve_params
+from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.survey import Survey
 from ctxctl.model import vocab
@@ -252,6 +252,7 @@ class Inspector:
             limits=params.limits,
             policy=plans(self.strategy),
             fitter=fits(self.strategy),
+            recomputer=recomputes(self.strategy),
             trim=self._counter.trim,
         )
 

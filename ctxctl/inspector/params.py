@@ -15,6 +15,7 @@ from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
+from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
 from ctxctl.model.whatif import AS_RECORDED, Limits
 from ctxctl.policies.registry import Strategy, by_name, names
@@ -75,6 +76,11 @@ def plans(strategy: Strategy | None) -> Policy | None:
 def fits(strategy: Strategy | None) -> Fitter | None:
     """The strategy, if it is one that says what is left out."""
     return strategy if isinstance(strategy, Fitter) else None
+
+
+def recomputes(strategy: Strategy | None) -> Recomputer | None:
+    """The strategy, if it is one that works recorded stages out anew."""
+    return strategy if isinstance(strategy, Recomputer) else None
 
 
 class CountingRoom(NamedTuple):

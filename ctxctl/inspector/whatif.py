@@ -21,7 +21,7 @@ from ctxctl.engine.replay import Engine
 from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.facade import Inspector, Progress
-from ctxctl.inspector.params import Params, fits, plans, same_ranks
+from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
 from ctxctl.model.content import Content
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Pair, Side, Supposition, Totals
@@ -126,6 +126,7 @@ class WhatIfs:
             model=supposed.params.model,
             policy=plans(supposed.policy),
             fitter=fits(supposed.policy),
+            recomputer=recomputes(supposed.policy),
             trim=trim,
             limits=supposed.limits,
         )

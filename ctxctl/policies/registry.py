@@ -13,14 +13,18 @@ import msgspec
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
+from ctxctl.model.recompute import Recomputer
 
 RECORDED: Final = "recorded"
 """Trust the trace; needs no strategy."""
 
-Strategy = Policy | Fitter
+Strategy = Policy | Fitter | Recomputer
 _OWN: Final = {
     "sanqian": "sanqian:Sanqian",
     "amplifier": "amplifier.policy:Amplifier",
+    "amplifier_contract": "amplifier.contract:AmplifierContract",
+    "sibyl": "sibyl.policy:Sibyl",
+    "luminarys": "luminarys:Luminarys",
     "fifo": "fitting.leaving:Fifo",
     "priority": "fitting.leaving:Priority",
     "reject": "fitting.overflow:Reject",

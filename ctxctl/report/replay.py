@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.changes import counts_line, counts_short
+from ctxctl.report.differing import held
 from ctxctl.report.fidelity import measured_lines
 from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines
@@ -130,8 +131,7 @@ class ReplayReport:
         ]
         if self._header.limits.given:
             facts.append(("supposed", self._fits()))
-        if totals.differs:
-            facts.append(("policy", f"{plural(totals.differs, 'step')} differ from the record"))
+        facts += held(totals)
         for label, text in facts:
             yield from labelled(label, text, self._width, indent=2, tab=9)
         if summary.fidelity:

@@ -26,6 +26,9 @@ class Totals:
         """Steps that fit by our count, and yet more was billed for them than the cap."""
         self.differs = 0
         """Steps with a stage that a recomputing policy found to differ from the record."""
+        self.matches = 0
+        """Steps with stages that it recomputed, none of which differs."""
+        self.first_differing: Step | None = None
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
         self._before: dict[Thread, int] = {}
         self._last: dict[Thread, Step] = {}
@@ -37,7 +40,12 @@ class Totals:
         self.turns.add((thread, step.turn))
         self.new += step.ledger.new
         self.freed += step.ledger.freed
-        self.differs += any(stage.verdict == "differs" for stage in step.stages.values())
+        verdicts = {stage.verdict for stage in step.stages.values()}
+        if "differs" in verdicts:
+            self.differs += 1
+            self.first_differing = self.first_differing or step
+        elif "matches" in verdicts:
+            self.matches += 1
         self.capped += step.window.cap is not None
         # Of a frame that a policy has changed, nobody knows what it would have been billed.
         compared = step.usage is not None and step.usage.difference is not None

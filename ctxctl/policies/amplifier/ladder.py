@@ -78,8 +78,9 @@ class _Ladder:
             partial(self.remove, recent * 0.3),
             partial(self.last_resort, recent * 0.3),
         )
-        level = len(acts)
-        for level, act in enumerate(acts, 1):
+        level = 0
+        for act in acts:
+            level += 1
             act()
             if self.now <= self.rules.target:
                 break

@@ -13,7 +13,6 @@ from ctxctl.policies.amplifier.ladder import Rules, climb
 from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, Sizes, of_candidates, total
 from ctxctl.policies.amplifier.notice import notice
 
-Share = Annotated[float, Meta(gt=0, le=1)]
 _COUNTS: Final = (
     "strategy_level", "messages_removed", "messages_truncated", "user_messages_stubbed", "before_messages",
     "after_messages", "budget", "target_tokens",
@@ -64,17 +63,15 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     name = "amplifier"
     early = True
-    sticky: Annotated[bool, Meta(description="decisions stay (newer); false: the older version")] = True
-    threshold: Annotated[Share, Meta(description="share of the budget from which it acts")] = 0.92
-    target: Annotated[Share, Meta(description="share of the budget to go down to")] = 0.5
+    sticky: Annotated[bool, Meta(description="newer version; false: the older")] = True
+    threshold: Annotated[float, Meta(description="share of the budget from which it acts", gt=0, le=1)] = 0.92
+    target: Annotated[float, Meta(description="share of the budget to go down to", gt=0, le=1)] = 0.5
     protected_recent: Annotated[float, Meta(description="share of the messages spared", ge=0, le=1)] = 0.3
     protected_tool_results: Annotated[int, Meta(description="last tool results not cut", ge=0)] = 5
     truncate_chars: Annotated[int, Meta(description="characters left of a cut result", ge=0)] = 250
     notice: Annotated[bool, Meta(description="tell the model of a compaction")] = True
     notice_reserve: Annotated[int, Meta(description="tokens kept free for the notice", ge=0)] = 800
-    output_reserve: Annotated[
-        float, Meta(description="share of the most that the model writes kept free", ge=0, le=1)
-    ] = 0.5
+    output_reserve: Annotated[float, Meta(description="share of the output kept free", ge=0, le=1)] = 0.5
     max_output: Annotated[int, Meta(description="most that the model writes; 0: as known", ge=0)] = 0
     safety_margin: Annotated[int, Meta(description="tokens kept free besides", ge=0)] = 4096
 
@@ -94,8 +91,9 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         memory: Memory = state if state is not None else Memory(sizes={})
         messages = of_candidates(candidates, memory.sizes)
         budget = self.budget(room)
-        if not self._exceeds(total(messages), budget):
-            return self._kept(candidates, messages, memory)
+        size = total(messages)
+        if not self._exceeds(size, budget):
+            return _untouched(candidates, memory, over=size > budget)
         return self._compacted(candidates, messages, budget, memory)
 
     def as_told(self, native: Mapping[str, Any]) -> Amplifier | None:
@@ -106,7 +104,9 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         exact = isinstance(budget, int) and isinstance(aim, int) and budget > 0
         recent, results = native.get("protected_recent"), native.get("protected_tool_results")
         own = msgspec.structs.asdict(self)
-        own |= {"threshold": 1e-9, "target": (aim + 0.5) / budget if exact else self.target}  # type: ignore[operator]
+        if exact:
+            # Half a token more, so that the target comes out whole.
+            own["target"] = (aim + 0.5) / budget  # type: ignore[operator]
         if isinstance(recent, float | int):
             own["protected_recent"] = float(recent)
         if isinstance(results, int):
@@ -125,10 +125,6 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def _exceeds(self, tokens: int, budget: int) -> bool:
         return budget > 0 and tokens / budget >= self.threshold
-
-    def _kept(self, candidates: Sequence[Candidate], messages: list[Message], memory: Memory) -> Fit:
-        stale = tuple(Drop(at, "stale") for at, c in enumerate(candidates) if c.item == NOTICE)
-        return Fit("fitted" if stale else "fits", stale, state=memory)
 
     def _compacted(
         self, candidates: Sequence[Candidate], messages: list[Message], budget: int, memory: Memory
@@ -184,8 +180,9 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             if text is None or candidate.role != role:
                 drops.append(Drop(at, "stale"))
                 continue
-            if candidate.read() != text:
-                swaps.append(Swap(at, text, "stale"))
+            shown = candidate.read() or ""
+            if shown.strip() != text:
+                swaps.append(Swap(at, shown[: len(shown) - len(shown.lstrip())] + text, "stale"))
             text = None
         if text is None:
             return ()
@@ -201,8 +198,21 @@ class _Told(Amplifier, frozen=True, kw_only=True):
 
     stated: dict[str, int]
 
+    def _exceeds(self, tokens: int, budget: int) -> bool:
+        """It acted, by its own count."""
+        return True
+
     def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
         return {**told, **self.stated}
+
+
+def _untouched(candidates: Sequence[Candidate], memory: Memory, *, over: bool) -> Fit:
+    """Nothing is done, but that a notice of the runtime's tells of what was not done here.
+
+    `over`: there is no budget to act on, and all the same too much.
+    """
+    stale = tuple(Drop(at, "stale") for at, c in enumerate(candidates) if c.item == NOTICE)
+    return Fit("still_over" if over else "fitted" if stale else "fits", stale, state=memory)
 
 
 def _name(message: Message, candidates: Sequence[Candidate]) -> str:

@@ -8,36 +8,58 @@ from typing import Any, Final
 
 from ctxctl.budget.check import RULES, Finding
 from ctxctl.budget.estimate import Estimate
-from ctxctl.budget.plan import line_of
+from ctxctl.budget.plan import Bounds, line_of
 from ctxctl.report.budget.text import cap_of, turn_of
-from ctxctl.text import visible
+from ctxctl.text import inert, visible
 
-_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&-])")
+_MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@-])")
+_KEYS: Final = {
+    "total-limit": "total",
+    "headroom-limit": "headroom",
+    "overflow-limit": "overflow_turn",
+    "cost-limit": "cost_per_session",
+}
+"""Where a plan says what these rules demand."""
 _MOST_ANNOTATIONS: Final = 10
 """GitHub shows no more of a step."""
 
 
+def held(bounds: Bounds, *, against: bool) -> list[str]:
+    """The rules that a check holds against a plan; `against`: a baseline too."""
+    given = {
+        "does-not-fit": True,
+        "total-limit": bounds.total is not None,
+        "part-limit": bool(bounds.parts),
+        "server-limit": bool(bounds.servers),
+        "headroom-limit": bool(bounds.headroom),
+        "overflow-limit": bounds.overflow_turn is not None,
+        "cost-limit": bounds.cost_per_session is not None,
+    }
+    return [rule for rule in RULES if given.get(rule, against)]
+
+
 def junit(found: Estimate, findings: Sequence[Finding], rules: Sequence[str]) -> bytes:
     """One test case for each rule that was held against the plan, and a failure for each that it breaks."""
-    from xml.etree import ElementTree as xml
+    from xml.etree import ElementTree
 
     failed = [rule for rule in rules if any(f.rule == rule and f.level == "error" for f in findings)]
-    suite = xml.Element(
+    suite = ElementTree.Element(
         "testsuite", name="ctxctl budget", tests=str(len(rules)), failures=str(len(failed)), errors="0"
     )
     for rule in rules:
-        case = xml.SubElement(suite, "testcase", classname=visible(found.name), name=rule)
+        case = ElementTree.SubElement(suite, "testcase", classname=visible(found.name), name=rule)
         broken = [f for f in findings if f.rule == rule and f.level == "error"]
         if broken:
             text = "\n".join(f"{f.message}. {f.hint}" for f in broken)
-            xml.SubElement(case, "failure", message=broken[0].message, type=rule).text = text
+            ElementTree.SubElement(case, "failure", message=broken[0].message, type=rule).text = text
         notes = [f"{f.message}. {f.hint}" for f in findings if f.rule == rule and f.level == "note"]
         if notes:
-            xml.SubElement(case, "system-out").text = "\n".join(notes)
-    suites = xml.Element("testsuites")
+            ElementTree.SubElement(case, "system-out").text = "\n".join(notes)
+    suites = ElementTree.Element("testsuites")
     suites.append(suite)
-    xml.indent(suites)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(suites, encoding="utf-8") + b"\n"
+    ElementTree.indent(suites)
+    body = inert(ElementTree.tostring(suites, encoding="unicode"))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'.encode()
 
 
 def sarif(found: Estimate, findings: Sequence[Finding], plan_text: str, version: str) -> dict[str, Any]:
@@ -50,7 +72,7 @@ def sarif(found: Estimate, findings: Sequence[Finding], plan_text: str, version:
         place = {
             "physicalLocation": {
                 "artifactLocation": {"uri": _uri(found.name)},
-                "region": {"startLine": line_of(plan_text, finding.subject)},
+                "region": {"startLine": _line(plan_text, finding)},
             }
         }
         if finding.subject:
@@ -83,7 +105,7 @@ def github(found: Estimate, findings: Sequence[Finding], plan_text: str) -> Iter
             yield f"::error title=ctxctl budget::{len(findings) - number} further findings\n".encode()
             return
         command = "error" if finding.level == "error" else "notice"
-        where = f"file={_property(found.name)},line={line_of(plan_text, finding.subject)}"
+        where = f"file={_property(found.name)},line={_line(plan_text, finding)}"
         text = _data(f"{finding.message}. {finding.hint}")
         yield f"::{command} {where},title={_property(finding.rule)}::{text}\n".encode()
 
@@ -113,9 +135,14 @@ def markdown(found: Estimate, findings: Sequence[Finding]) -> str:
     return "\n".join(out) + "\n"
 
 
+def _line(plan_text: str, finding: Finding) -> int:
+    return line_of(plan_text, finding.subject, _KEYS.get(finding.rule, ""))
+
+
 def _cell(text: str) -> str:
     """Shown text that Markdown takes for nothing else."""
-    return _MARKDOWN.sub(r"\\\1", visible(text))
+    text = _MARKDOWN.sub(r"\\\1", visible(text))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _uri(name: str) -> str:
@@ -125,7 +152,7 @@ def _uri(name: str) -> str:
 
 
 def _data(text: str) -> str:
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return inert(visible(text)).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -11,7 +11,7 @@ from ctxctl.budget.estimate import Estimate
 
 
 def objects(found: Estimate) -> Iterator[dict[str, Any]]:
-    """`budget`, then a `part` for each part, a `turn` for each turn, a `shrunk` for each part that matters."""
+    """`budget`, then a line for each `part`, each `turn`, and each part that helps when `shrunk`."""
     base = found.ground
     yield {
         "type": "budget",

@@ -68,7 +68,7 @@ def _head(found: Estimate) -> Iterator[tuple[str, str]]:
     yield "tokens", base.assumed or f"{base.encoding}, {counted}"
     talk = plan.conversation
     drawn = f"{plural(plan.runs, 'session')} of {plural(talk.turns, 'turn')}, drawn with seed {plan.seed}"
-    yield "simulated", f"{drawn}; {found.runs:,} of them under policy {plan.policy}"
+    yield "simulated", f"{drawn}; {found.runs:,} of them to the end under {plan.policy}"
 
 
 def _parts(found: Estimate, width: int) -> Table:
@@ -99,7 +99,7 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     yield "overflow", f"{_firsts(found.first_wanted, turns)}: what is wanted is over the cap"
     if found.first_wanted.p99 is not None or found.first_acted.p99 is not None:
         yield "compaction", f"{_firsts(found.first_acted, turns)}: {found.plan.policy} acts"
-        yield "still over", _firsts(found.first_over, turns)
+        yield "still over", f"{_firsts(found.first_over, turns)}, of {plural(found.runs, 'session')}"
     if found.left_out:
         told = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)
         yield "leaves first", ", ".join(told)
@@ -107,7 +107,11 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     if bill is None:
         yield "cost", f"not known. {found.unpriced}"
         return
-    yield "cost", f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; ${bill.per_turn:,.4f} a turn"
+    few = f" ({plural(found.runs, 'session')})" if found.runs < found.plan.runs else ""
+    yield (
+        "cost",
+        f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; ${bill.per_turn:,.4f} a turn{few}",
+    )
     told = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
     yield "billed", f"{', '.join(told)} tokens a session; without a cache ${bill.uncached:,.4f}"
     yield "prices", f"{bill.source}. {' '.join(bill.notes)}"

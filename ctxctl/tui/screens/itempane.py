@@ -34,6 +34,8 @@ class ItemScreen(Board[None]):
         super().__init__(*args, **kwargs)
         self._item_asked: tuple[ItemKey, str] | None = None
         """What was last asked for, and in which pane."""
+        self._item_told: tuple[object, ...] | None = None
+        """What the lines above the text say."""
         self._tab_asked: tuple[ItemKey, Tab, int] | None = None
 
     def apply(self, new: State, *, growing: bool = False) -> None:
@@ -46,7 +48,7 @@ class ItemScreen(Board[None]):
 
     def forget_item(self) -> None:
         """Ask again for whatever is shown next."""
-        self._item_asked = self._tab_asked = None
+        self._item_asked = self._tab_asked = self._item_told = None
 
     def show_item(self) -> None:
         """Show what the state says of the item, and ask for what it lacks."""
@@ -61,7 +63,10 @@ class ItemScreen(Board[None]):
         document = itemview.document(state)
         if document is not None:
             self.query_one("#item", TextView).show(document)
-        self.query_one("#item-head", Banner).update()
+        told = (state.selected, state.shown_tab, itemview.tabs(state), document, state.window)
+        if told != self._item_told:
+            self._item_told = told
+            self.query_one("#item-head", Banner).update()
 
     def _ask_text(self, wanted: ItemKey) -> None:
         before, self._item_asked = self._item_asked, (wanted, self.state.pane)

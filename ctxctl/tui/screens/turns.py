@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from textual import events, on
@@ -144,7 +145,8 @@ class TurnsScreen(Steering, Searching):
             self._front()
         self._ask_detail(hold=not growing)
         self.show_item()
-        if not self._hold.waiting:
+        texts_only = not growing and replace(new, text=old.text, tabs=old.tabs) == old
+        if not self._hold.waiting and not texts_only:
             self._surround()
         if new.pane != old.pane or new.trace != old.trace:
             self.query_one("#keys", Banner).update()

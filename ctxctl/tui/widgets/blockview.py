@@ -97,7 +97,7 @@ class BlockView(TextView):
 
     def _rewrap(self, folded: frozenset[int]) -> None:
         before = self._wrap.count
-        width = self.scrollable_content_region.width - self.document.gutter - 1
+        width = self.room - self.document.gutter - 1
         self._wrap = BlockWrap(self.text, width)
         self._go_on()
         self.repaint(max(before, self._wrap.count))
@@ -107,7 +107,7 @@ class BlockView(TextView):
         block = self.text.blocks[index]
         kind = self._wrap.kind_of(n)
         current = index == self.block
-        width = max(self.scrollable_content_region.width - self.text.gutter - 1, 0)
+        width = max(self.room - self.text.gutter - 1, 0)
         edge = lines.gutter(block, current=current, heading=kind == HEADING, prefix=self.prefixed)
         if kind == TEXT:
             return [*edge, *self._text(self._wrap.row(n), "")]

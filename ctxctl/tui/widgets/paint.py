@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from rich.style import Style
 from textual.cache import LRUCache
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -142,6 +143,8 @@ class Painted(Widget, inherit_bindings=True):
         self._seen_lines: dict[int, Strip] = {}
         """The widget's lines as they were painted last, by their place in it."""
         self._seen_width = 0
+        self._behind: Color | None = None
+        """The background as filters want it; finding it asks all that lies below."""
         super().__init__(id=ident, classes=classes)
 
     def style_of(self, name: str) -> Style:
@@ -156,7 +159,7 @@ class Painted(Widget, inherit_bindings=True):
         """
         super().notify_style_update()
         self._seen_lines.clear()
-        self._base = None
+        self._base = self._behind = None
         look = (self.app.theme, self.rich_style)
         if look != self._look:
             self._look = look
@@ -178,7 +181,7 @@ class Painted(Widget, inherit_bindings=True):
         missing = [y for y in crop.line_range if y not in found]
         if missing:
             filters = self.app.get_line_filters()
-            background = self.background_colors[1]
+            background = self.behind
             for y in missing:
                 line = self.render_line(y).adjust_cell_length(width, Style.null())  # filters want a style
                 for filter_ in filters:
@@ -187,6 +190,13 @@ class Painted(Widget, inherit_bindings=True):
         if crop.column_span == (0, width):
             return [found[y] for y in crop.line_range]
         return [found[y].crop(*crop.column_span) for y in crop.line_range]
+
+    @property
+    def behind(self) -> Color:
+        """The background."""
+        if self._behind is None:
+            self._behind = self.background_colors[1]
+        return self._behind
 
     def _set_dirty(self, *regions: Region) -> None:
         """Forget the lines in these regions, or all: the one way by which Textual learns of a change."""
@@ -208,6 +218,16 @@ class Painted(Widget, inherit_bindings=True):
 class Scroller(Painted, ScrollView):
     """A painted widget that scrolls through any number of lines."""
 
+    _room: tuple[object, int] = (None, 0)
+
+    @property
+    def room(self) -> int:
+        """Cells of a line: without the scroll bar.  Textual looks the widget up on the screen for it."""
+        place = self.outer_size, self.show_vertical_scrollbar
+        if place != self._room[0]:
+            self._room = place, self.scrollable_content_region.width
+        return self._room[1]
+
     @property
     def vertical_scrollbar(self) -> ScrollBar:
         """The scroll bar, made when it is first asked for."""
@@ -216,6 +236,11 @@ class Scroller(Painted, ScrollView):
             bar.display = False
             self.app._start_widget(self, bar)
         return self._vertical_scrollbar
+
+    def notify_style_update(self) -> None:
+        """Another border leaves another room."""
+        super().notify_style_update()
+        self._room = (None, 0)
 
     def set_height(self, lines: int) -> None:
         """Say how many lines there are.
@@ -254,7 +279,7 @@ class Banner(Painted):
 
     def update(self) -> None:
         """Paint the lines that are not as they were."""
-        width = self.size.width
+        width = self.outer_size.width
         if width != self._width:
             self._width = -1  # hidden meanwhile, it may be as wide again when it is painted
             self.strips.clear()
@@ -268,7 +293,7 @@ class Banner(Painted):
 
     def render_line(self, y: int) -> Strip:
         """One line; blank below the last."""
-        width = self.size.width
+        width = self.outer_size.width
         found = self.strips.get((y, width))
         if found is None:
             if width != self._width:

@@ -30,7 +30,7 @@ class Backdrop(Painted, Horizontal):
         if line is None:
             line = self.strips[crop.width] = self.painted([], crop.width)
         for filter_ in self.app.get_line_filters():
-            line = line.apply_filter(filter_, self.background_colors[1])
+            line = line.apply_filter(filter_, self.behind)
         return [line] * crop.height
 
 
@@ -76,7 +76,7 @@ class Pane(Painted, Vertical):
                 made[at] = self._edge(at, width, front)
             strips.append(made[at])
         for filter_ in self.app.get_line_filters():
-            background = self.background_colors[1]
+            background = self.behind
             strips = [line.apply_filter(filter_, background) for line in strips]
         if crop.column_span != (0, width):
             strips = [line.crop(*crop.column_span) for line in strips]

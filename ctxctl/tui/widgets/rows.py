@@ -86,7 +86,7 @@ class Rows(Scroller, can_focus=True):
         top, size = round(self.scroll_y), self.size
         first, last = max(before - top, 0), min(count - top, size.height)
         for line in range(before, top + last):
-            self.strips.discard((line, self.scrollable_content_region.width, False, False))
+            self.strips.discard((line, self.room, False, False))
         if first < last:
             self.refresh(Region(0, first, size.width, last - first))
 
@@ -122,7 +122,7 @@ class Rows(Scroller, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
         line = min(round(self.scroll_y) + y, self.count)
-        width = self.scrollable_content_region.width
+        width = self.room
         at_cursor = line == self.cursor < self.count
         key = (line, width, at_cursor, at_cursor and self.has_focus)
         found = self.strips.get(key)

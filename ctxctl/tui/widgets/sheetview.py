@@ -92,7 +92,7 @@ class SheetView(Scroller, can_focus=True):
 
     def _rewrap(self) -> None:
         before = 0 if self._rows is None else self._rows.count
-        width = self.scrollable_content_region.width
+        width = self.room
         self._rows = None
         if self.sheet is not None and width > 0:
             self._lay = layout(self.sheet, width)
@@ -156,7 +156,7 @@ class SheetView(Scroller, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
-        width = self.scrollable_content_region.width
+        width = self.room
         rows, sheet = self._rows, self.sheet
         n = round(self.scroll_y) + y
         if rows is None or sheet is None or n >= rows.count:
@@ -172,7 +172,7 @@ class SheetView(Scroller, can_focus=True):
 
     def on_resize(self) -> None:
         """Wrap for the new width, with the same line at the top."""
-        width = self.scrollable_content_region.width
+        width = self.room
         if self._lay.width == width and self._rows is not None:
             return
         top = None

@@ -71,7 +71,7 @@ class TextBody(Scroller):
 
     def _rewrap(self, folded: frozenset[int]) -> None:
         before = self._wrap.count
-        width = self.scrollable_content_region.width - self.document.gutter - 1
+        width = self.room - self.document.gutter - 1
         self._wrap = Wrap(self.document, width, broken=self.broken, folded=folded)
         self._go_on()
         self.repaint(max(before, self._wrap.count))
@@ -130,7 +130,7 @@ class TextBody(Scroller):
     def render_line(self, y: int) -> Strip:
         """One line of the view."""
         n = min(self.top + y, self._wrap.count)
-        width = self.scrollable_content_region.width
+        width = self.room
         pointed = self.document.pointed and n == self.cursor < self._wrap.count
         focused = pointed and self.has_focus
         key = (n, width, pointed, focused)
@@ -150,7 +150,7 @@ class TextBody(Scroller):
         if document.kinds is not None:
             sign = kind if row.first and kind in "+-" else " "
             mark = CURSOR if pointed and not sign.strip() else sign.replace("-", MINUS)
-            fill = " " * self.scrollable_content_region.width if style in ("add", "del") else ""
+            fill = " " * self.room if style in ("add", "del") else ""
             return [(mark, "mark" if mark == CURSOR else style), (" ", style), *text, (fill, style)]
         mark = CURSOR if pointed else " "
         if not document.numbered:
@@ -183,7 +183,7 @@ class TextBody(Scroller):
 
     def on_resize(self) -> None:
         """Wrap for the new width, with the same line at the top."""
-        width = self.scrollable_content_region.width - self.document.gutter - 1
+        width = self.room - self.document.gutter - 1
         if self._wrap.width == max(width, 1):
             return
         self._again()
