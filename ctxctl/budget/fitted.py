@@ -1,12 +1,14 @@
 """Sessions under the plan's policy: what each request sends, what is left out, what a cache gives back.
 
-The policy is asked as replays ask it: only where a request would be over the cap, and about everything that
-would be in it had nothing ever been left out.
+The policy is asked as replays ask it: where a request would be over the cap (at every request if it decides by
+a measure of its own), and about everything that would be in it had nothing ever been left out.  Texts are not
+known; where a policy looks into one, a text of the same size stands for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ctxctl.budget.measure import Measured
@@ -52,6 +54,7 @@ class Session:
     ) -> None:
         self._parts = parts
         self._policy = policy
+        self._early = decides_early(policy)
         self._room = room
         self._count = count
         self._log: list[Candidate] = []
@@ -119,18 +122,18 @@ class Session:
     def _of(self, piece: Piece, turn: int) -> Candidate:
         part = self._parts[piece.part].part
         return Candidate(
-            piece.name, piece.name, _kind_of(part), part.where, None, piece.tokens,
-            priority=part.priority, source=part.server, title=part.name, turn=turn,
+            piece.name, piece.name, _kind_of(part), part.where, "system", piece.tokens, 4 * piece.tokens,
+            read=partial(_stand_in, piece.tokens), priority=part.priority, source=part.server, title=part.name, turn=turn,
         )  # fmt: skip
 
     def _request(self, turn: int, before: list[Candidate], now: list[Candidate], output: int) -> bool:
         """Send one; False where the policy does not let it go."""
-        if turn < self._looked_at or (self._looked_at > 1 and self._acted is not None):
+        if turn < self._looked_at:
             return True
         wanted = [*before, *now]
         total = sum(candidate.tokens for candidate in wanted)
         self.work += len(wanted)
-        if total <= self._room.cap:
+        if total <= self._room.cap and not self._early:
             self._state = None
             blocks: list[Block] = [(c.name, c.tokens) for c in wanted]
         else:
@@ -212,7 +215,10 @@ def acting(
     runs = list(done)
     for number in range(len(done), plan.runs):
         first = firsts[number]
-        if first is None:
+        if decides_early(policy):
+            turns = session(plan, parts, number)
+            runs.append(Session(parts, policy, room, count).until_acted(turns, 1))
+        elif first is None:
             runs.append(Run((), None, None, (), None))
         else:
             turns = session(plan, parts, number)
@@ -226,7 +232,19 @@ _TALK_OF: Final = dict(
 
 
 def _said(name: str, kind: str, segment: str, tokens: int, turn: int) -> Candidate:
-    return Candidate(name, name, kind, segment, None, tokens, turn=turn)
+    role = {"user_message": "user", "tool_result": "tool"}.get(kind, "assistant")
+    read = partial(_stand_in, tokens)
+    return Candidate(name, name, kind, segment, role, tokens, 4 * tokens, turn=turn, read=read)
+
+
+def _stand_in(tokens: int) -> str:
+    """A text of so many tokens, in every embedded encoding, and of four characters each."""
+    return " the" * tokens
+
+
+def decides_early(policy: Fitter) -> bool:
+    """Whether a policy is also asked where all fits."""
+    return bool(getattr(policy, "early", False))
 
 
 def _kind_of(part: Part) -> str:

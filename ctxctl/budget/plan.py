@@ -182,7 +182,9 @@ def parse(text: str, name: str) -> Plan:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError("bad-plan", f"{name}: not TOML: {visible(str(error)[:300])}") from None
     except (msgspec.ValidationError, ValueError) as error:
-        raise _bad(name, str(error)[:400].replace("`$.", "`")) from None
+        said, _, where = str(error)[:400].partition(" - at `$")
+        where = where.strip("`.")
+        raise _bad(name, f"{where}: {said}" if where else said) from None
     _checked(plan, name)
     return plan
 
