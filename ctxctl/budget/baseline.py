@@ -28,7 +28,8 @@ def numbers(found: Estimate) -> dict[str, int | str]:
     told["tokens:last-turn"] = getattr(found.turns[-1], level)
     turn = getattr(found.first_wanted, level)
     told["turn:first-overflow"] = turn if turn is not None else len(found.turns) + 1
-    if found.bill is not None:
+    # Prices of today would fail a gate by themselves one day.
+    if found.bill is not None and (found.plan.model.date is not None or found.bill.source == "settings"):
         told["usd:session"] = f"{getattr(found.bill, level).quantize(Decimal('0.000001')):f}"
     return dict(sorted(told.items()))
 

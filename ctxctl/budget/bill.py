@@ -57,6 +57,8 @@ def billed(model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]) ->
         turns += len({request.turn for request in run.requests})
         sessions.append(money)
         plain.append(without)
+    if not runs:
+        return None, "A session is too long to be taken to its end."
     if found is None:
         return None, "No request is sent."
     p50, p95, p99 = (quantile(sessions, share) for share in (0.5, 0.95, 0.99))

@@ -54,6 +54,8 @@ class Estimate(NamedTuple):
     """Each turn of the conversation, with nothing left out."""
     first_wanted: FirstTurn
     """The first turn that wants more than the cap: the policy has to do something, if it can."""
+    acted: int
+    """Sessions that were taken to where the policy first does something: for `first_acted` and `left_out`."""
     runs: int
     """Sessions that were taken to their end under the policy: what `first_over` and `bill` are about."""
     first_acted: FirstTurn
@@ -105,7 +107,7 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
         room = base.room
         firsts = growth.first_over(base.room.cap)
         runs = fitted(plan, parts, policy, room, lambda text: count(text)[0], MOST_WORK)
-        acted = acting(plan, parts, policy, base.room, lambda text: counter.count(text)[0], firsts, runs)
+        acted = acting(plan, parts, policy, room, lambda text: count(text)[0], firsts, runs)
     finally:
         if cache is not None:
             cache.close()
@@ -114,7 +116,7 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
     return Estimate(
         name, plan, base, parts,
         tuple(at_turn(growth, turn) for turn in range(1, plan.conversation.turns + 1)),
-        first, len(runs),
+        first, len(acted), len(runs),
         first_turn(run.first_acted for run in acted), first_turn(run.first_over for run in runs),
         tuple(_left_out(acted)), bill, unpriced,
         tuple(_shrunk(growth, base.room.cap)) if first.p99 is not None else (),

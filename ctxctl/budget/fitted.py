@@ -1,8 +1,8 @@
 """Sessions under the plan's policy: what each request sends, what is left out, what a cache gives back.
 
-The policy is asked as replays ask it: where a request would be over the cap (at every request if it decides by
-a measure of its own), and about everything that would be in it had nothing ever been left out.  Texts are not
-known; where a policy looks into one, a text of the same size stands for it.
+The policy is asked as replays ask it: where a request would be over the cap (at every request if it decides
+by a measure of its own), and about everything that would be in it had nothing ever been left out.  Texts are
+not known; where a policy looks into one, a text of the same size stands for it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ctxctl.budget.plan import Part, Plan
 from ctxctl.budget.sessions import TALK, Piece, Turn, session
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Room
 
+LONGEST: Final = 4
 _NOT_SENT: Final = frozenset(("rejected", "asks", "blocked"))
 _KINDS: Final = {"tools": "tool_definition", "system": "system_prompt", "history": "session_history"}
 Block = tuple[object, int]
@@ -62,6 +63,7 @@ class Session:
         self._state: Any = None
         self._before: list[Block] = []
         self._requests: list[Request] = []
+        self._most: int | None = None
         self._looked_at = 1
         """The first turn whose requests matter."""
         self._acted: int | None = None
@@ -70,13 +72,16 @@ class Session:
         self.work = 0
         """Candidates that were looked at; those that the policy was shown weigh eightfold."""
 
-    def run(self, turns: Iterable[Turn]) -> Run:
-        """Go through all turns, or to the one whose request is not sent."""
+    def run(self, turns: Iterable[Turn], most: int) -> Run | None:
+        """Go through all turns, or to the one whose request is not sent; None after more than `most` work."""
+        self._most = most
         stopped = None
         for number, turn in enumerate(turns, 1):
             if not self._turn(number, turn):
                 stopped = number
                 break
+        if self.work > most:
+            return None
         return Run(tuple(self._requests), self._acted, self._over, self._left, stopped)
 
     def until_acted(self, turns: Iterable[Turn], first: int) -> Run:
@@ -123,7 +128,8 @@ class Session:
         part = self._parts[piece.part].part
         return Candidate(
             piece.name, piece.name, _kind_of(part), part.where, "system", piece.tokens, 4 * piece.tokens,
-            read=partial(_stand_in, piece.tokens), priority=part.priority, source=part.server, title=part.name, turn=turn,
+            read=partial(_stand_in, piece.tokens), priority=part.priority, source=part.server,
+            title=part.name, turn=turn,
         )  # fmt: skip
 
     def _request(self, turn: int, before: list[Candidate], now: list[Candidate], output: int) -> bool:
@@ -133,6 +139,8 @@ class Session:
         wanted = [*before, *now]
         total = sum(candidate.tokens for candidate in wanted)
         self.work += len(wanted)
+        if self._most is not None and self.work > self._most:
+            return False
         if total <= self._room.cap and not self._early:
             self._state = None
             blocks: list[Block] = [(c.name, c.tokens) for c in wanted]
@@ -182,12 +190,18 @@ def fitted(
     count: Callable[[str], int],
     most: int,
 ) -> list[Run]:
-    """The first runs of a plan under its policy: all, or until `most` work is done (`Session.work`)."""
+    """The first runs of a plan under its policy: all, or until `most` work is done (`Session.work`).
+
+    None at all where already the first is `LONGEST` times that much.
+    """
     runs: list[Run] = []
     work = 0
-    while len(runs) < plan.runs and (not runs or work < most):
+    while len(runs) < plan.runs and work < most:
         one = Session(parts, policy, room, count)
-        runs.append(one.run(session(plan, parts, len(runs))))
+        run = one.run(session(plan, parts, len(runs)), LONGEST * most)
+        if run is None:
+            break
+        runs.append(run)
         work += one.work
     return runs
 
@@ -201,7 +215,7 @@ def acting(
     firsts: Sequence[int | None],
     done: Sequence[Run],
 ) -> list[Run]:
-    """All runs as far as to where the policy first does something.
+    """All runs as far as to where the policy first does something; only `done` if it decides early.
 
     Args:
         plan: The plan, and what follows is as for `fitted`.
@@ -213,12 +227,9 @@ def acting(
         done: The first runs, where they are known whole.
     """
     runs = list(done)
-    for number in range(len(done), plan.runs):
+    for number in range(len(done), 0 if decides_early(policy) else plan.runs):
         first = firsts[number]
-        if decides_early(policy):
-            turns = session(plan, parts, number)
-            runs.append(Session(parts, policy, room, count).until_acted(turns, 1))
-        elif first is None:
+        if first is None:
             runs.append(Run((), None, None, (), None))
         else:
             turns = session(plan, parts, number)

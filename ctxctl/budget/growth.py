@@ -60,8 +60,10 @@ def at_turn(growth: Growth, turn: int) -> AtTurn:
 
 
 def first_turn(turns: Iterable[int | None]) -> FirstTurn:
-    """Over all runs; one in which it does not happen reaches further than any turn."""
+    """Over all runs, if any; one in which it does not happen reaches further than any turn."""
     ordered = sorted(turns, key=lambda turn: (turn is None, turn or 0))
+    if not ordered:
+        return FirstTurn(None, None, None)
     found = []
     for share in (0.5, 0.95, 0.99):
         found.append(ordered[max(0, ceil((1 - share) * len(ordered) - 1e-9) - 1)])

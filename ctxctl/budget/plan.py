@@ -16,6 +16,8 @@ MOST_BYTES: Final = 1 << 20
 """Of a plan file."""
 MOST_TURNS: Final = 2000
 MOST_RUNS: Final = 10_000
+MOST_DRAWS: Final = 3_000_000
+"""Sizes that are drawn for one plan: half a minute."""
 MOST_DRAWN: Final = 1000
 """Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
 Level = Literal["p50", "p95", "p99"]
@@ -214,6 +216,10 @@ def _checked(plan: Plan, name: str) -> None:
         for key in bound:
             if key not in known:
                 raise _bad(name, f"limits.{what}s: there is no {what} {key!r}")
+    items = sum(part.items.mean if part.items is not None else 1.0 for part in plan.part)
+    draws = int(plan.runs * talk.turns * (4 + items + 2 * talk.calls.mean))
+    if draws > MOST_DRAWS:
+        raise _bad(name, f"{draws:,} sizes would be drawn; fewer runs than {plan.runs:,}, or fewer turns")
     for head in plan.limits.headroom:
         if head.turn > talk.turns:
             raise _bad(name, f"limits.headroom: the conversation has no turn {head.turn}, only {talk.turns}")
@@ -239,8 +245,8 @@ def _bad(name: str, why: str) -> UsageError:
 
 
 def line_of(text: str, name: str, key: str = "") -> int:
-    """The line of a plan that names something, else that of a key, 1-based; 1 where there is neither."""
-    quoted = (f'"{name}"', f"'{name}'") if name and not key else (f"{key} =", f"{key}=")
-    return next(
-        (n for n, line in enumerate(text.splitlines(), 1) if any(quote in line for quote in quoted)), 1
-    )
+    """The line that has a key, or without one names something, 1-based; 1 where none does."""
+    wanted = (f"{key} =", f"{key}=") if key else (f'"{name}"', f"'{name}'")
+    if not key and not name:
+        return 1
+    return next((n for n, line in enumerate(text.splitlines(), 1) if any(w in line for w in wanted)), 1)

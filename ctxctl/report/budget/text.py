@@ -98,8 +98,11 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     yield "first turn", f"{fits} at p95"
     yield "overflow", f"{_firsts(found.first_wanted, turns)}: what is wanted is over the cap"
     if found.first_wanted.p99 is not None or found.first_acted.p99 is not None:
-        yield "compaction", f"{_firsts(found.first_acted, turns)}: {found.plan.policy} acts"
-        yield "still over", f"{_firsts(found.first_over, turns)}, of {plural(found.runs, 'session')}"
+        yield (
+            "compaction",
+            f"{_firsts(found.first_acted, turns, found.acted)}: {found.plan.policy} acts{_of(found, found.acted)}",
+        )
+        yield "still over", f"{_firsts(found.first_over, turns, found.runs)}{_of(found, found.runs)}"
     if found.left_out:
         told = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)
         yield "leaves first", ", ".join(told)
@@ -107,20 +110,24 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     if bill is None:
         yield "cost", f"not known. {found.unpriced}"
         return
-    few = f" ({plural(found.runs, 'session')})" if found.runs < found.plan.runs else ""
-    yield (
-        "cost",
-        f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; ${bill.per_turn:,.4f} a turn{few}",
-    )
+    each = f"${bill.per_turn:,.4f} a turn{_of(found, found.runs)}"
+    yield "cost", f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; {each}"
     told = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
     yield "billed", f"{', '.join(told)} tokens a session; without a cache ${bill.uncached:,.4f}"
     yield "prices", f"{bill.source}. {' '.join(bill.notes)}"
 
 
-def _firsts(first: FirstTurn, turns: int) -> str:
+def _firsts(first: FirstTurn, turns: int, runs: int = 1) -> str:
+    if not runs:
+        return "not known: a session is too long to be taken to its end"
     if first.p99 is None:
         return turn_of(None, turns)
     return ", ".join(f"{level} {turn_of(turn, turns)}" for level, turn in first._asdict().items())
+
+
+def _of(found: Estimate, runs: int) -> str:
+    """How many sessions that is about, where it is not about all."""
+    return f", of {plural(runs, 'session')}" if 0 < runs < found.plan.runs else ""
 
 
 def _turns(found: Estimate, width: int) -> Table:

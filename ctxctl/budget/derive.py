@@ -1,0 +1,166 @@
+"""A plan from recorded sessions: sizes as they were where they never changed, else measured percentiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ctxctl.budget.observe import Group, Observed, Seen, answers_of, groups_of, talk_of
+from ctxctl.budget.plan import MOST_DRAWN, MOST_TURNS
+from ctxctl.budget.spread import measured
+from ctxctl.errors import UnreadableError
+from ctxctl.text import visible
+from ctxctl.tokens.models import resolve
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.facade import Progress
+
+_PLURAL: Final = {"tool_definition": "tools", "system_prompt": "system prompt"}
+
+
+def observed(inspector: Inspector, progress: Progress | None = None) -> list[Observed]:
+    """The thread with most steps of each session of a trace, in their order."""
+    threads: dict[tuple[str | None, str], Observed] = {}
+    for at, _ in inspector.walk(progress):
+        threads.setdefault((at.step.session, at.step.thread), Observed()).add(at.step, at.placements)
+    longest: dict[str | None, Observed] = {}
+    for (session, _), thread in threads.items():
+        if session not in longest or thread.steps > longest[session].steps:
+            longest[session] = thread
+    return list(longest.values())
+
+
+def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str) -> str:
+    """The plan as TOML.
+
+    Args:
+        threads: What was seen.
+        names: Of the traces, for the first line.
+        encoding: What the sizes were counted with.
+
+    Raises UnreadableError("no-events") where nothing was seen.
+    """
+    if not any(thread.turns for thread in threads):
+        raise UnreadableError("no-events", "the traces hold no step to derive a plan from")
+    steps = sum(thread.steps for thread in threads)
+    turns = sum(len(thread.turns) for thread in threads)
+    told = ", ".join(visible(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    out = [
+        f"# Derived from {told}.",
+        f"# Sessions: {len(threads):,}, turns: {turns:,}, requests: {steps:,}.",
+        "# Of each session, the thread with most requests. Sizes are percentiles of what was recorded.",
+    ]
+    blank = sum(thread.uncounted for thread in threads)
+    if blank:
+        out.append(f"# {blank:,} messages have neither text nor size in the record and count 0.")
+    out += ["", "version = 1", 'policy = "fifo"', ""]
+    out += _model(threads, encoding)
+    out += _parts(threads)
+    out += _conversation(threads)
+    return "\n".join(out) + "\n"
+
+
+def _model(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
+    from ctxctl.tokens.catalogue.names import provider_of
+
+    models: Counter[tuple[str, str | None]] = Counter()
+    for thread in threads:
+        models.update(thread.models)
+    yield "[model]"
+    named = next(iter(models.most_common(1)), None)
+    name = named[0][0] if named is not None else None
+    if named is not None:
+        yield f"name = {_quoted(named[0][0])}"
+        provider = provider_of(named[0][1])
+        if provider is not None:
+            yield f"provider = {_quoted(provider)}"
+    found = resolve(name)
+    if encoding != found.encoding:
+        yield f"encoding = {_quoted(encoding)}"
+    last = next((t.last.window for t in reversed(threads) if t.last is not None and t.last.window.cap), None)
+    if last is None:
+        yield "# window = 128000   # no trace records one: without it, what is known of the model counts"
+        yield "# reserve = 16000"
+    else:
+        if last.limit is not None:
+            yield f"window = {last.limit}"
+        if last.limit is not None and last.reserved is not None:
+            yield f"reserve = {last.reserved}"
+        if last.cap is not None and (last.limit is None or last.cap < last.limit - (last.reserved or 0)):
+            yield f"max_input = {last.cap}"
+    yield ""
+
+
+def _parts(threads: Sequence[Observed]) -> Iterator[str]:
+    taken: set[str] = set()
+    for group, seen in groups_of(threads).items():
+        if not any(seen.sizes):
+            continue
+        yield "[[part]]"
+        yield f"name = {_quoted(_name(group, taken))}"
+        yield f'segment = "{group.segment}"'
+        if group.segment == "tools" and group.source:
+            yield f"server = {_quoted(group.source[:200])}"
+        yield f"tokens = {_spread(measured(seen.sizes))}"
+        yield from _rate(seen)
+        yield ""
+    earlier = [thread.earlier for thread in threads]
+    if any(earlier):
+        yield from ("[[part]]", f"name = {_quoted(_free('earlier messages', taken))}", 'segment = "history"')
+        yield f"tokens = {_spread(measured(earlier))}"
+        yield ""
+
+
+def _rate(seen: Seen) -> Iterator[str]:
+    rate = seen.changed / seen.chances if seen.chances else 0.0
+    yield f"changes = {rate:.3f}   # in {seen.changed:,} of {seen.chances:,} turns"
+    if seen.stays:
+        yield "stays = true"
+
+
+def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
+    talk = talk_of(threads)
+    yield "[conversation]"
+    yield f"turns = {min(MOST_TURNS, max(len(thread.turns) for thread in threads))}   # the longest session"
+    rows: tuple[tuple[str, list[int]], ...] = (
+        ("user", [turn.user for turn in talk]),
+        ("answer", answers_of(threads)),
+        ("calls", [min(MOST_DRAWN, len(turn.calls)) for turn in talk]),
+        ("parallel", [min(MOST_DRAWN, n) for turn in talk for n in turn.parallel]),
+        ("call", [tokens for turn in talk for tokens in turn.calls]),
+        ("result", [tokens for turn in talk for tokens in turn.results]),
+    )
+    for name, values in rows:
+        if values:
+            yield f"{name} = {_spread(measured(values))}   # {len(values):,} seen"
+
+
+def _name(group: Group, taken: set[str]) -> str:
+    kind = _PLURAL.get(group.kind, group.kind.replace("_", " "))
+    return _free(f"{kind}: {group.source}" if group.source else kind, taken)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name as it can stand in a plan, with a number where it is taken."""
+    name = visible(name[:150])[:190]
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name} {number}"
+    taken.add(found)
+    return found
+
+
+def _spread(value: Any) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "{ " + ", ".join(f"{name} = {told}" for name, told in value.items()) + " }"
+
+
+def _quoted(text: str) -> str:
+    """A TOML string; what is invisible is shown, so that JSON's escapes are enough."""
+    import json
+
+    return json.dumps(visible(text), ensure_ascii=False)

@@ -1,0 +1,168 @@
+"""What recorded sessions tell: sizes of parts, of what is said and called, and how often parts change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from ctxctl.model.results import Placement, Step
+
+_TALK: Final = {
+    "user_message": "user",
+    "assistant_message": "answer",
+    "reasoning": "answer",
+    "tool_call": "call",
+    "tool_result": "result",
+}
+_PASSED_OVER: Final = frozenset(("thread_summary", "session_history"))
+"""What stands for messages that were counted when they came."""
+
+
+class Group(NamedTuple):
+    """Placements that make one part of a plan."""
+
+    segment: str
+    """`tools`, `system` or `context`."""
+    kind: str
+    source: str | None
+
+
+class Seen(NamedTuple):
+    """A group over the turns of all sessions."""
+
+    sizes: tuple[int, ...]
+    """By turn; of a group that stays, of what was new in a turn."""
+    changed: int
+    chances: int
+    """Turns that could have changed it: all but the first of each session."""
+    stays: bool
+
+
+class Talk(NamedTuple):
+    """What is said in one turn, in tokens."""
+
+    user: int
+    answer: int
+    calls: tuple[int, ...]
+    results: tuple[int, ...]
+    parallel: tuple[int, ...]
+    """How many calls came in one answer, by answer."""
+
+
+class _Turn:
+    def __init__(self) -> None:
+        self.user = self.answer = 0
+        self.calls: list[int] = []
+        self.results: list[int] = []
+        self.parallel: list[int] = []
+        self.groups: dict[Group, dict[int, int]] = {}
+
+    @property
+    def talk(self) -> Talk:
+        return Talk(self.user, self.answer, tuple(self.calls), tuple(self.results), tuple(self.parallel))
+
+
+class Observed:
+    """One thread of one session; feed it its steps in their order."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.turns: list[_Turn] = []
+        self.models: Counter[tuple[str, str | None]] = Counter()
+        self.last: Step | None = None
+        self.earlier = 0
+        """Tokens of messages that were there before the first one that was recorded."""
+        self.uncounted = 0
+        self._known: set[str] = set()
+        self._number: int | None = None
+
+    def add(self, step: Step, placements: Sequence[Placement]) -> None:
+        """Take in one step."""
+        self.steps += 1
+        self.last = step
+        if step.model is not None:
+            self.models[step.model, step.usage.provider if step.usage is not None else None] += 1
+        first = step.turn != self._number
+        if first:
+            self._number = step.turn
+            self.turns.append(_Turn())
+        now = self.turns[-1]
+        # What a model answered is in the next request: of a turn's first one it belongs to the turn before.
+        before = self.turns[-2] if first and len(self.turns) > 1 else now
+        begins = first and len(self.turns) == 1
+        newest = next((p.item for p in reversed(placements) if p.kind == "user_message"), None)
+        now.groups = {}
+        calls = 0
+        for placement in placements:
+            what = _TALK.get(placement.kind) if placement.rank == 2 else None
+            if what is None:
+                self._grouped(now, placement)
+                continue
+            if placement.item in self._known:
+                continue
+            self._known.add(placement.item)
+            self.uncounted += placement.method == "uncounted"
+            if begins and placement.item != newest:
+                self.earlier += placement.tokens
+            elif what == "user":
+                now.user += placement.tokens
+            elif what == "answer":
+                before.answer += placement.tokens
+            elif what == "call":
+                before.calls.append(placement.tokens)
+                calls += 1
+            else:
+                before.results.append(placement.tokens)
+        if calls:
+            before.parallel.append(calls)
+
+    def _grouped(self, turn: _Turn, placement: Placement) -> None:
+        if placement.kind in _PASSED_OVER:
+            return
+        segment = ("tools", "system", "context")[placement.rank]
+        source = placement.source if segment != "system" else None
+        group = Group(segment, placement.kind, source)
+        turn.groups.setdefault(group, {})[placement.key] = placement.tokens
+
+
+def talk_of(threads: Iterable[Observed]) -> list[Talk]:
+    """The turns of all sessions; the last answer of each is in no request: its turn knows nothing of it."""
+    return [turn.talk for thread in threads for turn in thread.turns]
+
+
+def answers_of(threads: Iterable[Observed]) -> list[int]:
+    """What stayed of the answers, by turn; of turns that another one follows."""
+    return [turn.answer for thread in threads for turn in thread.turns[:-1]]
+
+
+def groups_of(threads: Sequence[Observed]) -> dict[Group, Seen]:
+    """The groups of all sessions, in the order of the window, each with its sizes by turn."""
+    names: dict[Group, None] = {}
+    for thread in threads:
+        for turn in thread.turns:
+            names.update(dict.fromkeys(turn.groups))
+    order = ("tools", "system", "context")
+    return {group: _seen(group, threads) for group in sorted(names, key=lambda g: order.index(g.segment))}
+
+
+def _seen(group: Group, threads: Sequence[Observed]) -> Seen:
+    whole: list[int] = []
+    fresh: list[int] = []
+    changed = chances = grew = 0
+    for thread in threads:
+        before: dict[int, int] | None = None
+        for turn in thread.turns:
+            now = turn.groups.get(group, {})
+            whole.append(sum(now.values()))
+            new = sum(tokens for key, tokens in now.items() if before is None or key not in before)
+            if before is not None:
+                chances += 1
+                if now.keys() != before.keys():
+                    changed += 1
+                    grew += bool(before) and before.keys() < now.keys()
+            if before is None or new:
+                fresh.append(new)
+            before = now
+    stays = group.segment == "context" and changed > 0 and grew * 2 > changed
+    return Seen(tuple(fresh if stays else whole), changed, chances, stays)

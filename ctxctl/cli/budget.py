@@ -1,0 +1,213 @@
+"""``ctxctl budget``: will it fit before it is deployed, and the gate that holds it there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.budget.check import Finding
+    from ctxctl.budget.estimate import Estimate
+    from ctxctl.cli.output import Output
+
+_FORMATS = ("text", "json", "junit", "sarif", "github")
+
+PlanArg = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[PLAN]", help="The plan, a TOML file (docs/budget.md).", autocompletion=opt.complete_files
+    ),
+]
+Init = Annotated[
+    bool, typer.Option("--init", help="Write a plan to start from: to PLAN, or to standard output.")
+]
+From = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from", metavar="TRACE", help="Write a plan derived from this recorded session; may be repeated.",
+        autocompletion=opt.complete_files,
+    ),
+]  # fmt: skip
+Check = Annotated[bool, typer.Option("--check", help="Exit 1 where a limit of the plan is not kept.")]
+Baseline = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline", metavar="FILE", help="Check against this committed file too (implies --check)."
+    ),
+]
+Update = Annotated[
+    bool, typer.Option("--update-baseline", help="Write the --baseline anew, and say what changed in it.")
+]
+Form = Annotated[
+    str,
+    typer.Option(
+        "--format", metavar="NAME", help="text, json, or for --check also junit, sarif or github.",
+        autocompletion=lambda incomplete: [name for name in _FORMATS if name.startswith(incomplete)],
+    ),
+]  # fmt: skip
+
+
+def budget(
+    plan: PlanArg = None,
+    check: Check = False,
+    baseline: Baseline = None,
+    update_baseline: Update = False,
+    format: Form = "text",  # noqa: A002 - the option's name
+    json: opt.Json = False,
+    init: Init = False,
+    trace: From = None,
+) -> None:
+    """Whether a planned context fits: each part, first overflow, cost, what to shrink; and a gate for CI."""
+    from pathlib import Path
+
+    from ctxctl.budget import baseline as kept
+    from ctxctl.budget.check import limits_kept
+    from ctxctl.budget.estimate import estimate
+    from ctxctl.budget.plan import load
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import Exit, UsageError
+
+    form = "json" if json else format
+    gate = check or baseline is not None
+    _sensible(form, gate, baseline, update_baseline)
+    how = manner(json=form == "json")
+    if init or trace:
+        _begin(plan, trace or [], how.out)
+        raise typer.Exit(Exit.OK)
+    if plan is None:
+        raise UsageError(
+            "plan-needed",
+            "no plan is given",
+            hint="`ctxctl budget --init budget.toml` writes one to start from",
+        )
+    path = Path(plan)
+    read, text = load(path)
+    with how.out.progress("simulating"):
+        found = estimate(read, plan, path.parent, how.settings.models)
+    if update_baseline:
+        assert baseline is not None
+        for line in kept.written(found, Path(baseline)) or ["nothing changed"]:
+            how.out.lines([f"baseline: {line}"])
+        gate = check
+    findings = limits_kept(found) if gate else []
+    if gate and baseline is not None and not update_baseline:
+        findings += kept.compared(found, Path(baseline))
+    if not update_baseline or gate:
+        _tell(found, findings, form, text, how.out, gate=gate, against=baseline is not None)
+    if gate:
+        _summarize(found, findings)
+    how.out.flush()
+    failed = any(finding.level == "error" for finding in findings)
+    raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
+
+
+def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None:
+    """Raises UsageError for options that do not go together."""
+    from ctxctl.errors import UsageError
+    from ctxctl.text import visible
+
+    if form not in _FORMATS:
+        raise UsageError(
+            "unknown-output-format",
+            f"--format {visible(form[:40])} is none",
+            hint=f"one of {', '.join(_FORMATS)}",
+        )
+    if form in _FORMATS[2:] and not gate:
+        raise UsageError("check-needed", f"--format {form} is for findings", hint="add --check")
+    if update and baseline is None:
+        raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
+    if update and form != "text":
+        raise UsageError(
+            "check-needed", "--update-baseline writes text only", hint="check in a run of its own"
+        )
+
+
+def _begin(plan: str | None, traces: list[str], out: Output) -> None:
+    """Write a new plan: the commented one, or one derived from sessions."""
+    text = _derived(traces, out) if traces else _template()
+    if plan is None or plan == "-":
+        out.write(text.encode())
+        out.flush()
+        return
+    from ctxctl.cli.destination import Sink, destination
+    from ctxctl.cli.output import note
+
+    with destination(plan, out, force=False) as sink, Sink(sink) as file:
+        file.write(text.encode())
+    note(f"ctxctl: wrote {plan}; now: ctxctl budget {plan}")
+
+
+def _template() -> str:
+    from ctxctl.budget.template import TEMPLATE
+
+    return TEMPLATE
+
+
+def _derived(traces: list[str], out: Output) -> str:
+    from ctxctl.budget.derive import derived, observed
+    from ctxctl.budget.observe import Observed
+    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+
+    threads: list[Observed] = []
+    encodings: dict[str, None] = {}
+    how = manner()
+    for path in traces:
+        with opened(path, how, "measuring") as inspector:
+            threads += observed(inspector)
+            encodings[inspector.params.encoding] = None
+            tell_problems(inspector, how)
+    return derived(threads, [base_name(path) for path in traces], next(reversed(encodings)))
+
+
+def _tell(
+    found: Estimate,
+    findings: list[Finding],
+    form: str,
+    plan_text: str,
+    out: Output,
+    *,
+    gate: bool,
+    against: bool,
+) -> None:
+    from ctxctl import __version__
+    from ctxctl.report.budget import gates, json, text
+
+    if form == "text":
+        out.lines(text.lines(found, out.width))
+        if gate:
+            out.lines(["", *text.check_lines(findings, out.width)])
+    elif form == "json":
+        for line in json.objects(found):
+            out.json(line)
+        if gate:
+            for finding in findings:
+                out.json(json.finding_object(finding))
+            out.json(json.check_object(findings))
+    elif form == "junit":
+        out.write(gates.junit(found, findings, gates.held(found.plan.limits, against=against)))
+    elif form == "sarif":
+        out.json(gates.sarif(found, findings, plan_text, __version__))
+    else:
+        for command in gates.github(found, findings, plan_text):
+            out.write(command)
+        out.lines(list(text.check_lines(findings, out.width))[-1:])
+
+
+def _summarize(found: Estimate, findings: list[Finding]) -> None:
+    """Append to the summary of a GitHub step, where there is one."""
+    import os
+
+    from ctxctl.cli.output import note
+    from ctxctl.report.budget.gates import markdown
+
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(markdown(found, findings))
+    except (OSError, ValueError):
+        note("ctxctl: the step summary cannot be written")

@@ -1,0 +1,117 @@
+"""What is measured of sessions whose steps are written down by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ctxctl.budget.derive import derived
+from ctxctl.budget.observe import Group, Observed, answers_of, groups_of, talk_of
+from ctxctl.budget.plan import parse
+from ctxctl.errors import UnreadableError
+from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import rank_of, segment_of
+
+
+def placed(name: str, kind: str, tokens: int, version: int = 0, source: str | None = None) -> Placement:
+    segment = segment_of(kind)
+    return Placement(
+        item=name, version=None, kind=kind, title=None, source=source, segment=segment, tokens=tokens,
+        method="counted", content=None, digest=None, key=hash((name, version)), line=0, rank=rank_of(segment),
+    )  # fmt: skip
+
+
+def step(turn: int, model: str | None = "m", cap: int | None = None) -> Step:
+    window: Any = SimpleNamespace(limit=cap, reserved=None, cap=cap)
+    return cast("Step", SimpleNamespace(turn=turn, model=model, usage=None, window=window))
+
+
+TOOLS = placed("t", "tool_definition", 50, source="gh")
+SYSTEM = placed("s", "system_prompt", 30)
+U1, A1 = placed("u1", "user_message", 5), placed("a1", "assistant_message", 9)
+C1, R1 = placed("c1", "tool_call", 3), placed("r1", "tool_result", 70)
+C2, R2 = placed("c2", "tool_call", 4), placed("r2", "tool_result", 80)
+U2 = placed("u2", "user_message", 6)
+
+
+def status(version: int, tokens: int) -> Placement:
+    return placed("status", "runtime_state", tokens, version)
+
+
+def seen() -> Observed:
+    """Two turns: the first has two calls at once and an answer, the second has another status."""
+    found = Observed()
+    found.add(step(1), [TOOLS, SYSTEM, status(1, 10), U1])
+    found.add(step(1), [TOOLS, SYSTEM, status(1, 10), U1, C1, C2, R1, R2])
+    found.add(step(2, cap=1000), [TOOLS, SYSTEM, U1, C1, C2, R1, R2, A1, status(2, 20), U2])
+    return found
+
+
+def test_talk_is_put_down_to_the_turn_it_came_in() -> None:
+    first, second = talk_of([seen()])
+    assert first == (5, 9, (3, 4), (70, 80), (2,))
+    assert second == (6, 0, (), (), ())
+    assert answers_of([seen()]) == [9]  # what came after the last request is not known
+
+
+def test_parts_and_how_often_they_change() -> None:
+    found = groups_of([seen()])
+    assert [group.segment for group in found] == ["tools", "system", "context"]
+    assert found[Group("tools", "tool_definition", "gh")] == ((50, 50), 0, 1, False)
+    assert found[Group("context", "runtime_state", None)] == ((10, 20), 1, 1, False)
+
+
+def test_a_context_whose_versions_stay_is_one_that_stays() -> None:
+    found = Observed()
+    found.add(step(1), [status(1, 10), U1])
+    found.add(step(2), [status(1, 10), U1, A1, status(2, 20), U2])
+    assert groups_of([found])[Group("context", "runtime_state", None)] == ((10, 20), 1, 1, True)
+
+
+def test_what_was_there_before_the_recording_is_a_part_of_its_own() -> None:
+    found = Observed()
+    found.add(step(1), [U1, A1, U2])
+    assert (found.earlier, talk_of([found])[0].user) == (14, 6)
+    plan = parse(derived([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 10'), "x")
+    assert [(part.name, part.where) for part in plan.part] == [("earlier messages", "history")]
+
+
+def test_a_message_that_comes_back_is_not_counted_again() -> None:
+    found = Observed()
+    found.add(step(1), [U1])
+    found.add(step(2), [placed("sum", "thread_summary", 8), U2])
+    found.add(step(2), [U1, A1, U2])
+    assert [turn.user for turn in talk_of([found])] == [5, 6]
+
+
+def test_the_plan_of_it() -> None:
+    text = derived([seen()], ["run\n.jsonl"], "o200k_base")
+    plan = parse(text, "derived")
+    assert (plan.model.name, plan.model.window, plan.conversation.turns) == ("m", 1000, 2)
+    assert [(part.name, part.where, part.server, part.rate) for part in plan.part] == [
+        ("tools: gh", "tools", "gh", 0.0),
+        ("system prompt", "system", None, 0.0),
+        ("runtime state", "context", None, 1.0),
+    ]
+    talk = plan.conversation
+    assert (talk.user.at(0), talk.user.at(1), talk.answer.at(1)) == (5, 6, 9)
+    assert (talk.calls.at(0), talk.calls.at(1), talk.parallel.at(0.5)) == (0, 2, 2)
+    assert (talk.call.at(1), talk.result.at(0)) == (4, 70)
+    assert "Sessions: 1, turns: 2, requests: 3." in text
+
+
+def test_names_that_would_break_a_plan() -> None:
+    found = Observed()
+    evil = placed("t", "tool_definition", 1, source='a"]\n[model]\nname = "x\u202e\x7f')
+    other = placed("t2", "tool_definition", 1, source='a"]\n[model]\nname = "x\u202e\x7f' + "y" * 400)
+    found.add(step(1, model='m"\n\x1b'), [evil, other, U1])
+    plan = parse(derived([found], ['"\n[x]'], "o200k_base") + "", "derived")
+    assert plan.model.name == 'm"␊␛'
+    assert len(plan.part) == 2
+
+
+def test_nothing_to_derive_from() -> None:
+    with pytest.raises(UnreadableError, match="no step"):
+        derived([], [], "o200k_base")
