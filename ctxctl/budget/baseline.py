@@ -60,7 +60,7 @@ def _compared(now: dict[str, int | str], before: dict[str, Decimal], found: Esti
                 "baseline-loose", subject, f"{change}: better than the baseline demands",
                 "--update-baseline keeps it so", "error" if level == "error" else "note",
             )  # fmt: skip
-    for name in before.keys() - now.keys():
+    for name in sorted(before.keys() - now.keys()):
         yield Finding(
             "baseline-stale", name, f"the baseline has {visible(name)}, which is no longer there", _UPDATE
         )

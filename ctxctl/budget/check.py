@@ -106,7 +106,7 @@ def _over_time(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
             raise UsageError(
                 "unknown-price",
                 f"the plan limits the cost, and nobody knows it: {visible(found.unpriced)}",
-                hint="name the provider in [model], or give prices in ctxctl.toml (docs/models.md)",
+                hint="name the provider, plan fewer turns, or give prices in ctxctl.toml (docs/models.md)",
             )
         cost, most = getattr(found.bill, level), Decimal(str(bounds.cost_per_session))
         if cost > most:

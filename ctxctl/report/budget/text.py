@@ -98,10 +98,8 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     yield "first turn", f"{fits} at p95"
     yield "overflow", f"{_firsts(found.first_wanted, turns)}: what is wanted is over the cap"
     if found.first_wanted.p99 is not None or found.first_acted.p99 is not None:
-        yield (
-            "compaction",
-            f"{_firsts(found.first_acted, turns, found.acted)}: {found.plan.policy} acts{_of(found, found.acted)}",
-        )
+        acts = _firsts(found.first_acted, turns, found.acted)
+        yield "compaction", f"{acts}: {found.plan.policy} acts{_of(found, found.acted)}"
         yield "still over", f"{_firsts(found.first_over, turns, found.runs)}{_of(found, found.runs)}"
     if found.left_out:
         told = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)

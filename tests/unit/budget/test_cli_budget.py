@@ -370,3 +370,25 @@ def test_a_plan_from_nothing_is_three(capsys: pytest.CaptureFixture[str], here: 
     assert said(capsys, "--from", "none.jsonl")[0] == 3
     (here / "empty.jsonl").write_text("")
     assert said(capsys, "--from", "empty.jsonl")[0] == 3
+
+
+def test_the_plan_of_the_how_to_fails_as_it_says(capsys: pytest.CaptureFixture[str], here: Path) -> None:
+    page = (TRACE.parents[1] / "docs" / "budget.md").read_text()
+    block = page.split("```toml\n", 1)[1].split("```", 1)[0]
+    text = "\n".join(line.removeprefix("   ") for line in block.splitlines())
+    (here / "budget.toml").write_text("runs = 20\n" + text)
+    (here / "prompts").mkdir()
+    (here / "prompts" / "system.md").write_text("You are a careful assistant. " * 200)
+    (here / "tools").mkdir()
+    tools = [{"name": f"tool_{n}", "description": "word " * 300, "inputSchema": {}} for n in range(30)]
+    (here / "tools" / "github.json").write_text(json.dumps(tools))
+    code, out, _ = said(capsys, "budget.toml", "--check")
+    assert code == 1
+    assert "FAIL  server-limit: tools of server 'github' have" in out
+    assert "largest tools: tool_" in out
+    # The fix that the page names: leave the largest tools out, and cap what a tool returns.
+    (here / "tools" / "github.json").write_text(json.dumps(tools[:20]))
+    capped = text.replace("p95 = 6000, p99 = 20000", "p95 = 1500").replace("p95 = 10 }", "p95 = 5 }")
+    (here / "budget.toml").write_text("runs = 20\n" + capped)
+    code, out, _ = said(capsys, "budget.toml", "--check")
+    assert (code, out.splitlines()[-1]) == (0, "check: passed")
