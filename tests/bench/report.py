@@ -68,7 +68,18 @@ def rows(bench: Bench) -> list[Row]:
     importers = [_importer(bench, name) for name, _ in IMPORTERS]
     recorded = [_recorded(bench, size) for size in record.SIZES]
     recorded += [_relayed(bench, number) for number in range(len(proxy.SIZES))]
-    return [*start, *large, *keys, _memory(bench), _watch(bench), *recorded, *diffs, *importers]
+    return [
+        *start,
+        *large,
+        *keys,
+        _opening(bench),
+        _memory(bench, cached=True),
+        _memory(bench, cached=False),
+        _watch(bench),
+        *recorded,
+        *diffs,
+        *importers,
+    ]
 
 
 def _recorded(bench: Bench, size: int) -> Row:
@@ -115,16 +126,31 @@ def _key(bench: Bench, act: screens.Act) -> Row:
     return _measured(bench, label, f"≤ {act.target:.0f} ms p95", (name,), work)
 
 
-def _memory(bench: Bench) -> Row:
+def _opening(bench: Bench) -> Row:
+    """The longest that opening holds the loop, over all runs: none is picked out."""
     names = tuple(f"ui: {act.name}" for act in screens.ACTS)
 
+    def held() -> tuple[str, bool]:
+        found = sorted(value for name in names for value in bench.cases[name].all_printed(4))
+        p50, p95 = found[len(found) // 2], found[min(int(len(found) * 0.95), len(found) - 1)]
+        return f"{p95:.1f} ms p95, {p50:.1f} ms p50", p95 <= screens.OPENING
+
+    label = "UI, 10 000 turns × 200 items: first screen and reading on, the longest the event loop is held"
+    return _measured(bench, label, f"≤ {screens.OPENING:.0f} ms p95", names, held)
+
+
+def _memory(bench: Bench, *, cached: bool) -> Row:
+    """Peak memory: with cached counts in the leaner of two runs; else in all, the one that counts first too."""
+    names = tuple(f"ui: {act.name}" for act in screens.ACTS)
+    of = min if cached else max
+
     def most() -> tuple[str, bool]:
-        peak = max(max(bench.cases[name].all_printed(5)) for name in names)
+        peak = max(of(bench.cases[name].all_printed(5)) for name in names)
         return f"{peak:.0f} MB", peak <= 200
 
-    return _measured(
-        bench, "UI, 10 000 turns × 200 items: peak memory of any of these", "≤ 200 MB", names, most
-    )
+    how = "counts cached" if cached else "with the run that counts for the first time"
+    label = f"UI, 10 000 turns × 200 items: peak memory of any of these, {how}"
+    return _measured(bench, label, "≤ 200 MB", names, most)
 
 
 def _watch(bench: Bench) -> Row:
