@@ -35,7 +35,21 @@ def protected(candidates: Sequence[Candidate], rules: Protection) -> set[int]:
         prompts = [at for at, c in enumerate(candidates) if c.kind in _PROMPTS]
         if prompts:
             kept.update(range(prompts[-rules.protect_recent :][0], len(candidates)))
-    return {at for unit in units(candidates) if not kept.isdisjoint(unit) for at in unit}
+    return _with_pairs(candidates, kept)
+
+
+def _with_pairs(candidates: Sequence[Candidate], kept: set[int]) -> set[int]:
+    """These, and all that shares a pair with one of them, or with one that does."""
+    pairs = {pair for at in kept for pair in candidates[at].pairs}
+    paired = [(at, c.pairs) for at, c in enumerate(candidates) if c.pairs and at not in kept]
+    growing = bool(pairs)
+    while growing:
+        drawn = [(at, own) for at, own in paired if not pairs.isdisjoint(own)]
+        growing = any(len(own) > 1 for _, own in drawn)
+        kept.update(at for at, _ in drawn)
+        pairs.update(pair for _, own in drawn for pair in own)
+        paired = [(at, own) for at, own in paired if at not in kept]
+    return kept
 
 
 def units(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
@@ -43,6 +57,24 @@ def units(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
 
     Calls and results that are linked through others are one unit.  Linear in the candidates.
     """
+    if any(len(c.pairs) > 1 for c in candidates):
+        return _linked(candidates)
+    found: list[list[int]] = []
+    groups: dict[str, list[int]] = {}
+    for at, candidate in enumerate(candidates):
+        group = groups.get(candidate.pairs[0]) if candidate.pairs else None
+        if group is not None:
+            group.append(at)
+            continue
+        group = [at]
+        found.append(group)
+        if candidate.pairs:
+            groups[candidate.pairs[0]] = group
+    return [tuple(group) for group in found]
+
+
+def _linked(candidates: Sequence[Candidate]) -> list[tuple[int, ...]]:
+    """The same where one candidate may link others."""
     parent = list(range(len(candidates)))
 
     def root(at: int) -> int:

@@ -19,8 +19,8 @@ from ctxctl.policies.fitting.overflow import (
     TruncateMiddle,
     TruncateTail,
 )
-from ctxctl.policies.fitting.units import protected, size, units
-from tests.unit.policies.fitting_help import carried_out, windows
+from ctxctl.policies.fitting.units import Protection, protected, size, units
+from tests.unit.policies.fitting_help import candidate, carried_out, windows
 
 POLICIES: list[Any] = [
     Fifo(), Fifo(target=0.5), Priority(), Priority(sticky=False), Reject(), AskForChoice(), PolicyBlock(),
@@ -109,3 +109,27 @@ def test_what_left_stays_away(policy: Any, window: list[Candidate], cap: int, gr
         gone = {window[d.at].name for d in early.drops}
         free = {window[at].name for at in range(len(window)) if at not in protected(window, policy)}
         assert gone & free <= {window[d.at].name for d in late.drops}
+
+
+@settings(max_examples=300)
+@given(
+    links=st.lists(st.lists(st.sampled_from("abcde"), max_size=3, unique=True), max_size=9),
+    kept=st.sets(st.integers(0, 8)),
+)
+def test_units_are_what_is_linked_at_all(links: list[list[str]], kept: set[int]) -> None:
+    """Against the plain definition: walk from candidate to candidate over shared pairs."""
+    window = [candidate(f"m{n}", 1, pairs=tuple(pairs)) for n, pairs in enumerate(links)]
+    plain = set()
+    for start in range(len(window)):
+        unit, waiting = {start}, [start]
+        while waiting:
+            pairs = set(window[waiting.pop()].pairs)
+            near = {n for n in range(len(window)) if pairs & set(window[n].pairs)} - unit
+            unit |= near
+            waiting += near
+        plain.add(tuple(sorted(unit)))
+    assert units(window) == sorted(plain)
+    asked = {n for n in kept if n < len(window)}
+    named = [c._replace(kind="plan") if n in asked else c for n, c in enumerate(window)]
+    rules = Protection(protect_head=False, protect_recent=0, protect_kinds=("plan",))
+    assert protected(named, rules) == {n for unit in plain if asked & set(unit) for n in unit}
