@@ -320,6 +320,7 @@ def test_job_control_and_keys_are_the_programs(environment: dict[str, str], tmp_
         seen(terminal, b"in the shell\r\n")
         type_in("fg\n")
         seen(terminal, b"talker.py")
+        in_front(terminal, wrapper)
         type_in("\x1c")
         after = seen(terminal, b"got 3\r\n")
         assert after.count(b"got") == 1
@@ -339,6 +340,14 @@ def test_job_control_and_keys_are_the_programs(environment: dict[str, str], tmp_
         os.kill(pid, signal.SIGKILL)
         os.close(terminal)
         os.waitpid(pid, 0)
+
+
+def in_front(terminal: int, pid: int) -> None:
+    """Wait until keys go to a program: the shell says `fg` before it hands the terminal over."""
+    until = time.monotonic() + LIMIT
+    while os.tcgetpgrp(terminal) != os.getpgid(pid):
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def seen(terminal: int, mark: bytes) -> bytes:
