@@ -9,8 +9,9 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from ctxctl.inspector.costs import StepCost
     from ctxctl.model.results import Placement
 
 _BY = ("kind", "item", "source", "segment")
@@ -60,27 +61,45 @@ def cost(
     out = how.out
     with opened(trace, how, "pricing") as inspector:
         costs = Costs(RateBook(how.settings.models, provider_of(provider)), _name_of(by))
-        found = list(walk(inspector, costs))
         if json:
             out.json(jsonout.trace(header(inspector)))
-            for one in found:
+            for one in walk(inspector, costs):
                 out.json(report.step_object(one))
             for spent in costs.spent():
                 out.json(report.spent_object(by, spent))
             out.json(report.sum_object(costs))
             tell_problems(inspector, how)
         else:
+            rows, breaks = _walked(walk(inspector, costs), rows=steps)
             out.lines([*header_lines(header(inspector), out.width), ""])
             if steps:
-                out.lines([*report.steps_table(found, out.width), ""])
+                out.lines([*report.steps_table(rows, out.width), ""])
             out.lines(report.spent_table(by, costs.spent(), costs.counted.context, out.width, top))
-            breaks = sorted((c for c in found if c.broken), key=lambda c: -(c.broken or 0))
             out.lines(["", *report.summary(costs, breaks, out.width)])
             out.flush()
             tell_problems(inspector, how)
         out.flush()
         code = verdict(inspector, how)
     raise typer.Exit(code)
+
+
+def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, ...]], list[StepCost]]:
+    """A row for each step if they are asked for, and the dearest cache breaks: a session may be long."""
+    from heapq import nsmallest
+
+    from ctxctl.report.costs import TOP_BREAKS, step_row
+
+    made: list[tuple[str, ...]] = []
+
+    def broken() -> Iterator[StepCost]:
+        for cost in steps:
+            if rows:
+                made.append(step_row(cost))
+            if cost.broken:
+                yield cost
+
+    dearest = nsmallest(TOP_BREAKS, broken(), key=lambda cost: -(cost.broken or 0))
+    return made, dearest
 
 
 def _name_of(by: str) -> Callable[[Placement], str]:

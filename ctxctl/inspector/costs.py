@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.engine.prefix import provider_order
 from ctxctl.inspector.facade import Inspector, Progress
@@ -18,6 +18,11 @@ from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
+
+NO_CACHE: Final = "no cache figures are recorded: all of it priced as plain input"
+NO_OUTPUT: Final = "no output is recorded: none priced"
+NO_TIME: Final = "no time is recorded: priced as of today"
+CONTRADICTED: Final = "the cache figures exceed the input: all of it priced as plain input"
 
 
 class StepCost(NamedTuple):
@@ -36,6 +41,8 @@ class StepCost(NamedTuple):
     at the difference to what they were billed as.  None: nothing broke, or a rate is not known."""
     saved: Decimal | None
     """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
+    assumed: tuple[str, ...] = ()
+    """What the capture does not say of the bill, and how it was priced all the same."""
 
 
 class Spent(NamedTuple):
@@ -74,6 +81,8 @@ class Costs:
         self.breaks = 0
         self.sources: dict[str, int] = {}
         """Steps by where their rates are from."""
+        self.assumed: dict[str, int] = {}
+        """Steps by what was assumed of their bill."""
         self.notes: dict[str, None] = {}
         """Whose prices they are."""
         self._spent: dict[str, list[object]] = {}
@@ -87,6 +96,8 @@ class Costs:
             self.unreported += 1
         else:
             self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
+        for what in cost.assumed:
+            self.assumed[what] = self.assumed.get(what, 0) + 1
         if cost.counted is None:
             why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
             name = f"{step.model or 'no model is named'}: {why}"
@@ -137,13 +148,21 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
     usage, cache = step.usage, step.cache
     billed_tokens = None
     cached, written, output = cache.reported_cached or 0, cache.reported_cache_write or 0, 0
+    assumed: list[str] = []
     if usage is not None and usage.reported_input is not None:
         plain = usage.reported_input - cached - written
         output = usage.reported_output or 0
-        if plain < 0:  # a capture whose figures contradict one another: the whole is what is sure
+        if plain < 0:  # figures that contradict one another: the whole is what is sure
             cached = written = 0
             plain = usage.reported_input
+            assumed.append(CONTRADICTED)
+        elif cache.reported_cached is None:
+            assumed.append(NO_CACHE)
+        if usage.reported_output is None:
+            assumed.append(NO_OUTPUT)
         billed_tokens = Tokens(plain, cached, written, output)
+    if step.time is None:
+        assumed.append(NO_TIME)
     size = step.window.used if billed_tokens is None else sum(billed_tokens[:3])
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
     counted_tokens = _like(billed_tokens, step.window.used, output)
@@ -156,12 +175,8 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         priced(counted_tokens, found.rates),
         _break(step, found.rates),
         _saved(step, found.rates),
+        tuple(assumed),
     )
-
-
-def total(costs: Iterable[Decimal | None]) -> Decimal:
-    """The sum of what is known."""
-    return sum((cost for cost in costs if cost is not None), ZERO)
 
 
 def _like(billed: Tokens | None, used: int, output: int) -> Tokens:

@@ -12,7 +12,7 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
-_TOP_BREAKS = 5
+TOP_BREAKS = 5
 
 
 def dollars(amount: Decimal | None) -> str:
@@ -29,25 +29,25 @@ def address(cost: StepCost) -> str:
     return f"{thread}{step.turn}.{step.step}"
 
 
-def steps_table(costs: Sequence[StepCost], width: int) -> Iterator[str]:
-    """One line a step."""
+def step_row(cost: StepCost) -> tuple[str, ...]:
+    """One step as cells: what is kept of it for the table."""
+    told = cost.billed_tokens
+    tokens = ("-",) * 4 if told is None else tuple(number(n) for n in told)
+    by = cost.step.cache.broken_by
+    broke = by is not None and cost.broken is not None
+    return (
+        address(cost), *tokens, dollars(_total(cost.billed)), dollars(_total(cost.counted)),
+        dollars(cost.broken) if broke else "", visible(by.item) if by is not None and broke else "",
+    )  # fmt: skip
+
+
+def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
+    """One line a step, made by `step_row`."""
     columns = (
         Column("step"), Column("input", right=True), Column("cached", right=True),
         Column("written", right=True), Column("output", right=True), Column("billed", right=True),
         Column("counted", right=True), Column("break", right=True), Column("broken by", least=8),
     )  # fmt: skip
-    rows = []
-    for cost in costs:
-        told = cost.billed_tokens
-        tokens = ("-",) * 4 if told is None else tuple(number(n) for n in told)
-        by = cost.step.cache.broken_by
-        rows.append(
-            (
-                address(cost), *tokens, dollars(_total(cost.billed)), dollars(_total(cost.counted)),
-                dollars(cost.broken) if cost.broken is not None else "",
-                visible(by.item) if by is not None and cost.broken is not None else "",
-            )
-        )  # fmt: skip
     listed = table(columns, rows, width)
     yield from listed.head
     yield from (line for lines in listed.rows for line in lines)
@@ -87,7 +87,7 @@ def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[st
             Column("cost", right=True),
         )
         rows = []
-        for cost in breaks[:_TOP_BREAKS]:
+        for cost in breaks[:TOP_BREAKS]:
             by = cost.step.cache.broken_by
             assert by is not None
             rows.append((address(cost), visible(by.item), by.status, dollars(cost.broken)))
@@ -121,6 +121,8 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
     sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items())
     yield "prices", sources or "none are known"
+    for what, steps in costs.assumed.items():
+        yield "assumed", f"{plural(steps, 'step')}: {what}"
     for note in costs.notes:
         yield "assumed", visible(note)
 
@@ -170,6 +172,7 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "cache_break": _text(cost.broken),
         "broken_by": by.item if by is not None and cost.broken is not None else None,
         "saved": _text(cost.saved),
+        "assumed": list(cost.assumed),
     }
 
 
@@ -202,6 +205,7 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "cache_breaks": _text(costs.broken),
         "saved": _text(costs.saved),
         "prices_from": dict(costs.sources),
+        "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
     }
 

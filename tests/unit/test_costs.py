@@ -124,3 +124,24 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_grouping_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["cost", str(DEMO), "--by", "colour"]) == 2
     assert "kind, item, source, segment" in capsys.readouterr().err
+
+
+def test_what_the_bill_does_not_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.jsonl"
+    bills = [
+        event("ctxctl.usage.reported", {"model": "gpt-5", "input_tokens": 9}),
+        event(
+            "ctxctl.usage.reported",
+            {"model": "gpt-5", "input_tokens": 9, "cached_tokens": 99, "output_tokens": 1},
+        ),
+    ]
+    events = []
+    for n, bill in enumerate(bills, 1):
+        events += at("1", str(n), item("a", "one two"), assembly(f"w{n}", ["a"]), inject(f"w{n}"), bill)
+    path.write_bytes(lines(events))
+    assert run(["cost", str(path), "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert sorted(whole["assumed"].values()) == [1, 1, 1]
+    assert whole["billed_tokens"] == {"input": 18, "cached": 0, "written": 0, "output": 1}
+    assert run(["cost", str(path)]) == 0
+    assert "1 step: no output is recorded: none priced" in " ".join(capsys.readouterr().out.split())
