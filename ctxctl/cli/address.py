@@ -1,25 +1,16 @@
-"""Taking ``TRACE@ADDRESS`` apart: file names may hold an `@`, and so may sessions and threads."""
+"""Frames of standard input on a command line: ``-@3`` looks like an option."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from ctxctl.errors import UsageError
+if TYPE_CHECKING:
+    from ctxctl.inspector.naming import Place
 
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
-_LONGEST = 1000
-_HINT = "an address is [SESSION/][THREAD:]TURN[.STEP]"
 _TAKE_FRAMES = ("show", "diff")
-
-
-class Place(NamedTuple):
-    """A trace and, if one was named, a frame in it."""
-
-    trace: str
-    address: str | None
 
 
 def shielded(arguments: Sequence[str]) -> list[str]:
@@ -30,38 +21,7 @@ def shielded(arguments: Sequence[str]) -> list[str]:
 
 
 def split(argument: str, *, same: str | None = None) -> Place:
-    """The trace and the address in one argument.
+    """As `naming.split`, of an argument as `shielded` left it."""
+    from ctxctl.inspector import naming
 
-    A file of that very name wins; else the longest beginning before an `@` that is a file (or `-`); else the
-    last `@` divides.  A bare ``@…`` means the trace `same`.
-    """
-    argument = argument.removeprefix(_SHIELD)
-    if same is not None and argument.startswith("@") and not os.path.exists(argument):
-        return Place(same, _address(argument, argument[1:]))
-    if "@" not in argument or os.path.exists(argument):
-        return Place(argument, None)
-    at = argument.rfind("@")
-    last = at
-    while at > 0:
-        if argument[:at] == "-" or os.path.exists(argument[:at]):
-            return Place(argument[:at], _address(argument, argument[at + 1 :]))
-        at = argument.rfind("@", 0, at)
-    if last == 0:
-        raise UsageError(
-            "no-trace",
-            f"{argument!r} names a frame but no trace",
-            hint="write TRACE@3, for example run.jsonl@3",
-        )
-    return Place(argument[:last], _address(argument, argument[last + 1 :]))
-
-
-def _address(argument: str, address: str) -> str:
-    if not address:
-        raise UsageError(
-            "bad-address",
-            f"nothing after the @ in {argument!r}",
-            hint=_HINT,
-        )
-    if len(address) > _LONGEST:
-        raise UsageError("bad-address", f"an address of {len(address):,} characters", hint=_HINT)
-    return address
+    return naming.split(argument.removeprefix(_SHIELD), same=same)

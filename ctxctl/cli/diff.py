@@ -10,9 +10,9 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.cli.address import Place
     from ctxctl.cli.session import Manner
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.naming import Place
     from ctxctl.model.results import Placement
     from ctxctl.report.compare import Comparison, Text
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.cli.address import Place, split
+from ctxctl.cli.address import split
 from ctxctl.cli.only import only
 from ctxctl.errors import UsageError
+from ctxctl.inspector.naming import Place
 
 
 @pytest.fixture(autouse=True)

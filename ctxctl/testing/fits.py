@@ -1,0 +1,239 @@
+"""Whether a planned context fits, and whether a recorded one did."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.errors import UsageError
+from ctxctl.text import visible
+
+if TYPE_CHECKING:
+    from ctxctl.budget.estimate import Estimate
+    from ctxctl.budget.plan import Model
+    from ctxctl.budget.spread import Size
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.results import Placement, Step
+
+_WIDTH: Final = 100
+_SHOWN: Final = 5
+
+
+class Fits(NamedTuple):
+    """What was found of a recorded session that fits."""
+
+    steps: int
+    """Requests that were looked at."""
+    largest: int
+    """Tokens of the largest window among them."""
+    headroom: int
+    """The least that was free at one of them."""
+    uncounted: int
+    """Placements that add nothing because the trace has neither their text nor their size."""
+
+
+class _Over(NamedTuple):
+    where: str
+    used: int
+    cap: int
+    largest: str
+
+
+def assert_fits(
+    subject: str | PathLike[str],
+    *,
+    baseline: str | PathLike[str] | None = None,
+    model: str | None = None,
+    provider: str | None = None,
+    window: int | None = None,
+    reserve: int = 0,
+    max_input: int | None = None,
+    headroom: int = 0,
+    uncounted: bool = False,
+) -> Estimate | Fits:
+    """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
+
+    A plan has all that it needs in itself; what else may be given is for sessions, tokens throughout.
+
+    Args:
+        subject: A plan; or a trace or foreign capture, with ``@ADDRESS`` a single frame of it.
+        baseline: Of a plan: the committed file that it is held against too.
+        model: Limits as ``ctxctl models`` knows them for this model, in place of the recorded ones.
+        provider: Whose limits of the model.
+        window: The whole window, in place of what is recorded or known.
+        reserve: Of it, what is kept for the answer.
+        max_input: The most that a prompt may hold.
+        headroom: What must be free besides.
+        uncounted: Let placements pass that have neither text nor size; otherwise one of them fails the test,
+            because nobody knows what it holds.
+
+    Returns the `Estimate` of a plan or the `Fits` of a session.
+
+    Raises:
+        AssertionError: It does not fit; the message says where, by how much, and what is largest.
+        CtxctlError: The plan, the baseline or the trace cannot be used, or no limit is known.
+    """
+    __tracebackhide__ = True
+    name = fspath(subject)
+    if name.endswith(".toml"):
+        given = (model, provider, window, max_input)
+        if any(value is not None for value in given) or reserve or headroom or uncounted:
+            raise UsageError(
+                "limits-in-plan",
+                "a plan has its limits in itself",
+                hint="put them into its [model] and [limits]",
+            )
+        return _plan_fits(name, None if baseline is None else Path(baseline))
+    if baseline is not None:
+        raise UsageError("baseline-of-plan", "a baseline is for a plan, and this is a trace")
+    from ctxctl.budget.plan import Model
+    from ctxctl.budget.spread import Size
+
+    if min(reserve, headroom, window or 0, max_input or 0) < 0:
+        raise UsageError("bad-limit", "fewer than no tokens cannot be")
+    limits = None
+    if model is not None or window is not None or max_input is not None:
+        limits = Model(
+            name=model, provider=provider, window=_size(window), max_input=_size(max_input),
+            reserve=Size(reserve),
+        )  # fmt: skip
+    return _session_fits(name, limits, reserve, headroom, uncounted=uncounted)
+
+
+def planned(plan: str | PathLike[str]) -> Estimate:
+    """A plan worked out; raises CtxctlError where it cannot be."""
+    from ctxctl import config
+    from ctxctl.budget.estimate import estimate
+    from ctxctl.budget.plan import load
+
+    path = Path(plan)
+    read, _ = load(path)
+    return estimate(read, path.name, path.parent, config.load().models)
+
+
+def _plan_fits(name: str, baseline: Path | None) -> Estimate:
+    __tracebackhide__ = True
+    from ctxctl.budget import baseline as kept
+    from ctxctl.budget.check import limits_kept
+    from ctxctl.report.budget.text import check_lines
+
+    found = planned(name)
+    findings = limits_kept(found)
+    if baseline is not None:
+        findings += kept.compared(found, baseline)
+    if any(finding.level == "error" for finding in findings):
+        lines = "\n".join(check_lines(findings, _WIDTH))
+        raise AssertionError(f"{visible(name)} does not keep its limits\n{lines}")
+    return found
+
+
+def _size(tokens: int | None) -> Size | None:
+    from ctxctl.budget.spread import Size
+
+    return None if tokens is None else Size(tokens)
+
+
+def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, *, uncounted: bool) -> Fits:
+    __tracebackhide__ = True
+    from ctxctl import config
+    from ctxctl.budget.ground import ground
+    from ctxctl.testing.sessions import opened
+
+    cap = None if limits is None else ground(limits, config.load().models).room.cap
+    with opened(name) as (inspector, address):
+        looked = _Looked(inspector, cap, reserve, headroom)
+        if address is not None:
+            at = inspector.at(inspector.resolve(address))
+            looked.at(at.step, at.placements)
+        else:
+            for at, _ in inspector.walk():
+                looked.at(at.step, at.placements)
+    return looked.verdict(visible(name), uncounted=uncounted)
+
+
+class _Looked:
+    """Every step of a session held against the cap; memory does not grow with them."""
+
+    def __init__(self, inspector: Inspector, cap: int | None, reserve: int, headroom: int) -> None:
+        self._inspector = inspector
+        self._cap, self._reserve, self._headroom = cap, reserve, headroom
+        self.steps = self.items = self.largest = self.uncounted = self.unknown = self.many = 0
+        self.free: int | None = None
+        self.over: list[_Over] = []
+        self.unseen = ""
+        """The first step with something uncounted."""
+
+    def at(self, step: Step, placements: list[Placement]) -> None:
+        """Look at one."""
+        window = step.window
+        self.steps += 1
+        self.items += len(placements)
+        self.largest = max(self.largest, window.used)
+        if window.uncounted:
+            self.uncounted += window.uncounted
+            self.unseen = self.unseen or _where(step)
+        cap = self._cap if self._cap is not None else self._recorded(step)
+        if cap is None:
+            self.unknown += 1
+            return
+        free = cap - window.used
+        self.free = free if self.free is None else min(free, self.free)
+        if free < self._headroom:
+            self.many += 1
+            if len(self.over) < _SHOWN:
+                self.over.append(_Over(_where(step), window.used, cap, _largest(placements)))
+
+    def _recorded(self, step: Step) -> int | None:
+        """The recorded cap, with at least `reserve` kept for the answer."""
+        window = step.window
+        if window.cap is None:
+            return None
+        return window.cap if window.limit is None else min(window.cap, window.limit - self._reserve)
+
+    def verdict(self, name: str, *, uncounted: bool) -> Fits:
+        """Raises AssertionError, or UsageError("unknown-window") where no limit is known."""
+        __tracebackhide__ = True
+        if not self.items:
+            raise AssertionError(f"{name} has no request with anything in it: nothing was looked at")
+        if self.over:
+            rest = self.many - len(self.over)
+            lines = [
+                f"  {o.where}: {o.used:,} tokens, {o.used + self._headroom - o.cap:,} over"
+                f" {self._bound(o.cap)}; largest: {o.largest}"
+                for o in self.over
+            ]
+            more = [f"  and at {rest:,} more"] if rest else []
+            raise AssertionError(
+                "\n".join([f"{name} does not fit at {self.many:,} of {self.steps:,} requests", *lines, *more])
+            )
+        if self.unknown:
+            raise UsageError(
+                "unknown-window",
+                f"{name}: no limit is recorded for {self.unknown:,} of {self.steps:,} requests",
+                hint="give window=, max_input= or model=",
+            )
+        if self.uncounted and not uncounted:
+            raise AssertionError(
+                f"{name}: nobody knows whether it fits: from {self.unseen} on, items have neither text nor "
+                "size in the trace; uncounted=True lets them pass as 0"
+            )
+        assert self.free is not None
+        return Fits(self.steps, self.largest, self.free, self.uncounted)
+
+    def _bound(self, cap: int) -> str:
+        return f"{cap:,}" if not self._headroom else f"{cap:,} less {self._headroom:,} of headroom"
+
+
+def _where(step: Step) -> str:
+    from ctxctl.model.vocab import MAIN_THREAD
+
+    thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD else ""
+    return f"@{thread}{step.turn}.{step.step}"
+
+
+def _largest(placements: list[Placement]) -> str:
+    from heapq import nlargest
+
+    top = nlargest(3, placements, key=lambda p: p.tokens)
+    return ", ".join(f"{visible((p.title or p.item)[:60])} {p.tokens:,}" for p in top)

@@ -1,0 +1,63 @@
+"""The pytest plugin: an option that accepts contexts as they are now, and fixtures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from ctxctl.budget.estimate import Estimate
+
+_UPDATE = "CTXCTL_UPDATE"
+_PLAN = "ctxctl_plan"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option and the setting."""
+    group = parser.getgroup("ctxctl", "contexts of language models")
+    group.addoption(
+        "--ctxctl-update", action="store_true", help="write what assert_context_diff compares with anew"
+    )
+    parser.addini(_PLAN, "plan of the context_budget fixture, relative to this file", default="budget.toml")
+
+
+class Planned(Protocol):
+    """What the `context_budget` fixture is."""
+
+    def __call__(self, plan: str | os.PathLike[str] | None = None) -> Estimate:
+        """A plan worked out, without a verdict; without an argument the one that `ctxctl_plan` names."""
+
+
+@pytest.fixture(scope="session")
+def context_budget(pytestconfig: pytest.Config) -> Planned:
+    """Works out a plan (docs/budget.md), each once in a run; relative names start at pytest's root."""
+    made: dict[Path, Estimate] = {}
+
+    def worked_out(plan: str | os.PathLike[str] | None = None) -> Estimate:
+        from ctxctl.testing.fits import planned
+
+        path = (pytestconfig.rootpath / (plan or pytestconfig.getini(_PLAN))).resolve()
+        if path not in made:
+            made[path] = planned(path)
+        return made[path]
+
+    return worked_out
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctxctl_update(pytestconfig: pytest.Config) -> Iterator[None]:
+    """The option as the environment variable that the assertion looks at, for as long as the run takes."""
+    if not pytestconfig.getoption("--ctxctl-update"):
+        yield
+        return
+    before = os.environ.get(_UPDATE)
+    os.environ[_UPDATE] = "1"
+    yield
+    if before is None:
+        del os.environ[_UPDATE]
+    else:
+        os.environ[_UPDATE] = before

@@ -1,0 +1,32 @@
+"""A recorded session as a test names it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+
+
+class Named(NamedTuple):
+    """An open session and the frame that the test named in it."""
+
+    inspector: Inspector
+    address: str | None
+
+
+@contextmanager
+def opened(name: str) -> Iterator[Named]:
+    """``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises."""
+    from ctxctl import config
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.naming import split
+
+    now = config.load()
+    trace, address = split(name)
+    with Inspector.open(
+        trace, target=now.target, model=now.model, encoding=now.encoding, format=now.format
+    ) as inspector:
+        yield Named(inspector, address)
