@@ -50,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True):
     encoding: str | None = None
     policy: str | None = None
     format: str | None = None
+    calibration: str = "saved"
+    """`none`, `saved`, `session`, or the digest or file of a calibration."""
     strict: bool = False
     """Problems in the input, or a replay that differs from the record, make the exit code 1."""
     color: str = "auto"
@@ -67,6 +69,9 @@ class Settings(msgspec.Struct, frozen=True):
     models: dict[str, dict[str, Any]] = {}
     """Models of the user's own by name: limits in tokens and prices in US dollars for a million tokens, as
     `MODEL_FIELDS` names them."""
+    lint: dict[str, Any] = {}
+    """What `ctxctl lint` looks for: `select`, `ignore`, `severity`, `baseline`, and `rules` with parameters
+    by code or name; `ctxctl.lint.choice` knows them."""
     file: str | None = None
     """The file that settings were read from."""
 
@@ -166,6 +171,27 @@ def _models(value: object) -> dict[str, dict[str, Any]]:
     return value
 
 
+def _lint(value: object) -> dict[str, Any]:
+    """A table of what to lint; names of rules are checked where they are known."""
+    want = 'a table such as [lint] with lines like ignore = ["CTX011"], and [lint.rules.CTX009]'
+    if not isinstance(value, dict):
+        raise ValueError(want)
+    table: dict[str, Any] = {}
+    for name, told in value.items():
+        if name in ("select", "ignore"):
+            told = [told] if isinstance(told, str) else told
+            fits = isinstance(told, list) and all(isinstance(one, str) for one in told)
+        elif name in ("severity", "baseline"):
+            fits = isinstance(told, str) and bool(told)
+        else:
+            tables = told.values() if isinstance(told, dict) else ("",)
+            fits = name == "rules" and all(isinstance(one, dict) for one in tables)
+        if not fits:
+            raise ValueError(f"{want}; {name!r} does not fit")
+        table[name] = told
+    return table
+
+
 def _positive(value: object, kind: type) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
@@ -187,6 +213,7 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "encoding": _text,
     "policy": _text,
     "format": _text,
+    "calibration": _text,
     "strict": _switch,
     "color": _color,
     "problems": _count,
@@ -195,8 +222,9 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "remember": _switch,
     "keys": _keys,
     "models": _models,
+    "lint": _lint,
 }
-_TABLES: Final = frozenset(("keys", "models"))
+_TABLES: Final = frozenset(("keys", "lint", "models"))
 """Settings that only a file can have."""
 
 

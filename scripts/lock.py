@@ -2,9 +2,10 @@
 
 The files hold versions and hashes and never an address: where packages come from is the business of the
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
-``requirements.txt`` runs a checkout; ``requirements-dev.txt`` is a superset with the same versions.  The
-packages that hooks are tested with have files of their own, as their needs clash: each ``NAME.in`` in
-tests/frameworks gives ``requirements-NAME.txt`` beside it, and what ctxctl needs has the same versions there.
+``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
+extra and the same versions.  The packages that hooks are tested with have files of their own, as their needs
+clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it, and what ctxctl needs has
+the same versions there.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits
@@ -54,7 +55,7 @@ def main() -> int:
     """Write all files; the others are bound to the first one's versions."""
     options = sys.argv[1:]
     made = [
-        resolve(RUN, "--all-extras", "--group=build", *options),
+        resolve(RUN, "--extra=all", "--group=build", *options),
         resolve(DEV, "--all-extras", "--group=dev", f"--constraints={RUN}", *options),
         *frameworks(*options),
     ]

@@ -27,7 +27,7 @@ def numbers(found: Estimate) -> dict[str, int | str]:
         told[f"tokens:server:{server}"] = found.server(server, level)
     told["tokens:last-turn"] = getattr(found.turns[-1], level)
     turn = getattr(found.first_wanted, level)
-    told["turn:first-overflow"] = turn if turn is not None else len(found.turns) + 1
+    told["turn:first-overflow"] = turn if turn is not None else found.plan.last + 1
     # Prices of today would fail a gate by themselves one day.
     if found.bill is not None and (found.plan.model.date is not None or found.bill.source == "settings"):
         told["usd:session"] = f"{getattr(found.bill, level).quantize(Decimal('0.000001')):f}"

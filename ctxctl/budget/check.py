@@ -55,7 +55,8 @@ def _broken(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
     first = getattr(found.turns[0], level)
     if first > cap:
         yield Finding(
-            "does-not-fit", "", f"turn 1 has {first:,} tokens at {level}, {first - cap:,} over the cap",
+            "does-not-fit", "",
+            f"{found.unit} {found.plan.first} has {first:,} tokens at {level}, {first - cap:,} over the cap",
             f"largest part: {_largest(found, level)}",
         )  # fmt: skip
     if bounds.total is not None and found.total(level) > bounds.total.of(cap):
@@ -87,19 +88,20 @@ def _broken(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
 def _over_time(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
     cap, level = found.cap, bounds.at
     for head in bounds.headroom:
-        wanted = getattr(found.turns[head.turn - 1], level)
+        wanted = getattr(found.turns[head.turn - found.plan.first], level)
         need = head.free.of(cap)
         if cap - wanted < need:
             yield Finding(
                 "headroom-limit", f"turn {head.turn}",
-                f"at turn {head.turn} {cap - wanted:,} tokens are free at {level}, not {need:,}",
+                f"at {found.unit} {head.turn} {cap - wanted:,} tokens are free at {level}, not {need:,}",
                 _help(found),
             )  # fmt: skip
-    turn = getattr(found.first_wanted, level)
+    turn, unit = getattr(found.first_wanted, level), found.unit
     if bounds.overflow_turn is not None and turn is not None and turn < bounds.overflow_turn:
         yield Finding(
             "overflow-limit", "",
-            f"turn {turn} overflows at {level}, turn {bounds.overflow_turn} may be the first", _help(found),
+            f"{unit} {turn} overflows at {level}, {unit} {bounds.overflow_turn} may be the first",
+            _help(found),
         )  # fmt: skip
     if bounds.cost_per_session is not None:
         if found.bill is None:
@@ -137,9 +139,9 @@ def _tools(found: Estimate, server: str) -> str:
 def _help(found: Estimate) -> str:
     """What to shrink first."""
     if not found.shrunk:
-        return "see the turns"
+        return f"see the {found.unit}s"
     best = found.shrunk[0]
     level = found.plan.limits.at
     turn = getattr(best.first_over, level)
-    then = "nothing overflows" if turn is None else f"the first overflow is turn {turn}"
+    then = "nothing overflows" if turn is None else f"the first overflow is {found.unit} {turn}"
     return f"with half of {visible(best.name)!r} {then}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.budget.observe import Group, Observed, Seen, answers_of, groups_of, talk_of
@@ -56,13 +56,18 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str) ->
     if blank:
         out.append(f"# {blank:,} messages have neither text nor size in the record and count 0.")
     out += ["", "version = 1", 'policy = "fifo"', ""]
-    out += _model(threads, encoding)
-    out += _parts(threads)
+    out += model_lines(threads, encoding)
+    taken: set[str] = set()
+    out += part_lines(threads, taken)
+    earlier = [thread.earlier for thread in threads]
+    if any(earlier):
+        out += earlier_lines(measured(earlier), taken)
     out += _conversation(threads)
     return "\n".join(out) + "\n"
 
 
-def _model(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
+def model_lines(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
+    """The table of the model: its name and limits where they are recorded."""
     from ctxctl.tokens.catalogue.names import provider_of
 
     models: Counter[tuple[str, str | None]] = Counter()
@@ -72,13 +77,13 @@ def _model(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
     named = next(iter(models.most_common(1)), None)
     name = named[0][0] if named is not None else None
     if named is not None:
-        yield f"name = {_quoted(named[0][0])}"
+        yield f"name = {quoted(named[0][0])}"
         provider = provider_of(named[0][1])
         if provider is not None:
-            yield f"provider = {_quoted(provider)}"
+            yield f"provider = {quoted(provider)}"
     found = resolve(name)
     if encoding != found.encoding:
-        yield f"encoding = {_quoted(encoding)}"
+        yield f"encoding = {quoted(encoding)}"
     last = next((t.last.window for t in reversed(threads) if t.last is not None and t.last.window.cap), None)
     if last is None:
         yield "# window = 128000   # no trace records one: without it, what is known of the model counts"
@@ -93,29 +98,38 @@ def _model(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
     yield ""
 
 
-def _parts(threads: Sequence[Observed]) -> Iterator[str]:
-    taken: set[str] = set()
+def part_lines(
+    threads: Sequence[Observed],
+    taken: set[str],
+    now: Mapping[Group, int] | None = None,
+    unit: str = "turn",
+) -> Iterator[str]:
+    """The parts, their names added to `taken`; of a session that goes on, `now` has what each holds."""
     for group, seen in groups_of(threads).items():
         if not any(seen.sizes):
             continue
         yield "[[part]]"
-        yield f"name = {_quoted(_name(group, taken))}"
+        yield f"name = {quoted(_name(group, taken))}"
         yield f'segment = "{group.segment}"'
         if group.segment == "tools" and group.source:
-            yield f"server = {_quoted(group.source[:200])}"
-        yield f"tokens = {_spread(measured(seen.sizes))}"
-        yield from _rate(seen)
-        yield ""
-    earlier = [thread.earlier for thread in threads]
-    if any(earlier):
-        yield from ("[[part]]", f"name = {_quoted(_free('earlier messages', taken))}", 'segment = "history"')
-        yield f"tokens = {_spread(measured(earlier))}"
+            yield f"server = {quoted(group.source[:200])}"
+        yield f"tokens = {spread_text(measured(seen.sizes))}"
+        if now is not None:
+            yield f"now = {now.get(group, 0)}"
+        yield from _rate(seen, unit)
         yield ""
 
 
-def _rate(seen: Seen) -> Iterator[str]:
+def earlier_lines(tokens: Any, taken: set[str]) -> Iterator[str]:
+    """A part for messages that were there before, or for what stands for them."""
+    yield from ("[[part]]", f"name = {quoted(_free('earlier messages', taken))}", 'segment = "history"')
+    yield f"tokens = {spread_text(tokens)}"
+    yield ""
+
+
+def _rate(seen: Seen, unit: str) -> Iterator[str]:
     rate = seen.changed / seen.chances if seen.chances else 0.0
-    yield f"changes = {rate:.3f}   # in {seen.changed:,} of {seen.chances:,} turns"
+    yield f"changes = {rate:.3f}   # in {seen.changed:,} of {seen.chances:,} {unit}s"
     if seen.stays:
         yield "stays = true"
 
@@ -134,7 +148,7 @@ def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
     )
     for name, values in rows:
         if values:
-            yield f"{name} = {_spread(measured(values))}   # {len(values):,} seen"
+            yield f"{name} = {spread_text(measured(values))}   # {len(values):,} seen"
 
 
 def _name(group: Group, taken: set[str]) -> str:
@@ -153,13 +167,14 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def _spread(value: Any) -> str:
+def spread_text(value: Any) -> str:
+    """TOML of what `measured` gives."""
     if isinstance(value, int):
         return str(value)
     return "{ " + ", ".join(f"{name} = {told}" for name, told in value.items()) + " }"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A TOML string; what is invisible is shown, so that JSON's escapes are enough."""
     import json
 

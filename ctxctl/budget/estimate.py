@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.budget.bill import Bill, billed
 from ctxctl.budget.fitted import Run, acting, fitted
 from ctxctl.budget.ground import Ground, ground
-from ctxctl.budget.growth import AtTurn, FirstTurn, Growth, at_turn, first_turn, grown
+from ctxctl.budget.growth import AtTurn, Between, FirstTurn, Growth, at_turn, between, first_turn, grown
 from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.plan import Plan, policy_of
 from ctxctl.budget.spread import quantile
@@ -54,6 +54,11 @@ class Estimate(NamedTuple):
     """Each turn of the conversation, with nothing left out."""
     first_wanted: FirstTurn
     """The first turn that wants more than the cap: the policy has to do something, if it can."""
+    first_between: Between
+    """The same as the middle of the runs and where nine of ten lie."""
+    acted_between: Between
+    over_between: Between
+    """As `first_acted` and `first_over`."""
     acted: int
     """Sessions that were taken to where the policy first does something: for `first_acted` and `left_out`."""
     runs: int
@@ -70,6 +75,21 @@ class Estimate(NamedTuple):
     """What helps most first; empty where nothing overflows."""
 
     @property
+    def unit(self) -> str:
+        """What the plan calls a turn: `turn`, or `request` in a session of one prompt."""
+        return self.plan.conversation.unit
+
+    @property
+    def start_tokens(self) -> int | None:
+        """What the window holds where the session goes on; None of one that begins."""
+        start = self.plan.start
+        if start is None:
+            return None
+        parts = (p for p in self.parts if p.part.now is not None or p.size.fixed)
+        held = (p.part.now if p.part.now is not None else p.p50 for p in parts)
+        return start.tokens + sum(held)
+
+    @property
     def cap(self) -> int:
         """What a prompt may hold."""
         return self.ground.room.cap
@@ -83,7 +103,13 @@ class Estimate(NamedTuple):
         return sum(getattr(part, level) for part in self.parts if part.part.server == name)
 
 
-def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]) -> Estimate:
+def estimate(
+    plan: Plan,
+    name: str,
+    folder: Path,
+    own: dict[str, dict[str, Any]],
+    listed: Mapping[str, Any] | None = None,
+) -> Estimate:
     """Work a plan out; the same plan, files and prices give the same estimate.
 
     Args:
@@ -91,6 +117,7 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
         name: What it is called.
         folder: Where its files are.
         own: Models of the user's own settings.
+        listed: By part, what its MCP server lists; a part whose server was not asked is an error.
 
     Raises what `ground`, `Reader.measure` and `policy_of` raise.
     """
@@ -99,7 +126,7 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
     cache = CountCache(path) if path is not None else None
     try:
         counter = Counter(base.encoding, cache)
-        parts = Reader(folder, counter, exact=base.exact).measure(plan)
+        parts = Reader(folder, counter, exact=base.exact, listed=listed).measure(plan)
         growth = grown(plan, parts)
         policy = policy_of(plan, name)
         # Texts that a policy makes up are nothing for the user's cache of counts.
@@ -115,8 +142,10 @@ def estimate(plan: Plan, name: str, folder: Path, own: dict[str, dict[str, Any]]
     bill, unpriced = billed(plan.model, runs, own)
     return Estimate(
         name, plan, base, parts,
-        tuple(at_turn(growth, turn) for turn in range(1, plan.conversation.turns + 1)),
-        first, len(acted), len(runs),
+        tuple(at_turn(growth, turn) for turn in range(plan.first, plan.last + 1)),
+        first, between(firsts),
+        between(run.first_acted for run in acted), between(run.first_over for run in runs),
+        len(acted), len(runs),
         first_turn(run.first_acted for run in acted), first_turn(run.first_over for run in runs),
         tuple(_left_out(acted)), bill, unpriced,
         tuple(_shrunk(growth, base.room.cap)) if first.p99 is not None else (),

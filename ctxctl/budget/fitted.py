@@ -12,11 +12,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ctxctl.budget.measure import Measured
-from ctxctl.budget.plan import Part, Plan
-from ctxctl.budget.sessions import TALK, Piece, Turn, session
+from ctxctl.budget.plan import Arrival, Part, Plan, Start
+from ctxctl.budget.sessions import TALK, Piece, Turn, Unit, session
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Room
 
 LONGEST: Final = 4
+RESTLESS: Final = 0.5
+"""Chance of a change in each turn."""
 _NOT_SENT: Final = frozenset(("rejected", "asks", "blocked"))
 _KINDS: Final = {"tools": "tool_definition", "system": "system_prompt", "history": "session_history"}
 Block = tuple[object, int]
@@ -51,14 +53,21 @@ class Session:
     """One session under way."""
 
     def __init__(
-        self, parts: Sequence[Measured], policy: Fitter, room: Room, count: Callable[[str], int]
+        self,
+        parts: Sequence[Measured],
+        policy: Fitter,
+        room: Room,
+        count: Callable[[str], int],
+        start: Start | None = None,
     ) -> None:
         self._parts = parts
         self._policy = policy
         self._early = decides_early(policy)
         self._room = room
         self._count = count
-        self._log: list[Candidate] = []
+        self._first = start.turn + 1 if start is not None else 1
+        self._log: list[Candidate] = list(_history(start)) if start is not None else []
+        self._goes_on = start is not None
         self._used = 0
         self._state: Any = None
         self._before: list[Block] = []
@@ -76,7 +85,7 @@ class Session:
         """Go through all turns, or to the one whose request is not sent; None after more than `most` work."""
         self._most = most
         stopped = None
-        for number, turn in enumerate(turns, 1):
+        for number, turn in enumerate(turns, self._first):
             if not self._turn(number, turn):
                 stopped = number
                 break
@@ -87,7 +96,7 @@ class Session:
     def until_acted(self, turns: Iterable[Turn], first: int) -> Run:
         """Go to where the policy first does something; no request before turn `first` is over the cap."""
         self._looked_at = first
-        for number, turn in enumerate(turns, 1):
+        for number, turn in enumerate(turns, self._first):
             if not self._turn(number, turn) or self._acted is not None:
                 break
         return Run((), self._acted, self._over, self._left, None)
@@ -102,10 +111,17 @@ class Session:
                 if piece.fresh:
                     self._log.append(made)
             else:
-                (contexts if part.where == "context" else head).append(made)
+                # A recorded context that hardly changes has a place of its own; the newest message moves on.
+                near = part.where == "context" and (turn.unit is None or part.rate >= RESTLESS)
+                (contexts if near else head).append(made)
         order = {"tools": 0, "system": 1}
         head.sort(key=lambda c: order.get(c.segment, 2))
+        if self._goes_on:
+            self._before = [(c.name, c.tokens) for c in (*head, *self._log)]
+            self._goes_on = False
         before = [*head, *self._log, *contexts]
+        if turn.unit is not None:
+            return self._recorded(number, before, turn.unit)
         now = [_said(f"user {number}", "user_message", "user", turn.user, number)]
         for index, round_ in enumerate(turn.rounds):
             if not self._request(number, before, now, sum(call.call for call in round_)):
@@ -122,6 +138,16 @@ class Session:
             return False
         self._log += now
         self._log.append(_said(f"answer {number}", "assistant_message", "history", turn.answer, number))
+        return True
+
+    def _recorded(self, number: int, before: list[Candidate], unit: Unit) -> bool:
+        """The requests of a turn that was drawn whole; False where one is not let go."""
+        now: list[Candidate] = []
+        for nth, arrival in enumerate(unit.arrivals):
+            now += _arrived(f"{number}.{nth}", arrival, number)
+            if not self._request(number, before, now, arrival[1] + arrival[2]):
+                return False
+        self._log += now
         return True
 
     def _of(self, piece: Piece, turn: int) -> Candidate:
@@ -197,7 +223,7 @@ def fitted(
     runs: list[Run] = []
     work = 0
     while len(runs) < plan.runs and work < most:
-        one = Session(parts, policy, room, count)
+        one = Session(parts, policy, room, count, plan.start)
         run = one.run(session(plan, parts, len(runs)), LONGEST * most)
         if run is None:
             break
@@ -233,7 +259,8 @@ def acting(
             runs.append(Run((), None, None, (), None))
         else:
             turns = session(plan, parts, number)
-            runs.append(Session(parts, policy, room, count).until_acted(turns, first))
+            one = Session(parts, policy, room, count, plan.start)
+            runs.append(one.until_acted(turns, first))
     return runs
 
 
@@ -246,6 +273,25 @@ def _said(name: str, kind: str, segment: str, tokens: int, turn: int) -> Candida
     role = {"user_message": "user", "tool_result": "tool"}.get(kind, "assistant")
     read = partial(_stand_in, tokens)
     return Candidate(name, name, kind, segment, role, tokens, 4 * tokens, turn=turn, read=read)
+
+
+def _arrived(name: str, arrival: Arrival, turn: int) -> Iterable[Candidate]:
+    """What is new in one recorded request, in its order; calls that came at once are one."""
+    user, answer, call, result = arrival
+    if answer:
+        yield _said(f"answer {name}", "assistant_message", "history", answer, turn)
+    if call or result:
+        pair = (name,)
+        yield _said(f"call {name}", "tool_call", "history", call, turn)._replace(pairs=pair)
+        yield _said(f"result {name}", "tool_result", "history", result, turn)._replace(pairs=pair)
+    if user:
+        yield _said(f"user {name}", "user_message", "user", user, turn)
+
+
+def _history(start: Start) -> Iterable[Candidate]:
+    """What is in the window of a session that goes on."""
+    for back, arrival in zip(range(len(start.history), 0, -1), start.history, strict=True):
+        yield from _arrived(f"before {back}", arrival, max(1, start.turn - back + 1))
 
 
 def _stand_in(tokens: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path, PurePath
 from random import Random
@@ -52,18 +53,22 @@ class Reader:
     Args:
         folder: Where the plan is; nothing outside of it is read.
         exact: Whether the model is known to use the counter's encoding.
+        listed: By part, what its MCP server answered to `tools/list`.
     """
 
-    def __init__(self, folder: Path, counter: Counter, *, exact: bool) -> None:
+    def __init__(
+        self, folder: Path, counter: Counter, *, exact: bool, listed: Mapping[str, Any] | None = None
+    ) -> None:
         self._folder = folder.resolve()
         self._counter = counter
         self._exact = exact
         self._left = MOST_BYTES
+        self._listed = listed or {}
 
     def measure(self, plan: Plan) -> tuple[Measured, ...]:
         """All parts in the plan's order.
 
-        Raises UnreadableError("no-plan-file") and UsageError("bad-plan").
+        Raises UnreadableError (`no-plan-file`, `no-tool-list`) and UsageError (`bad-plan`, `live-needed`).
         """
         return tuple(self._part(part) for part in plan.part)
 
@@ -72,6 +77,8 @@ class Reader:
             return _drawn(part, part.tokens)
         if part.text is not None:
             pieces, exact = self._counted([("text", part.text)])
+        elif part.mcp is not None:
+            pieces, exact = self._counted(self._live(part, part.mcp))
         elif part.tools is not None:
             texts = [one for path in self._found(part, part.tools) for one in self._tools(part, path)]
             pieces, exact = self._counted(texts)
@@ -82,6 +89,21 @@ class Reader:
         total = sum(piece.tokens for piece in pieces)
         method = "exact" if exact and self._exact else "estimate"
         return Measured(part, method, always(total), pieces, total, total, total)
+
+    def _live(self, part: Part, command: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Names and texts of what a server has listed; nothing is run here."""
+        shown = visible(part.name)
+        if part.name not in self._listed:
+            raise UsageError(
+                "live-needed",
+                f"part {shown!r} is what an MCP server lists, and nobody said to run it: "
+                f"{visible(shlex.join(command)[:300])}",
+                hint="if you trust the plan: --live runs the servers that it names",
+            )
+        found = list(definitions(self._listed[part.name]))
+        if not found:
+            raise UnreadableError("no-tool-list", f"part {shown!r}: the server lists no tools")
+        return found
 
     def _counted(self, texts: list[tuple[str, str]]) -> tuple[tuple[Piece, ...], bool]:
         pieces, sure = [], True

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from ctxctl.budget.course import STANDS_FOR_OLDER
 from ctxctl.model.results import Placement, Step
 
 _TALK: Final = {
@@ -15,8 +16,6 @@ _TALK: Final = {
     "tool_call": "call",
     "tool_result": "result",
 }
-_PASSED_OVER: Final = frozenset(("thread_summary", "session_history"))
-"""What stands for messages that were counted when they came."""
 
 
 class Group(NamedTuple):
@@ -77,15 +76,16 @@ class Observed:
         self._known: set[str] = set()
         self._number: int | None = None
 
-    def add(self, step: Step, placements: Sequence[Placement]) -> None:
-        """Take in one step."""
+    def add(self, step: Step, placements: Sequence[Placement], turn: int | None = None) -> None:
+        """Take in one step; `turn` is its number where a plan counts something else as turns."""
         self.steps += 1
         self.last = step
         if step.model is not None:
             self.models[step.model, step.usage.provider if step.usage is not None else None] += 1
-        first = step.turn != self._number
+        number = step.turn if turn is None else turn
+        first = number != self._number
         if first:
-            self._number = step.turn
+            self._number = number
             self.turns.append(_Turn())
         now = self.turns[-1]
         # What a model answered is in the next request: of a turn's first one it belongs to the turn before.
@@ -118,7 +118,7 @@ class Observed:
             before.parallel.append(calls)
 
     def _grouped(self, turn: _Turn, placement: Placement) -> None:
-        if placement.kind in _PASSED_OVER:
+        if placement.kind in STANDS_FOR_OLDER:
             return
         segment = ("tools", "system", "context")[placement.rank]
         source = placement.source if segment != "system" else None

@@ -10,20 +10,30 @@ from msgspec import Meta
 
 from ctxctl.budget.spread import Amount, Size, Spread, always, amount, size, spread
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.model.whatif import MOST_TOKENS
 from ctxctl.text import visible
 
 MOST_BYTES: Final = 1 << 20
 """Of a plan file."""
 MOST_TURNS: Final = 2000
+MOST_START: Final = 10_000_000
+"""Turns before a plan begins."""
 MOST_RUNS: Final = 10_000
 MOST_DRAWS: Final = 3_000_000
 """Sizes that are drawn for one plan: half a minute."""
+MOST_SEEN: Final = 20_000
+"""Recorded requests."""
 MOST_DRAWN: Final = 1000
 """Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
+SORTS: Final = ("files", "text", "tools", "mcp", "tokens")
+"""What a part may be given by."""
 Level = Literal["p50", "p95", "p99"]
 SHARE_OF: Final[dict[Level, float]] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 Rate = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
+Arrival = tuple[Tokens, Tokens, Tokens, Tokens]
+"""What is new in one request: messages of the user, of the model, tool calls, tool results."""
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,12 +58,14 @@ class Model(_Table, frozen=True):
 
 
 class Part(_Table, frozen=True):
-    """One part of the window; exactly one of `files`, `text`, `tools`, `tokens` is given."""
+    """One part of the window; exactly one of `SORTS` is given."""
 
     name: Name
     files: str | tuple[str, ...] | None = None
     text: str | None = None
     tools: str | tuple[str, ...] | None = None
+    mcp: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
+    """Command of an MCP server, which is asked for its tools where the user says so."""
     tokens: Spread | None = None
     items: Spread | None = None
     """Of a retrieval: how many there are at a time, each of `tokens`."""
@@ -65,16 +77,18 @@ class Part(_Table, frozen=True):
     """Chance in each turn that its content is another than in the turn before."""
     stays: bool = False
     """Of a context: what was sent stays in the history, and a new version comes beside it."""
+    now: Size | None = None
+    """What it holds at the start of a session that goes on; of one that stays, all that it holds."""
 
     @property
     def kind(self) -> str:
         """The table's field that says what it is."""
-        return next(name for name in ("files", "text", "tools", "tokens") if getattr(self, name) is not None)
+        return next(name for name in SORTS if getattr(self, name) is not None)
 
     @property
     def where(self) -> str:
         """Its window segment."""
-        usual = {"tools": "tools", "tokens": "context"}
+        usual = {"tools": "tools", "mcp": "tools", "tokens": "context"}
         return self.segment or usual.get(self.kind, "system")
 
     @property
@@ -98,12 +112,36 @@ class Conversation(_Table, frozen=True):
     """Of these, how many come in one answer."""
     call: Spread = always(0)
     result: Spread = always(0)
+    unit: Literal["turn", "request"] = "turn"
+    """What is counted: of a session of one prompt and many requests, a turn of the plan is a request."""
+    seen: tuple[Annotated[tuple[Arrival, ...], Meta(min_length=1)], ...] = ()
+    """Turns as they were recorded, request by request; drawn whole, in place of the sizes above."""
+    together: Annotated[int, Meta(ge=1, le=100)] = 5
+    """How many recorded turns are drawn in a row."""
+    drift: Annotated[float, Meta(ge=0, le=2)] = 0.6
+    """How far the growth that comes may be from the growth that was seen (standard deviation of its
+    logarithm, by session)."""
+
+
+class Start(_Table, frozen=True):
+    """Where a session is that goes on."""
+
+    trace: str | None = None
+    turn: Annotated[int, Meta(ge=0, le=MOST_START)] = 0
+    """The last turn that it has had."""
+    history: Annotated[tuple[Arrival, ...], Meta(max_length=5000)] = ()
+    """What is still in its window of each turn, the oldest first."""
+
+    @property
+    def tokens(self) -> int:
+        """The whole history."""
+        return sum(map(sum, self.history))
 
 
 class Headroom(_Table, frozen=True):
     """What must be free at the last request of a turn."""
 
-    turn: Annotated[int, Meta(ge=1, le=MOST_TURNS)]
+    turn: Annotated[int, Meta(ge=1, le=MOST_START + MOST_TURNS)]
     free: Amount
 
 
@@ -117,7 +155,7 @@ class Bounds(_Table, frozen=True):
     parts: dict[str, Amount] = {}
     servers: dict[str, Amount] = {}
     headroom: tuple[Headroom, ...] = ()
-    overflow_turn: Annotated[int, Meta(ge=1, le=MOST_TURNS + 1)] | None = None
+    overflow_turn: Annotated[int, Meta(ge=1, le=MOST_START + MOST_TURNS + 1)] | None = None
     """The first turn that may overflow."""
     cost_per_session: Annotated[float, Meta(ge=0, le=1e9)] | None = None
     """US dollars."""
@@ -133,11 +171,22 @@ class Plan(_Table, frozen=True):
     model: Model
     part: tuple[Part, ...] = ()
     conversation: Conversation = Conversation()
+    start: Start | None = None
     policy: str = "reject"
     limits: Bounds = Bounds()
     seed: Annotated[int, Meta(ge=0, le=1 << 53)] = 1
     runs: Annotated[int, Meta(ge=1, le=MOST_RUNS)] = 200
     version: Literal[1] = 1
+
+    @property
+    def first(self) -> int:
+        """Number of the first turn that is drawn."""
+        return self.start.turn + 1 if self.start is not None else 1
+
+    @property
+    def last(self) -> int:
+        """Number of the last turn that is drawn."""
+        return self.first + self.conversation.turns - 1
 
 
 _READ: Final[dict[Any, Any]] = {Size: size, Amount: amount, Spread: spread}
@@ -194,16 +243,18 @@ def parse(text: str, name: str) -> Plan:
 def _checked(plan: Plan, name: str) -> None:
     names = [part.name for part in plan.part]
     for part in plan.part:
-        given = [f for f in ("files", "text", "tools", "tokens") if getattr(part, f) is not None]
+        given = [name for name in SORTS if getattr(part, name) is not None]
         if len(given) != 1:
             told = " and ".join(given) or "none"
-            raise _bad(name, f"part {part.name!r} needs one of files, text, tools or tokens; it has {told}")
+            raise _bad(name, f"part {part.name!r} needs one of {', '.join(SORTS)}; it has {told}")
         if names.count(part.name) > 1:
             raise _bad(name, f"two parts are called {part.name!r}")
         if part.items is not None and part.tokens is None:
             raise _bad(name, f"part {part.name!r}: items needs tokens, the size of each")
         if part.items is not None and part.items.at(1.0) > MOST_DRAWN:
             raise _bad(name, f"part {part.name!r}: more than {MOST_DRAWN:,} items")
+        if part.now is not None and (part.tokens is None or part.items is not None or plan.start is None):
+            raise _bad(name, f"part {part.name!r}: now is for parts with tokens in a plan with [start]")
         if part.stays and part.where != "context":
             raise _bad(name, f'part {part.name!r}: stays is for parts with segment = "context"')
     talk = plan.conversation
@@ -216,16 +267,30 @@ def _checked(plan: Plan, name: str) -> None:
         for key in bound:
             if key not in known:
                 raise _bad(name, f"limits.{what}s: there is no {what} {key!r}")
+    _talk_checked(plan, name)
     items = sum(part.items.mean if part.items is not None else 1.0 for part in plan.part)
-    draws = int(plan.runs * talk.turns * (4 + items + 2 * talk.calls.mean))
+    talks = sum(map(len, talk.seen)) / len(talk.seen) if talk.seen else 2 * talk.calls.mean
+    draws = int(plan.runs * talk.turns * (4 + items + talks))
     if draws > MOST_DRAWS:
         raise _bad(name, f"{draws:,} sizes would be drawn; fewer runs than {plan.runs:,}, or fewer turns")
     for head in plan.limits.headroom:
-        if head.turn > talk.turns:
-            raise _bad(name, f"limits.headroom: the conversation has no turn {head.turn}, only {talk.turns}")
+        if not plan.first <= head.turn <= plan.last:
+            told = f"the conversation has no turn {head.turn}, only {plan.first} to {plan.last}"
+            raise _bad(name, f"limits.headroom: {told}")
     if plan.limits.tolerance.share is None:
         raise _bad(name, "limits.tolerance must be a share, as '5%'")
     policy_of(plan, name)
+
+
+def _talk_checked(plan: Plan, name: str) -> None:
+    talk = plan.conversation
+    sizes = (talk.user, talk.answer, talk.calls, talk.call, talk.result)
+    if talk.seen and any(told != always(0) for told in sizes):
+        raise _bad(name, "conversation.seen stands in place of user, answer, calls, call and result")
+    if talk.unit == "request" and not talk.seen:
+        raise _bad(name, 'conversation.unit = "request" needs seen')
+    if sum(map(len, talk.seen)) > MOST_SEEN:
+        raise _bad(name, f"conversation.seen has more than {MOST_SEEN:,} requests")
 
 
 def policy_of(plan: Plan, name: str) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import exp
 from random import Random
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from ctxctl.budget.measure import Measured
-from ctxctl.budget.plan import Plan
+from ctxctl.budget.plan import Arrival, Conversation, Plan
 
 TALK: Final = ("user messages", "answers", "tool calls", "tool results")
 """What the conversation adds to the parts of a plan, in the order of `Turn`'s sums."""
@@ -32,6 +34,15 @@ class Call(NamedTuple):
     result: int
 
 
+class Unit(NamedTuple):
+    """A turn that is drawn whole."""
+
+    arrivals: tuple[Arrival, ...]
+    """What is new in each of its requests."""
+    sums: tuple[int, int, int, int]
+    """All of it, by `TALK`."""
+
+
 class Turn(NamedTuple):
     """One turn."""
 
@@ -41,6 +52,8 @@ class Turn(NamedTuple):
     rounds: tuple[tuple[Call, ...], ...]
     """The calls of each answer that has some; there is one request more than rounds."""
     answer: int
+    unit: Unit | None = None
+    """In place of `user`, `rounds` and `answer`."""
 
 
 def session(plan: Plan, parts: tuple[Measured, ...], run: int) -> Iterator[Turn]:
@@ -54,16 +67,23 @@ def session(plan: Plan, parts: tuple[Measured, ...], run: int) -> Iterator[Turn]
     chance = _stream(plan.seed, run, "")
     held: list[tuple[Piece, ...]] = [()] * len(parts)
     versions = [0] * len(parts)
+    units = _units(talk, chance) if talk.seen else None
     for turn in range(talk.turns):
         for at, (part, stream) in enumerate(zip(parts, streams, strict=True)):
             changed = stream.random() < part.part.rate
-            if turn == 0 or changed:
+            if turn == 0 and part.part.now is not None:
+                held[at] = (Piece(at, f"part {at}.now", part.part.now, True),)
+            elif turn == 0 or changed:
                 versions[at] += 1
                 held[at] = tuple(_pieces(part, at, versions[at], stream))
             elif held[at] and held[at][0].fresh:
                 held[at] = tuple(piece._replace(fresh=False) for piece in held[at])
+        pieces = tuple(piece for held_now in held for piece in held_now)
+        if units is not None:
+            yield Turn(pieces, 0, (), 0, next(units))
+            continue
         yield Turn(
-            tuple(piece for pieces in held for piece in pieces),
+            pieces,
             talk.user.draw(chance),
             tuple(_rounds(plan, chance)),
             talk.answer.draw(chance),
@@ -83,6 +103,38 @@ def _rounds(plan: Plan, chance: Random) -> Iterator[tuple[Call, ...]]:
         now = min(left, max(1, talk.parallel.draw(chance)))
         left -= now
         yield tuple(Call(talk.call.draw(chance), talk.result.draw(chance)) for _ in range(now))
+
+
+def _units(talk: Conversation, chance: Random) -> Iterator[Unit]:
+    """Recorded turns, some in a row at a time: what follows what is kept, and what is large comes in bursts.
+
+    Each session draws from its own resample of the record and at its own pace, as one that goes on is not
+    what it was: without that sessions would be alike, and the percentiles too near to each other.
+    """
+    count = len(talk.seen)
+    together = min(talk.together, count)
+    pace = exp(talk.drift * NormalDist().inv_cdf(min(max(chance.random(), 1e-9), 1 - 1e-9)))
+    own: list[int] = []
+    while len(own) < count:
+        own += _row(together, count, chance)
+    paced: dict[int, Unit] = {}
+    while True:
+        for nth in _row(together, count, chance):
+            at = own[nth]
+            if at not in paced:
+                paced[at] = _paced(talk.seen[at], pace)
+            yield paced[at]
+
+
+def _row(together: int, count: int, chance: Random) -> list[int]:
+    first = int(chance.random() * count)
+    return [(first + n) % count for n in range(together)]
+
+
+def _paced(arrivals: tuple[Arrival, ...], pace: float) -> Unit:
+    made = [tuple(int(tokens * pace + 0.5) for tokens in arrival) for arrival in arrivals]
+    user, answer, call, result = (sum(column) for column in zip(*made, strict=True))
+    return Unit(tuple((a, b, c, d) for a, b, c, d in made), (user, answer, call, result))
 
 
 def _stream(seed: int, run: int, name: str) -> Random:

@@ -24,7 +24,7 @@ reserve = 16000                 # of the window, kept for the answer
 # caching = true                # the provider's prompt cache is used
 # date = "2026-11-01"           # prices of this day, so that the cost does not move by itself
 
-# Parts have one of: text, files (counted exactly), tools (JSON files of definitions), tokens (a size).
+# Parts have one of: text, files (counted exactly), tools (JSON files of definitions), mcp, tokens (a size).
 [[part]]
 name = "system prompt"
 text = "You are a careful assistant."
@@ -36,6 +36,10 @@ text = "You are a careful assistant."
 # name = "github tools"
 # tools = "tools/github.json"   # as OpenAI, Anthropic or MCP have them, or an answer to tools/list
 # server = "github"
+
+# [[part]]
+# name = "search tools"
+# mcp = ["npx", "some-server"]  # an MCP server that is run and asked for its tools; only with --live
 
 [[part]]
 name = "git status"             # a provider that runs in each turn

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ctxctl.budget.check import Finding
     from ctxctl.budget.estimate import Estimate
+    from ctxctl.budget.plan import Plan
     from ctxctl.cli.output import Output
 
 _FORMATS = ("text", "json", "junit", "sarif", "github")
@@ -27,10 +30,15 @@ Init = Annotated[
 From = Annotated[
     list[str] | None,
     typer.Option(
-        "--from", metavar="TRACE", help="Write a plan derived from this recorded session; may be repeated.",
+        "--from", metavar="TRACE[@ADDRESS]",
+        help="Write a plan derived from this recorded session, which goes on from TRACE@40, after turn 40; "
+        "without @ it may be repeated.",
         autocompletion=opt.complete_files,
     ),
 ]  # fmt: skip
+Live = Annotated[
+    bool, typer.Option("--live", help="Run the MCP servers that the plan names, and ask for their tools.")
+]
 Check = Annotated[bool, typer.Option("--check", help="Exit 1 where a limit of the plan is not kept.")]
 Baseline = Annotated[
     str | None,
@@ -59,6 +67,7 @@ def budget(
     json: opt.Json = False,
     init: Init = False,
     trace: From = None,
+    live: Live = False,
 ) -> None:
     """Whether a planned context fits: each part, first overflow, cost, what to shrink; and a gate for CI."""
     from pathlib import Path
@@ -85,8 +94,9 @@ def budget(
         )
     path = Path(plan)
     read, text = load(path)
+    listed = _asked(read, path, how.out) if live else {}
     with how.out.progress("simulating"):
-        found = estimate(read, plan, path.parent, how.settings.models)
+        found = estimate(read, plan, path.parent, how.settings.models, listed)
     if update_baseline:
         assert baseline is not None
         for line in kept.written(found, Path(baseline)) or ["nothing changed"]:
@@ -102,6 +112,21 @@ def budget(
     how.out.flush()
     failed = any(finding.level == "error" for finding in findings)
     raise typer.Exit(Exit.FINDINGS if failed else Exit.OK)
+
+
+def _asked(plan: Plan, path: Path, out: Output) -> dict[str, Any]:
+    """What the MCP servers of a plan list, by part; each is run, asked and ended, one after the other."""
+    from ctxctl import __version__
+    from ctxctl.text import visible
+
+    listed: dict[str, Any] = {}
+    for part in plan.part:
+        if part.mcp is not None:
+            from ctxctl.record.mcp.listing import tools_of
+
+            with out.progress(f"asking for {visible(part.name[:60])}"):
+                listed[part.name] = {"tools": tools_of(part.mcp, path.parent, __version__)}
+    return listed
 
 
 def _sensible(form: str, gate: bool, baseline: str | None, update: bool) -> None:
@@ -151,6 +176,8 @@ def _derived(traces: list[str], out: Output) -> str:
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
 
+    if (found := _continued(traces)) is not None:
+        return _onward(*found)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
     how = manner()
@@ -160,6 +187,33 @@ def _derived(traces: list[str], out: Output) -> str:
             encodings[inspector.params.encoding] = None
             tell_problems(inspector, how)
     return derived(threads, [base_name(path) for path in traces], next(reversed(encodings)))
+
+
+def _continued(traces: list[str]) -> tuple[str, str] | None:
+    """The trace and the address that a session goes on from, where one is given."""
+    import os
+
+    from ctxctl.errors import UsageError
+
+    for trace in traces:
+        path, sign, address = trace.rpartition("@")
+        if not (sign and path and address) or os.path.exists(trace):
+            continue
+        if len(traces) > 1:
+            raise UsageError("one-trace-needed", "a session that goes on is derived from one trace alone")
+        return path, address
+    return None
+
+
+def _onward(path: str, address: str) -> str:
+    from ctxctl.budget.onward import gone, onward
+    from ctxctl.cli.session import base_name, manner, opened, tell_problems
+
+    how = manner()
+    with opened(path, how, "measuring") as inspector:
+        text = onward(gone(inspector, address), base_name(path), inspector.params.encoding)
+        tell_problems(inspector, how)
+    return text
 
 
 def _tell(

@@ -38,6 +38,7 @@ def cost(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -56,7 +57,7 @@ def cost(
         raise UsageError("bad-grouping", f"--by {by} is none", hint=f"one of {', '.join(_BY)}")
     how = manner(
         json=json, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
     )  # fmt: skip
     out = how.out
     with opened(trace, how, "pricing") as inspector:

@@ -38,6 +38,10 @@ PatchOnly = Annotated[
 ]
 Ui = Annotated[bool, typer.Option("--ui", help="Open the terminal UI on the two frames.")]
 ExitCode = Annotated[bool, typer.Option("--exit-code", help="Exit 1 if the frames differ.")]
+Sessions = Annotated[
+    bool,
+    typer.Option("--sessions", help="Compare two whole sessions of one task, turn by turn, not two frames."),
+]
 
 
 def diff(
@@ -47,6 +51,7 @@ def diff(
     patch: PatchOnly = False,
     ui: Ui = False,
     exit_code: ExitCode = False,
+    sessions: Sessions = False,
     plain: opt.Plain = False,
     json: opt.Json = False,
     everything: opt.Everything = False,
@@ -59,9 +64,13 @@ def diff(
     strict: opt.Strict = None,
     color: opt.Color = None,
 ) -> None:
-    """Compare two frames: what entered and left the window, item by item and line by line."""
+    """Compare two frames: what entered and left the window, item by item and line by line.
+
+    Two traces without an address are compared by their last frames; with --sessions, as a whole.
+    """
     from ctxctl.cli.address import split
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.sessions import pointed_out, whole
     from ctxctl.cli.show import locate
     from ctxctl.errors import Exit
 
@@ -71,6 +80,9 @@ def diff(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, format=format, strict=strict, color=color,
     )  # fmt: skip
+    if sessions:
+        code = whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui)
+        raise typer.Exit(code)
     if ui:
         raise typer.Exit(_interface(left, right, thread, how))
     with ExitStack() as stack:
@@ -91,6 +103,7 @@ def diff(
             tell_problems(one, how)
             if two is not one:
                 tell_problems(two, how)
+                pointed_out(left, right)
         code = max(verdict(one, how), verdict(two, how))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 

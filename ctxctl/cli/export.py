@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,9 +11,15 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.model.problem import Problem
+    from typing import IO
 
-_FORMATS = ("events",)
+    from ctxctl.cli.output import Output
+    from ctxctl.cli.session import Manner as Asked
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.problem import Problem
+    from ctxctl.report.exports import Manner
+
+_FORMATS = ("events", "html", "markdown", "csv", "parquet", "otlp", "envelopes")
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -26,8 +34,8 @@ Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it is ther
 As = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help="What to export as: events.", autocompletion=_complete,
-        show_default=True,
+        "--format", metavar="NAME", help=f"What to export as: {', '.join(_FORMATS)}.",
+        autocompletion=_complete, show_default=True,
     ),
 ]  # fmt: skip
 Strict = Annotated[
@@ -52,6 +60,16 @@ ReadAs = Annotated[
         autocompletion=opt.complete_formats,
     ),
 ]
+Table = Annotated[
+    str | None,
+    typer.Option("--table", metavar="NAME", help="Which table: steps, changes (csv, parquet)."),
+]
+MaxContent = Annotated[
+    str | None,
+    typer.Option(
+        "--max-content", metavar="SIZE", help="Room for all texts: 500K, 20M; the longest are cut (html)."
+    ),
+]
 
 
 def export(
@@ -60,36 +78,99 @@ def export(
     force: Force = False,
     format: As = "events",  # noqa: A002 - the option's name
     strict: Strict = False,
+    turn: opt.Turn = None,
+    max_content: MaxContent = None,
+    table: Table = None,
     target: Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
     read_as: ReadAs = None,
     everything: opt.EveryProblem = False,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
-    from ctxctl.cli.destination import Sink, destination
-    from ctxctl.cli.output import note
+    from ctxctl.cli.only import nothing_there
     from ctxctl.cli.session import manner, opened
     from ctxctl.errors import Exit, UnreadableError
-    from ctxctl.report.exports import Manner, by_name
+    from ctxctl.report.exports import by_name, refuse
     from ctxctl.report.problems import problem_lines
 
-    exporter = by_name(format)
-    how = manner(everything=everything, format=read_as, target=target)
+    writer = by_name(format)
+    refuse(
+        format,
+        {
+            "--strict": strict, "--turn": turn, "--max-content": max_content, "--model": model,
+            "--encoding": encoding, "--policy": policy, "--table": table,
+        },
+    )  # fmt: skip
+    how = manner(
+        everything=everything, format=read_as, target=target, model=model, encoding=encoding, policy=policy
+    )
     found: list[Problem] = []
     written = 0
-    with (
-        opened(trace, how, "exporting") as inspector,
-        destination(output, how.out, force=force) as sink,
-        Sink(sink) as out,
-    ):
-        manner_of = Manner(strict, how.settings.target)
-        for piece in exporter(inspector, manner_of, found.append, how.out.progressed):
-            out.write(piece)
-            written += len(piece)
-        if not written:
-            raise UnreadableError("no-events", f"{trace}: nothing to export")
+    with opened(trace, how, "exporting") as inspector:
+        asked = _manner(inspector, how, strict, turn, max_content)._replace(table=table or "steps")
+        with _sink(output, how.out, force=force, readable=writer.readable) as out:
+            for piece in writer.make(inspector, asked, found.append, how.out.progressed):
+                out.write(piece)
+                written += len(piece)
+            if not written and turn is not None:
+                raise nothing_there(turn, None, inspector.places().spans)
+            if not written:
+                raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         how.out.flush()
         cap = None if everything else how.settings.problems
-        for line in problem_lines(inspector.name, found, len(found), cap):
-            note(line)
+        for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
+            _note(line)
     raise typer.Exit(Exit.OK)
+
+
+def _note(line: str) -> None:
+    from ctxctl.cli.output import note
+
+    note(line)
+
+
+def _manner(
+    inspector: Inspector, how: Asked, strict: bool, turn: str | None, max_content: str | None
+) -> Manner:
+    from ctxctl.cli.only import only
+    from ctxctl.cli.session import header
+    from ctxctl.report.exports import Manner
+
+    return Manner(
+        header(inspector, turn=turn),
+        strict=strict,
+        target=how.settings.target,
+        only=None if turn is None else only(turn, None, lambda: inspector.places().spans).__call__,
+        max_content=None if max_content is None else _size(max_content),
+        models=how.settings.models,
+        lint=how.settings.lint,
+    )
+
+
+@contextmanager
+def _sink(output: str, out: Output, *, force: bool, readable: bool) -> Iterator[IO[bytes]]:
+    """Where the export goes; only what is plain text may go to a terminal."""
+    from typing import cast
+
+    from ctxctl.cli.destination import Sink, Through, destination
+
+    if output == "-" and readable:
+        yield cast("IO[bytes]", Through(out))
+        return
+    with destination(output, out, force=force) as where, Sink(where) as sink:
+        yield cast("IO[bytes]", sink)
+
+
+def _size(text: str) -> int:
+    """Bytes; raises UsageError("bad-size")."""
+    import re
+
+    from ctxctl.errors import UsageError
+
+    found = re.fullmatch(r"([0-9]{1,15})\s*([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError("bad-size", f"--max-content {text}: not a size", hint="for example 500K, 20M, 1G")
+    return int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")

@@ -10,12 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from ctxctl.cli import (
+    bisect,
+    blame,
     budget,
+    calibrate,
     convert,
     cost,
     diff,
     export,
+    find,
     formats,
+    lint,
     log,
     models,
     policies,
@@ -24,6 +29,7 @@ from ctxctl.cli import (
     show,
     validate,
     watch,
+    why,
 )
 from ctxctl.errors import CtxctlError, Exit
 
@@ -74,14 +80,20 @@ app.command(
 )(record.record)  # fmt: skip
 app.command("diff", short_help="Two frames: what entered and left between them.")(diff.diff)
 app.command("show", short_help="One frame: its stages, items, assembled text.")(show.show)
+app.command("blame", short_help="Whose each line of a frame's text is, since when.")(blame.blame)
+app.command("find", short_help="Steps at which a predicate holds.")(find.find)
+app.command("bisect", short_help="Where a predicate turns true, or two traces part.")(bisect.bisect)
 app.command("log", short_help="An item's life, from step to step.")(log.log)
+app.command("why", short_help="Why an item is, or is not, in a window.")(why.why)
 app.command("cost", short_help="What a session cost, and on what.")(cost.cost)
 app.command("budget", short_help="Will a planned context fit, and a gate for CI.")(budget.budget)
+app.command("lint", short_help="Waste, contradictions and leaks in traces.")(lint.lint)
 app.command("validate", short_help="Check a trace against schemas and rules.")(validate.validate)
 app.command("import", short_help="Convert foreign captures to a trace.")(convert.convert)
 app.command("export", short_help="Write a trace in another form.")(export.export)
 app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
 app.command("policies", short_help="What a session can be replayed under.")(policies.policies)
+app.command("calibrate", short_help="Fit token counts to what providers billed.")(calibrate.calibrate)
 app.command("models", short_help="Windows, limits and prices of models, offline.")(models.models)
 
 

@@ -37,6 +37,14 @@ def complete_targets(incomplete: str) -> list[str]:
     return [name for name in _TARGETS if name.startswith(incomplete)]
 
 
+def complete_calibrations(incomplete: str) -> list[str]:
+    """Words, digests of those that are saved, and files."""
+    from ctxctl.tokens.calibrate.store import all_saved
+
+    names = ["none", "saved", "session", *(digest for digest, _ in all_saved())]
+    return [name for name in names if name.startswith(incomplete)] or complete_files(incomplete)
+
+
 def complete_stages(incomplete: str) -> list[str]:
     """Names of the stages."""
     return [name for name in _STAGES if name.startswith(incomplete)]
@@ -82,6 +90,10 @@ Turn = Annotated[
     str | None,
     typer.Option("--turn", metavar="N|A..B", help="Only this turn, or these; negative from the end."),
 ]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", metavar="PREDICATE", help="Only steps at which this holds (docs/search.md)."),
+]
 Thread = Annotated[str | None, typer.Option("--thread", metavar="NAME", help="Only this thread.")]
 ThreadOf = Annotated[
     str | None, typer.Option("--thread", metavar="NAME", help="The thread of addresses that name none.")
@@ -119,6 +131,27 @@ Reserve = Annotated[
 MaxInput = Annotated[
     str | None, typer.Option("--max-input", metavar="TOKENS", help="Suppose this limit on the prompt.")
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="KIND|SOURCE|SERVER",
+        help="Suppose that these items had never been there: kind:tool_result, source:app:notes,"
+        " server:github, item:ID, or a bare word. Repeatable.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="ITEM=FILE",
+        help="Suppose this text in the place of an item's (ITEM@VERSION: of one version's); - is stdin."
+        " Repeatable.",
+    ),
+]
+Compare = Annotated[
+    bool, typer.Option("--compare", help="Recorded and simulated side by side, turn by turn.")
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -126,6 +159,15 @@ Format = Annotated[
         metavar="NAME",
         help="Read as this format instead of detecting it.",
         autocompletion=complete_formats,
+    ),
+]
+Calibration = Annotated[
+    str | None,
+    typer.Option(
+        "--calibration",
+        metavar="NAME",
+        help="Reckon sizes beside the counts by: none, saved, session, a digest or a file.",
+        autocompletion=complete_calibrations,
     ),
 ]
 Strict = Annotated[

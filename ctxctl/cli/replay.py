@@ -11,9 +11,9 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
+    from ctxctl.engine.query import Query
     from ctxctl.inspector import Inspector
     from ctxctl.model.results import Summary
-    from ctxctl.model.whatif import Limits
 
 
 def replay(
@@ -30,6 +30,11 @@ def replay(
     window: opt.Window = None,
     reserve: opt.Reserve = None,
     max_input: opt.MaxInput = None,
+    drop: opt.Drop = None,
+    set: opt.Set = None,  # noqa: A002 - the option's name
+    compare: opt.Compare = False,
+    where: opt.Where = None,
+    calibration: opt.Calibration = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -37,24 +42,64 @@ def replay(
     """Replay a trace: the UI on a terminal; the report when piped, or with --plain or --json."""
     import sys
 
+    from ctxctl.cli.asking import wanted
     from ctxctl.cli.only import only
     from ctxctl.cli.output import dumb, is_terminal
     from ctxctl.cli.session import manner, opened
+    from ctxctl.cli.supposing import limits, replacements
 
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
-        limits=_limits(window, reserve, max_input),
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace),
     )  # fmt: skip
-    quiet = plain or json or turn or thread or dumb()
+    query = wanted(where, alone=not compare)
+    if compare:
+        raise typer.Exit(_compared(trace, how, turn, thread, model, encoding, policy))
+    quiet = plain or json or turn or thread or where or dumb()
     if not quiet and is_terminal(sys.stdout) and _has_keys(trace, is_terminal(sys.stdin)):
         raise typer.Exit(_interface(trace, how))
     with opened(trace, how, "replaying") as inspector:
         chosen = only(turn, thread, lambda: inspector.places().spans)
         show = _json if json else _plain
-        code = show(inspector, how, chosen, turn)
+        code = show(inspector, how, chosen, turn, query)
         how.out.flush()
     raise typer.Exit(code)
+
+
+def _compared(
+    trace: str,
+    how: Manner,
+    turn: str | None,
+    thread: str | None,
+    model: str | None,
+    encoding: str | None,
+    policy: str | None,
+) -> int:
+    """Recorded and simulated side by side: what flags ask for is supposed, and no way of reading."""
+    import msgspec
+
+    from ctxctl.cli.comparing import compare
+    from ctxctl.cli.only import only
+    from ctxctl.cli.session import opened
+    from ctxctl.config import load
+    from ctxctl.model.whatif import AS_RECORDED, Supposition
+
+    ordinary = load()
+    supposition = Supposition(
+        model=model, window=how.limits.window, reserve=how.limits.reserve, max_input=how.limits.max_input,
+        policy=policy, encoding=encoding, drop=how.drop, set=how.texts,
+    )  # fmt: skip
+    settings = msgspec.structs.replace(
+        how.settings, model=ordinary.model, encoding=ordinary.encoding, policy=ordinary.policy
+    )
+    plain = how._replace(settings=settings, limits=AS_RECORDED, drop=(), texts=())
+    with opened(trace, plain, "comparing") as inspector:
+        code = compare(
+            inspector, plain, supposition, only(turn, thread, lambda: inspector.places().spans), turn
+        )
+        how.out.flush()
+    return code
 
 
 def _has_keys(trace: str, at_terminal: bool) -> bool:
@@ -76,24 +121,8 @@ def _interface(trace: str, how: Manner) -> int:
     return run(lambda: inspector_of(trace, how), trace, settings=how.settings)
 
 
-def _limits(window: str | None, reserve: str | None, max_input: str | None) -> Limits:
-    """Limits to suppose, as they were typed; raises UsageError("bad-limit")."""
-    from ctxctl.errors import UsageError
-    from ctxctl.model.whatif import Limits, parse_tokens
-
-    def tokens(option: str, typed: str | None, least: int) -> int | None:
-        try:
-            return None if typed is None else parse_tokens(typed, least=least)
-        except ValueError as error:
-            shown = (typed or "")[:80]
-            raise UsageError("bad-limit", f"{option} must be {error}, not {shown!r}") from None
-
-    return Limits(
-        tokens("--window", window, 1), tokens("--reserve", reserve, 0), tokens("--max-input", max_input, 1)
-    )
-
-
-def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
+def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, query: Query | None) -> int:
+    from ctxctl.cli.asking import Replayed
     from ctxctl.cli.session import header, tell_problems, verdict
     from ctxctl.report.replay import ReplayReport
 
@@ -101,16 +130,20 @@ def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) ->
     _calm_collector()
     head = header(inspector, thread=chosen.thread, turn=turn)
     report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
-    for result in inspector.replay(out.progressed, skipped=how.everything):
-        if chosen(result):
+    replayed = Replayed(inspector, how, query, chosen)
+    for result, shown in replayed:
+        if shown:
             out.lines(report.feed(result))
+        else:
+            report.pass_over(result)
     summary = _finished(inspector, chosen, turn, report.totals.steps)
-    out.lines(report.end(summary))
+    out.lines(report.end(summary, replayed.where))
     tell_problems(inspector, how)
     return verdict(inspector, how, differs=bool(report.totals.differs))
 
 
-def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> int:
+def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, query: Query | None) -> int:
+    from ctxctl.cli.asking import Replayed
     from ctxctl.cli.session import header, tell_problems, verdict
     from ctxctl.model.results import Step
     from ctxctl.report import jsonout
@@ -120,16 +153,20 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None) -> 
     totals = Totals()
     _calm_collector()
     out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn)))
-    for result in inspector.replay(out.progressed, skipped=how.everything):
-        if not chosen(result):
-            continue
+    replayed = Replayed(inspector, how, query, chosen)
+    for result, shown in replayed:
         if isinstance(result, Step):
             totals.add(result)
+        if not shown:
+            continue
+        if isinstance(result, Step):
             out.json(jsonout.step(result, skipped=how.everything))
         else:
             out.json(jsonout.turn(result, skipped=how.everything))
     summary = _finished(inspector, chosen, turn, totals.steps)
     tell_problems(inspector, how)
+    if replayed.where is not None:
+        out.json({"type": "where", **replayed.where._asdict()})
     out.json(jsonout.summary(totals.narrow(summary)))
     return verdict(inspector, how, differs=bool(totals.differs))
 

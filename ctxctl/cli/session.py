@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.cli.output import Output, note
 from ctxctl.errors import Exit
-from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
@@ -27,16 +27,21 @@ class Manner(NamedTuple):
     """Skipped items and all problems are listed."""
     limits: Limits = AS_RECORDED
     """Limits that are supposed in place of the recorded ones."""
+    drop: tuple[str, ...] = ()
+    """Selectors of items that are supposed never to have been there."""
+    texts: tuple[Replacement, ...] = ()
+    """Texts that are supposed in the place of items' own."""
 
 
 def manner(
-    *, json: bool = False, everything: bool = False, limits: Limits = AS_RECORDED, **flags: object
-) -> Manner:
+    *, json: bool = False, everything: bool = False, limits: Limits = AS_RECORDED, drop: Sequence[str] = (),
+    texts: tuple[Replacement, ...] = (), **flags: object,
+) -> Manner:  # fmt: skip
     """Resolve settings from the flags that were given, and open the output."""
     from ctxctl import config
 
     settings = config.load(flags)
-    return Manner(settings, Output(color=settings.color), json, everything, limits)
+    return Manner(settings, Output(color=settings.color), json, everything, limits, tuple(drop), texts)
 
 
 def inspector_of(path: str, how: Manner) -> Inspector:
@@ -52,6 +57,9 @@ def inspector_of(path: str, how: Manner) -> Inspector:
         policy=settings.policy,
         format=settings.format,
         limits=how.limits,
+        drop=how.drop,
+        set=how.texts,
+        calibration=settings.calibration,
     )
 
 
@@ -73,6 +81,7 @@ def base_name(path: str) -> str:
 def header(inspector: Inspector, *, thread: str | None = None, turn: str | None = None) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
+    from ctxctl.inspector.calibrating import described
     from ctxctl.report.header import Header
 
     params = inspector.params
@@ -89,7 +98,9 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         thread=thread,
         turn=turn,
         limits=params.limits,
+        edited=params.edited,
         fitting=params.fitting,
+        calibration=described(params.calibration, params.encoding),
     )
 
 

@@ -39,6 +39,7 @@ def show(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -56,7 +57,7 @@ def show(
     place = split(frame)
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
     )  # fmt: skip
     with opened(place.trace, how, "replaying") as inspector:
         inspector.outline(how.out.progressed)

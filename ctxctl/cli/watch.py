@@ -62,6 +62,7 @@ def watch(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
     format: opt.Format = None,  # noqa: A002 - the option's name
     color: opt.Color = None,
 ) -> None:
@@ -73,17 +74,24 @@ def watch(
 
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, color=color,
+        policy=policy, calibration=calibration, format=format, color=color,
     )  # fmt: skip
-    _check(place)
+    _check(place, how.settings.calibration)
     lines = plain or json or until is not None or exec_ is not None or idle is not None or dumb()
     if not lines and is_terminal(sys.stdin) and is_terminal(sys.stdout):
         raise typer.Exit(_interface(place, how, pin=pin))
     raise typer.Exit(_lines(place, how, until=until, command=exec_, idle=idle, pin=pin))
 
 
-def _check(place: str | None) -> None:
+def _check(place: str | None, calibration: str) -> None:
     from ctxctl.errors import UsageError
+    from ctxctl.inspector.calibrating import SESSION
+
+    if calibration == SESSION:
+        raise UsageError(
+            "no-calibration", "a session that is still being written cannot be fitted to",
+            hint="`ctxctl calibrate OLDER… --save` fits to others and keeps it for this one",
+        )  # fmt: skip
 
     if place == "-":
         raise UsageError(
@@ -106,7 +114,7 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
 
         return Inspector.open(
             place or ".", target=settings.target, model=settings.model, encoding=settings.encoding,
-            policy=settings.policy, format=settings.format,
+            policy=settings.policy, format=settings.format, calibration=settings.calibration,
         )  # fmt: skip
 
     return run(inspector, place or "watch", live=live, settings=settings)
@@ -119,7 +127,7 @@ def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object],
     return Live(
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
         policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
-        skipped=how.everything, seeks=take is None,
+        skipped=how.everything, seeks=take is None, calibration=settings.calibration,
     )  # fmt: skip
 
 

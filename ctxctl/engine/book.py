@@ -96,7 +96,6 @@ class Book:
         self.newest: dict[str, Version] = {}
         """By item, the version learned last; each leads to the one before, so that a copy shares them."""
         self._last: Version | None = None
-        """The version learned last of all; by way of `before` it leads to all others."""
         self._parked: _Parked | None = None
         """What the tables are made from again; they are empty meanwhile."""
         self.live: dict[str, Version] = {}
@@ -107,6 +106,11 @@ class Book:
         """What became live since `settle`, in order."""
         self.disturbed = False
         """Something live was replaced or left since `settle`."""
+
+    @property
+    def last(self) -> Version | None:
+        """The version learned last of all; by way of `before` it leads to all others."""
+        return self._last
 
     def copy(self) -> Book:
         """An independent copy, for a snapshot of a replay."""

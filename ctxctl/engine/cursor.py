@@ -35,6 +35,11 @@ class At(NamedTuple):
     placements: list[Placement]
     turn: Turn | None
 
+    @property
+    def done(self) -> tuple[Step | Turn, ...]:
+        """The step, and the turn if there is one."""
+        return (self.step,) if self.turn is None else (self.step, self.turn)
+
 
 class Snapshot(NamedTuple):
     """An engine as it was at some time, parked, and how to go on from there: with a copy of it."""

@@ -17,7 +17,6 @@ from ctxctl.model.told import Told
 from ctxctl.model.whatif import AS_RECORDED
 
 if TYPE_CHECKING:
-    from ctxctl.engine.fitting import Fitted
     from ctxctl.engine.rules import Rules
 
 _CUT_SHARE = 0.02
@@ -55,8 +54,8 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     changes = sealed.changes
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, facts.assembly)
-    flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.limits.given)
-    return Step(
+    flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
+    step = Step(
         session=thread.key.session,
         thread=thread.key.thread,
         turn=ids.turn,
@@ -84,7 +83,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, rules),
         cache=_cache(sealed, usage),
-        usage=_usage(usage, frame.used, thread.fitted),
+        usage=_usage(usage, frame.used, altered=thread.altered),
         flags=flags,
         segments=dict(frame.segments),
         first_line=ids.first_line,
@@ -92,6 +91,10 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         told=told,
         scores=sealed.reading.scores(),
     )
+    if rules.reckon is None:
+        return step
+    thread.running, step = rules.reckon(thread.running, step)
+    return step
 
 
 def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
@@ -117,6 +120,8 @@ def _stages(
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
         if thread.fitted.held is not None:
             views = followed(views, thread.fitted.held)
+    if rules.edits is not None:
+        return views  # what the runtime did with other contents is held against nothing
     if rules.recomputer is not None:
         views = recomputed(views, thread, sealed, rules.recomputer)
     if thread.sent is None:
@@ -139,18 +144,17 @@ def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
     return Cache(prefix.tokens, broken, cached, written)
 
 
-def _usage(usage: Usage | None, counted: int, fitted: Fitted | None) -> UsageView | None:
-    """The bill is of what was sent: a frame out of which a policy took something is not compared with it."""
+def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | None:
+    """The bill is of what was sent: a frame out of which something was taken is not compared with it."""
     if usage is None:
         return None
     reported = usage.input_tokens
-    changed = fitted is not None and fitted.changes_frame
     return UsageView(
         reported_input=reported,
         reported_cached=usage.cached_tokens,
         reported_output=usage.output_tokens,
         counted_input=counted,
-        difference=None if reported is None or changed else counted - reported,
+        difference=None if reported is None or altered else counted - reported,
         provenance=provenance_of(usage),
         provider=usage.provider,
     )
@@ -166,7 +170,7 @@ def _flags(
     *,
     supposed: bool,
 ) -> tuple[str, ...]:
-    """`supposed`: the limits are; what the runtime did under its own says nothing of these."""
+    """`supposed`: limits or contents are; what the runtime did under its own says nothing of these."""
     facts = sealed.facts
     flags = []
     if not facts.injections:
@@ -174,8 +178,8 @@ def _flags(
     fitted = thread.fitted
     if thread.sent is not None or fitted is not None or supposed:
         flags.append("simulated")
-    if fitted is not None and fitted.fit.verdict in ("rejected", "asks", "blocked"):
-        flags.append(fitted.fit.verdict)
+    if fitted is not None and fitted.verdict in ("rejected", "asks", "blocked"):
+        flags.append(fitted.verdict)
     if facts.compactions:
         flags.append("compacted")
     if facts.causes is not None and facts.causes not in flags:
@@ -184,7 +188,7 @@ def _flags(
         flags.append("unknown_base")
     still = not supposed and still_over(thread, sealed, window)
     if fitted is not None:
-        still = fitted.fit.verdict == "still_over"
+        still = fitted.verdict == "still_over"
     if still:
         flags.append("still_over_budget")
     elif is_over(thread, sealed, window):
@@ -199,6 +203,7 @@ def _flags(
         now = Billed(usage.input_tokens, window.used, model)
         if (
             fitted is None
+            and thread.editing is None
             and thread.billed is not None
             and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed))
         ):

@@ -2,54 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.changes import Cause, Named
 from ctxctl.engine.following import Following, Held
 from ctxctl.engine.frames import Delta
 from ctxctl.engine.history import History
-from ctxctl.model.fitting import Candidate, Cut, Fit, Fitter, Note, Room, Swap
+from ctxctl.engine.keeping import Keeping
+from ctxctl.engine.making import Made, Trim, uncut
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
 from ctxctl.model.results import Placement
-from ctxctl.model.vocab import rank_of, segment_of
 from ctxctl.model.whatif import Limits
 
 if TYPE_CHECKING:
+    from ctxctl.engine.book import Version
     from ctxctl.engine.placing import Placer
     from ctxctl.engine.thread import ThreadState
 
-Trim = Callable[[str, int, str], str]
-"""Cuts a text exactly at a token bound: the text, the most tokens, and which end stays (`head`, `tail`)."""
-
-
-def uncut(text: str, _tokens: int, _side: str) -> str:
-    """No cutting: for replays under policies that cut nothing."""
-    return text
+__all__ = ["Fitted", "Fitting", "Trim", "uncut", "under"]
 
 
 class Fitted(NamedTuple):
     """What a policy did at a step, for views."""
 
     policy: str
-    fit: Fit
+    verdict: Verdict
     wanted: int
     """Tokens that there would be had nothing been left out."""
     cap: int | None
     """None: not known, and nothing was done."""
-    cause_of: dict[str, Cause]
-    """Of the items that it took out."""
-    named: tuple[Named, ...]
-    """Those of them that were in no frame before."""
-    truncated: frozenset[str]
     restored: int
     """Placements that the runtime left out and that are there again, or that stood for them."""
+    dropped: int = 0
+    """Candidates that are left out."""
+    cut: int = 0
+    """Candidates that another text stands for."""
+    noted: bool = False
+    """A text of its own is there."""
+    level: int | None = None
+    cause_of: dict[str, Cause] = {}  # noqa: RUF012 (never changed)
+    """Of the items that it took out, at least those that were in the frame before."""
+    named: tuple[Named, ...] = ()
+    """Those of them that were in no frame before."""
+    truncated: frozenset[str] = frozenset()
     held: Held | None = None
     """Where the trace is of the policy's own runtime: what it recorded beside what it ought to have."""
 
     @property
     def changes_frame(self) -> bool:
         """Whether something is out of the window, or in another form."""
-        return bool(self.fit.drops or self.fit.cuts or self.fit.swaps or self.fit.notes)
+        return bool(self.dropped or self.cut or self.noted)
 
 
 class Fitting:
@@ -58,64 +63,119 @@ class Fitting:
     def __init__(self, policy: Fitter, limits: Limits, trim: Trim) -> None:
         self.policy = policy
         self.limits = limits
+        self.alone = limits.given
+        """Something is supposed: nothing is held against what the runtime did under what was."""
         self.recorded: list[Placement] = []
         """The recorded frame, as it is without the policy."""
-        self._trim = trim
         self._history = History()
         self._following = Following(policy)
         self._turns: dict[int, int] = {}
         self._pairs: dict[str, str] = {}
-        self._open_calls: list[str] = []
+        self._open_calls: OrderedDict[str, None] = OrderedDict()
         self._state: object = None
         self._gone: frozenset[str] = frozenset()
-        self._made: dict[tuple[object, ...], Placement] = {}
+        self._made = Made(policy.name, trim)
         self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
-        """Made before, with the version and score that they were made of."""
+        """Made for a policy that keeps nothing, with the version and score that they were made of."""
+        self._keeping: Keeping | None = None
+        self._keeps = isinstance(policy, Kept) and policy.keeper() is not None
+        self._told: dict[str, None] = {}
+        """Items that the trace said something of since the step before."""
+        self._last: Version | None = None
+        """The version that the thread had learned last at the step before."""
 
     def copy(self) -> Fitting:
         """An independent copy, for a snapshot of a replay; what was made by the policy is shared."""
-        twin = Fitting(self.policy, self.limits, self._trim)
+        twin = Fitting.__new__(Fitting)
         twin.__dict__.update(self.__dict__)
         twin._history = self._history.copy()
         twin._following = self._following.copy()
         twin._turns, twin._pairs = dict(self._turns), dict(self._pairs)
-        twin._open_calls = list(self._open_calls)
+        twin._open_calls = self._open_calls.copy()
+        twin._told = dict(self._told)
+        if self._keeping is not None:
+            twin._state, twin._gone = self._keeping.made_of
+            twin._keeping = None
         return twin
 
     def weight(self) -> int:
         """About how much a copy holds, in units of 32 bytes."""
-        return len(self._history.rows) // 4 + 3 * (len(self._turns) + len(self._pairs))
+        return self._history.weight() // 4 + 3 * (len(self._turns) + len(self._pairs))
+
+    def scored(self, items: Mapping[str, float]) -> None:
+        """The step just sealed gives items a score, which counts from the next one on."""
+        self._told.update(dict.fromkeys(items))
 
     def frame(
         self, thread: ThreadState, delta: Delta, cap: Limits, cause_of: Callable[[str], Cause]
-    ) -> tuple[list[Placement], Fitted]:
-        """The window under the policy after the recorded one went through `delta`."""
+    ) -> tuple[list[Placement], Delta | None, Fitted]:
+        """The window under the policy after the recorded one went through `delta`.
+
+        The second value is its difference from the one of the step before, where that is known already.
+        """
         self._history.move_to(delta, cause_of)
         self._note_entries(delta, thread.ids.turn if thread.ids is not None else 0)
         self.recorded = delta.after
-        wanted = self._history.tokens
-        limit = cap.cap
+        wanted, limit = self._history.tokens, cap.cap
         candidates = self._history.visible()
-        if limit is None or (wanted <= limit and not self._following.early):
+        room = None
+        if limit is not None and (wanted > limit or self._following.early):
+            room = Room(limit, cap.window, cap.reserve, cap.max_input)
+        compactions = () if self.alone else thread.facts.compactions
+        follower, native = self._following.record(compactions) if room is not None else (None, {})
+        if self._keeping is not None and follower is not None:
+            (self._state, self._gone), self._keeping = self._keeping.made_of, None
+        if self._keeps and follower is None and (room is not None or self._keeping is not None):
+            return self._kept(thread, room, limit)
+        fitted = Fitted(self.policy.name, "fits", wanted, limit, self._history.restored)
+        if room is None:
             self._state, self._gone = None, frozenset()
-            restored = self._history.restored
-            return candidates, Fitted(
-                self.policy.name, Fit("fits"), wanted, limit, {}, (), frozenset(), restored
-            )
-        room = Room(limit, cap.window, cap.reserve, cap.max_input)
-        compactions = () if self.limits.given else thread.facts.compactions
-        follower, native = self._following.record(compactions)
+            return candidates, None, fitted
         policy = self.policy if follower is None else follower
-        fit = policy.fit([self._candidate(thread, p) for p in candidates], room, self._state)
+        fit = policy.fit([self._known(thread, p) for p in candidates], room, self._state)
         self._state = fit.state
-        frame, fitted = self._carried_out(thread.placer, candidates, fit, wanted, limit)
-        if follower is not None and not self.limits.given:
+        frame, fitted = self._carried_out(thread.placer, candidates, fit, fitted)
+        if follower is not None and not self.alone:
             held = self._following.held(policy, fit, native, frame, self.recorded)
             fitted = fitted._replace(held=held)
-        if fit.verdict in ("fits", "fitted") and sum(p.tokens for p in frame) > limit:
-            # By the policy's own measure it fits; by the trace's count it does not.
-            fitted = fitted._replace(fit=fit._replace(verdict="still_over"))
-        return frame, fitted
+        return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
+
+    def _judged(self, fitted: Fitted, tokens: int) -> Fitted:
+        """By the policy's own measure it may fit where by the trace's count it does not."""
+        over = fitted.cap is not None and tokens > fitted.cap
+        return fitted._replace(verdict="still_over") if over and fitted.verdict in _FITS else fitted
+
+    def _kept(
+        self, thread: ThreadState, room: Room | None, cap: int | None
+    ) -> tuple[list[Placement], Delta | None, Fitted]:
+        """A step of a policy that keeps what it works out."""
+        keeping = self._keeping
+        if keeping is None:
+            assert isinstance(self.policy, Kept)
+            keeping = self._keeping = Keeping(self.policy, self._state, self._gone)
+        told = self._heard(thread)
+        make = partial(self._candidate, thread)
+        seen = keeping.step(self._history.visible(), told, make, room, self._made, thread.placer)
+        outcome = seen.outcome
+        fitted = Fitted(
+            self.policy.name, outcome.verdict, self._history.tokens, cap,
+            self._history.restored, outcome.dropped, outcome.cut, bool(outcome.notes), outcome.level,
+            seen.causes, seen.named, seen.truncated,
+        )  # fmt: skip
+        return seen.frame, seen.delta, self._judged(fitted, seen.tokens)
+
+    def _heard(self, thread: ThreadState) -> dict[str, None]:
+        """Items that the trace said something of since the last step that was kept."""
+        told, self._told = self._told, {}
+        for facts in (thread.facts, thread.later):
+            if facts is not None:
+                told.update(facts.entered)
+        version = newest = thread.book.last
+        while version is not None and version is not self._last:
+            told[version.item] = None
+            version = version.before
+        self._last = newest
+        return told
 
     def _note_entries(self, delta: Delta, turn: int) -> None:
         """When each placement came, and which call each result belongs to."""
@@ -125,27 +185,33 @@ class Fitting:
             if placement.kind == "tool_call":
                 if item not in self._pairs:
                     self._pairs[item] = item
-                    self._open_calls.append(item)
+                    self._open_calls[item] = None
             elif placement.kind == "tool_result" and item not in self._pairs:
                 self._pairs[item] = call = self._call_of(item)
-                if call in self._open_calls:
-                    self._open_calls.remove(call)
+                self._open_calls.pop(call, None)
 
     def _call_of(self, result: str) -> str:
         """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
         named = result.removesuffix("/result")
         if named != result and self._pairs.get(named) == named:
             return named
-        return self._open_calls[0] if self._open_calls else result
+        return next(iter(self._open_calls), result)
 
-    def _candidate(self, thread: ThreadState, p: Placement) -> Candidate:
+    def _known(self, thread: ThreadState, p: Placement) -> Candidate:
+        """The candidate of a placement, made anew where the trace says something else of it."""
         known, score = thread.book.find(p.item), thread.scores.get(p.item)
         before = self._candidates.get(p)
         if before is not None and before[0] is known and before[1] == score:
             return before[2]
+        made = self._candidate(thread, p)
+        self._candidates[p] = (known, score, made)
+        return made
+
+    def _candidate(self, thread: ThreadState, p: Placement) -> Candidate:
+        known = thread.book.find(p.item)
         placer, content = thread.placer, p.content
         pair = self._pairs.get(p.item)
-        made = Candidate(
+        return Candidate(
             name=str(p.key),
             item=p.item,
             kind=p.kind,
@@ -154,29 +220,28 @@ class Fitting:
             tokens=p.tokens,
             chars=content.size if content is not None else 0,
             priority=known.record.priority if known is not None else None,
-            score=score,
+            score=thread.scores.get(p.item),
             pairs=(pair,) if pair is not None else (),
             source=p.source,
             title=p.title,
             turn=self._turns.get(p.key, 0),
             read=(lambda: placer.text(content)) if content is not None else _unknown,
         )
-        self._candidates[p] = (known, score, made)
-        return made
 
     def _carried_out(
-        self, placer: Placer, candidates: list[Placement], fit: Fit, wanted: int, cap: int
+        self, placer: Placer, candidates: list[Placement], fit: Fit, fitted: Fitted
     ) -> tuple[list[Placement], Fitted]:
+        """The plain definition, for policies that keep nothing."""
         dropped = {drop.at: drop.reason for drop in fit.drops}
         other: dict[int, Placement] = {}
         for cut in fit.cuts:
-            other[cut.at] = self._cut(placer, candidates[cut.at], cut)
+            other[cut.at] = self._made.cut(placer, candidates[cut.at], cut)
         for swap in fit.swaps:
-            other[swap.at] = self._swapped(placer, candidates[swap.at], swap)
+            other[swap.at] = self._made.swapped(placer, candidates[swap.at], swap)
         notes: dict[int, list[Placement]] = {}
         causes: dict[str, Cause] = {}
         for note in fit.notes:
-            made = self._note(placer, note)
+            made = self._made.note(placer, note)
             notes.setdefault(note.before, []).append(made)
             causes.update(
                 (candidates[at].item, Cause("compacted", None, made.item, True)) for at in note.sources
@@ -189,50 +254,20 @@ class Fitting:
         frame += notes.get(len(candidates), ())
         for at, reason in dropped.items():
             causes.setdefault(candidates[at].item, Cause("omitted", reason, None, True))
-        gone = frozenset(candidates[at].item for at in dropped)
         named = tuple(
             Named(candidates[at].item, candidates[at], Cause(None, reason, None, True))
             for at, reason in dropped.items()
             if candidates[at].item not in self._gone
         )
-        self._gone = gone
-        truncated = frozenset(candidates[at].item for at in other)
-        restored = self._history.restored
-        return frame, Fitted(self.policy.name, fit, wanted, cap, causes, named, truncated, restored)
+        self._gone = frozenset(candidates[at].item for at in dropped)
+        return frame, fitted._replace(
+            verdict=fit.verdict, dropped=len(fit.drops), cut=len(fit.cuts) + len(fit.swaps),
+            noted=bool(fit.notes), level=fit.level, cause_of=causes, named=named,
+            truncated=frozenset(candidates[at].item for at in other),
+        )  # fmt: skip
 
-    def _cut(self, placer: Placer, p: Placement, cut: Cut) -> Placement:
-        memo = (p, cut.tokens, cut.side)
-        made = self._made.get(memo)
-        if made is None:
-            if p.content is None:
-                made = placer.resized(p, min(p.tokens, cut.tokens))
-            else:
-                made = placer.reworded(p, self._trim(placer.text(p.content), cut.tokens, cut.side))
-            made = self._made.setdefault(memo, made)
-        return made
 
-    def _swapped(self, placer: Placer, p: Placement, swap: Swap) -> Placement:
-        memo = (p, swap.text)
-        made = self._made.get(memo)
-        if made is None:
-            made = self._made.setdefault(memo, placer.reworded(p, swap.text))
-        return made
-
-    def _note(self, placer: Placer, note: Note) -> Placement:
-        name = f"{self.policy.name}:{note.kind}"
-        memo = (name, note.text, note.tokens, note.role)
-        made = self._made.get(memo)
-        if made is None:
-            segment = segment_of(note.kind)
-            plain = Placement(
-                item=name, version=None, kind=note.kind, title=f"{note.kind} by {self.policy.name}",
-                source=None, segment=segment, rank=rank_of(segment), tokens=0, method="uncounted",
-                content=None, digest=None, key=0, line=0, role=note.role, simulated=True,
-            )  # fmt: skip
-            text = note.text
-            made = placer.resized(plain, note.tokens or 0) if text is None else placer.reworded(plain, text)
-            made = self._made.setdefault(memo, made)
-        return made
+_FITS: Final = frozenset({"fits", "fitted"})
 
 
 def _unknown() -> None:

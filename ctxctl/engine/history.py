@@ -42,11 +42,17 @@ class Row(NamedTuple):
 class History:
     """The rows of one thread, kept up to date from frame to frame.
 
-    A step that only appends costs what it appends; any other costs one pass over the rows.
+    Where nothing was left out the rows are the recorded window itself.  Else a step that only appends costs
+    what it appends (and copying the list), any other one pass over the rows.
     """
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self._rows: list[Row] | None = None
+        """None: as recorded."""
+        self._window: list[Placement] = []
+        """What would be sent; never changed once it is given away."""
+        self._ghosts: set[int] = set()
+        """Keys of the ghosts."""
         self.tokens = 0
         """Of all rows that are not hidden."""
         self.restored = 0
@@ -55,37 +61,52 @@ class History:
     def copy(self) -> History:
         """An independent copy, for a snapshot of a replay."""
         twin = History()
-        twin.rows, twin.tokens, twin.restored = list(self.rows), self.tokens, self.restored
+        twin._rows = list(self._rows) if self._rows is not None else None
+        twin._window, twin._ghosts = self._window, self._ghosts
+        twin.tokens, twin.restored = self.tokens, self.restored
         return twin
 
+    @property
+    def rows(self) -> list[Row]:
+        """What is there, was left out, or is hidden, in order."""
+        return [Row(p, State.RECORDED) for p in self._window] if self._rows is None else self._rows
+
     def visible(self) -> list[Placement]:
-        """What would be sent, in order."""
-        return [row.placement for row in self.rows if row.state != State.HIDDEN]
+        """What would be sent, in order; not to be changed."""
+        return self._window
+
+    def weight(self) -> int:
+        """Entries of its lists that no frame shares."""
+        return 2 * len(self._rows) if self._rows is not None else 0
 
     def move_to(self, delta: Delta, cause_of: Callable[[str], Cause]) -> None:
         """Follow the recorded window from one frame to the next."""
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
-        if appended and not self._returned(delta.inserted):
-            self.rows += [Row(p, State.RECORDED) for p in delta.inserted]
+        if appended and (not self._ghosts or self._ghosts.isdisjoint(p.key for p in delta.inserted)):
+            if self._rows is None:
+                self._window = delta.after
+            elif delta.inserted:
+                self._rows += [Row(p, State.RECORDED) for p in delta.inserted]
+                self._window = self._window + delta.inserted
             self.tokens += sum(p.tokens for p in delta.inserted)
             return
         left = self._left(delta, cause_of)
-        self.rows = self._merged(delta.after, left)
-        self.tokens = sum(row.placement.tokens for row in self.rows if row.state != State.HIDDEN)
-        self.restored = sum(row.state != State.RECORDED for row in self.rows)
-
-    def _returned(self, inserted: list[Placement]) -> bool:
-        """Whether something came back that is here as a ghost."""
-        if not inserted or not self.restored:
-            return False
-        keys = {p.key for p in inserted}
-        return any(row.state == State.GHOST and row.placement.key in keys for row in self.rows)
+        if self._rows is None and not left.ghosts and not left.hidden:
+            self._window = delta.after
+            self.tokens += sum(p.tokens for p in delta.inserted) - sum(p.tokens for p in delta.removed)
+            return
+        rows = self._merged(delta.after, left)
+        self._window = [row.placement for row in rows if row.state != State.HIDDEN]
+        self.tokens = sum(p.tokens for p in self._window)
+        self.restored = sum(row.state != State.RECORDED for row in rows)
+        self._rows = rows if self.restored else None
+        self._ghosts = {row.placement.key for row in rows if row.state == State.GHOST}
 
     def _left(self, delta: Delta, cause_of: Callable[[str], Cause]) -> _Left:
         """Which of the removed become ghosts, and what of the inserted is hidden for it."""
         came = {p.item: p for p in delta.inserted if not p.stale}
-        staying = {p.item for p in delta.after if not p.stale}
-        veiled = {row.placement for row in self.rows if row.state == State.HIDDEN}
+        veiled = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
+        staying: set[str] | None = None
         ghosts: set[Placement] = set()
         hidden: set[Placement] = set()
         for placement in delta.removed:
@@ -98,10 +119,12 @@ class History:
                     ghosts.add(placement)
                     hidden.add(new)
                 continue
-            if item in staying:
-                continue
             cause = cause_of(item)
             if cause.cause in FOR_ROOM or (cause.cause == "omitted" and cause.reason in ROOM_REASONS):
+                if staying is None:
+                    staying = {p.item for p in delta.after if not p.stale}
+                if item in staying:
+                    continue
                 if placement not in veiled:
                     ghosts.add(placement)
                 if cause.into is not None and cause.into in came:

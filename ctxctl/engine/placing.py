@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxctl.engine.book import Book, Version
+from ctxctl.engine.editing import Text, Texts
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block
 from ctxctl.model.results import Placement
@@ -48,11 +49,14 @@ class Placer:
         self._twins: dict[Placement, Placement] = {}
         self._blocks: dict[int, _Placed] = {}
         self._veils: dict[Placement, Placement] = {}
+        self.texts: Texts = {}
+        """What stands in the place of recorded texts: supposed."""
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
         twin._keys, twin._next_key = self._keys, self._next_key
+        twin.texts = self.texts
         return twin
 
     def text(self, content: Content) -> str:
@@ -62,7 +66,9 @@ class Placer:
     def plain(self, version: Version) -> Placement:
         """The placement of an item's own text, without a wrapper."""
         if version.placement is None:
-            version.placement = self._make(version, version.content, None)
+            said = self._set(version)
+            text = version.content if said is None else said.content
+            version.placement = self._make(version, text, None, said=said)
         return version.placement
 
     def known(self, ref: str) -> Placement | None:
@@ -129,7 +135,8 @@ class Placer:
             parts[0] = msgspec.structs.replace(parts[0], before=block.before)
             parts[last] = msgspec.structs.replace(parts[last], after=block.after)
         pairs = zip(block.refs, parts, strict=True)
-        found = [self._in_block(ref, part, segments) for ref, part in pairs]
+        joint = block.content is not None
+        found = [self._in_block(ref, part, segments, joint=joint) for ref, part in pairs]
         if block.token_estimate is not None and all(p.method == "uncounted" for p in found):
             found[0] = self._declared(found[0], block.token_estimate)
         return found
@@ -158,8 +165,9 @@ class Placer:
         made = self._made.get(memo)
         if made is None:
             block = Block(before=before)
-            content = self._wrapped(block, version.content)
-            plain = self._make(version, content, block)
+            said = self._set(version)
+            content = self._wrapped(block, version.content if said is None else said.content)
+            plain = self._make(version, content, block, said=said)
             made = self._made[memo] = msgspec.structs.replace(plain, simulated=True)
         return made
 
@@ -228,28 +236,45 @@ class Placer:
             )  # fmt: skip
         return made
 
-    def _in_block(self, ref: str, block: Block, segments: dict[str, str]) -> Placement:
+    def version(self, version: Version) -> str | None:
+        """What a version is called here: versions that are all set to one text are one."""
+        said = self._set(version)
+        return version.version if said is None else said.version
+
+    def _set(self, version: Version) -> Text | None:
+        """What is supposed in the place of a version's text."""
+        texts = self.texts.get(version.item) if self.texts else None
+        return texts.get(version.version) if texts is not None else None
+
+    def _in_block(
+        self, ref: str, block: Block, segments: dict[str, str], *, joint: bool = False
+    ) -> Placement:
+        """`joint`: its text is that of several items, and nobody knows which part is whose."""
         version = self._book.find(ref)
         estimate = block.token_estimate
         if version is None:
             return self._unknown_in_block(ref, block, segments.get(ref))
-        own = block.content
+        said = None if joint else self._set(version)
+        own = block.content if said is None else None
+        text = version.content if said is None else said.content
         segment = block.segment or segments.get(ref) or (segments.get(version.item) if segments else None)
         if (
             own is None and not block.before and not block.after and segment is None
             and block.role is None and not block.truncated and block.redaction_state is None
-            and (version.content is not None or (estimate is None and block.digest is None))
+            and (text is not None or (estimate is None and block.digest is None))
         ):  # fmt: skip
             return self.plain(version)
         memo = (
             version, own, block.before, block.after, segment, block.role, block.truncated,
             block.redaction_state,
-            (estimate, block.digest) if version.content is None and own is None else None,
+            (estimate, block.digest) if text is None and own is None else None,
         )  # fmt: skip
         made = self._made.get(memo)
         if made is None:
-            content = self._wrapped(block, own if own is not None else version.content)
-            made = self._made[memo] = self._make(version, content, block, segment=segment, estimate=estimate)
+            content = self._wrapped(block, own if own is not None else text)
+            made = self._made[memo] = self._make(
+                version, content, block, segment=segment, estimate=estimate, said=said
+            )
         return made
 
     def _unknown_in_block(self, ref: str, block: Block, named: str | None) -> Placement:
@@ -288,7 +313,7 @@ class Placer:
 
     def _make(
         self, version: Version, content: Content | None, block: Block | None,
-        *, segment: str | None = None, estimate: int | None = None,
+        *, segment: str | None = None, estimate: int | None = None, said: Text | None = None,
     ) -> Placement:  # fmt: skip
         record = version.record
         if estimate is None:
@@ -304,15 +329,19 @@ class Placer:
             segment = segment_of(record.context_kind)
         ours = record.metadata.get("ctxctl")
         marks = ours if isinstance(ours, dict) else {}
+        name = version.version if said is None else said.version
         return Placement(
-            item=version.item, version=version.version, kind=record.context_kind, title=record.title,
+            item=version.item, version=name, kind=record.context_kind, title=record.title,
             source=record.source, segment=segment, rank=rank_of(segment),
             tokens=tokens, method=method, content=content, digest=digest,
-            key=self._key(version.item, version.version, digest, tokens if content is None else 0),
+            key=self._key(version.item, name, digest, tokens if content is None else 0),
             line=version.line, role=block.role if block is not None else None,
-            derived=marks.get("identity") == "derived", simulated=bool(marks.get("simulated")),
-            truncated=bool(marks.get("truncated")) or (block is not None and block.truncated),
-            redaction=_redaction(block, version), own=block is not None and block.content is not None,
+            derived=marks.get("identity") == "derived",
+            simulated=said is not None or bool(marks.get("simulated")),
+            truncated=said is None
+            and (bool(marks.get("truncated")) or (block is not None and block.truncated)),
+            redaction=_redaction(block, version),
+            own=said is None and block is not None and block.content is not None,
         )  # fmt: skip
 
     def _measure(self, content: Content | None, estimate: int | None) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ctxctl.model.results import Placement
 
 _rank = attrgetter("rank")
+_tokens = attrgetter("tokens")
 
 
 class Prefix(NamedTuple):
@@ -71,8 +72,8 @@ def possible_prefix(
 
 def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
     if length * 2 < len(frame):
-        return sum(p.tokens for p in frame[:length])
-    return used - sum(p.tokens for p in frame[length:])
+        return sum(map(_tokens, frame[:length]))
+    return used - sum(map(_tokens, frame[length:]))
 
 
 def _breaker(before: list[Placement], after: list[Placement], at: int) -> tuple[Placement, str]:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ctxctl.engine.finish import finish_step
-from ctxctl.engine.fitting import Fitting
 from ctxctl.engine.rules import Rules
-from ctxctl.engine.simulate import Simulation
-from ctxctl.engine.thread import Declared, StepIds, ThreadState
+from ctxctl.engine.starting import started
+from ctxctl.engine.thread import Declared, Sealed, StepIds, ThreadState
 from ctxctl.engine.totals import Totals
 from ctxctl.engine.track import Place, ThreadKey, Tracker
 from ctxctl.engine.turns import TurnState
@@ -51,6 +50,8 @@ class Engine:
         self._last_ids: tuple[str | None, str | None] = (None, None)
         self.frame: list[Placement] = []
         """Placements of the step closed last."""
+        self.sealed: Sealed | None = None
+        """What was recorded for it, and how its frame came about."""
 
     def copy(self, report: Callable[[Problem], None]) -> Engine:
         """A snapshot that can go on by itself."""
@@ -101,16 +102,7 @@ class Engine:
         thread = self.threads.get(cursor.key)
         self._last, self._last_ids = thread, (event.session_id, event.thread_id)
         if thread is None:
-            rules = self.rules
-            thread = self.threads[cursor.key] = ThreadState(
-                cursor.key, rules.target, rules.store, rules.count
-            )
-            self._last = thread
-            if rules.policy is not None:
-                thread.simulation = Simulation(rules.policy)
-                thread.mode = Declared(rules.policy.mode, True)
-            if rules.fitter is not None:
-                thread.fitting = Fitting(rules.fitter, rules.limits, rules.trim)
+            self._last = thread = self.threads[cursor.key] = started(cursor.key, self.rules)
         elif thread.shared:
             self._last = thread = self.threads[cursor.key] = thread.copy()
         done = None
@@ -159,6 +151,11 @@ class Engine:
             and self.rules.target == vocab.MODEL
             and event.event_type in _ENTERS
         )
+
+    @property
+    def current(self) -> ThreadState | None:
+        """The thread of the last event that belongs to one."""
+        return self._last
 
     def end(self) -> Iterator[Step | Turn]:
         """Close what is still open, in the order in which threads began."""
@@ -341,6 +338,7 @@ class Engine:
             self._seal(thread)
         step = finish_step(thread, self.rules)
         self.frame = thread.frame.placements
+        self.sealed = thread.sealed
         turn = self.turns.get(thread.key)
         if turn is None or turn.number != step.turn:
             turn = self.turns[thread.key] = TurnState(thread, step)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ctxctl.engine.editing import Edits
 from ctxctl.engine.fitting import Trim, uncut
 from ctxctl.engine.placing import Count
 from ctxctl.engine.track import ThreadKey
@@ -14,7 +15,12 @@ from ctxctl.model.content import ContentStore
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
+from ctxctl.model.results import Step
 from ctxctl.model.whatif import AS_RECORDED, Limits
+
+Reckon = Callable[[Any, Step], tuple[Any, Step]]
+"""Given what it said of the thread's step before (None: nothing) and a finished step: what to remember, and
+the step with what it has to say.  What is remembered is never changed, so copies of a replay share it."""
 
 
 class Ahead(NamedTuple):
@@ -52,3 +58,12 @@ class Rules:
     """The rules that recorded stages are held against; None takes them as they are."""
     trim: Trim = uncut
     """How a text is cut for it."""
+    reckon: Reckon | None = None
+    """What says how large a step should be for its model; None: nobody does."""
+    edits: Edits | None = None
+    """What is left out of the session from the start, and what has another text; None: nothing."""
+
+    @property
+    def supposed(self) -> bool:
+        """Whether limits or contents are others than recorded: what the runtime did says nothing of these."""
+        return self.limits.given or self.edits is not None

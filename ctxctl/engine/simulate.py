@@ -34,10 +34,11 @@ class Simulation:
         """Plan one step and turn the plan into placements; the policy's own are marked simulated."""
         for surface in facts.surfaces:
             self._attached = surface.available_source_refs
+        dropped = thread.editing.dropped if thread.editing is not None else frozenset[str]()
         offered = tuple(
-            Offered(v.item, v.version, v.record.title, v.record.source)
+            Offered(v.item, thread.placer.version(v), v.record.title, v.record.source)
             for v in thread.book.live.values()
-            if v.visible
+            if v.visible and v.item not in dropped
         )
         questions = [m.question or "" for m in facts.missing]
         sources = {o.source for o in offered if o.source is not None}.union(self._attached or ())

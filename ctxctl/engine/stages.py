@@ -47,7 +47,7 @@ def stage_views(
         "window": _window(sealed, thread.frame.segments),
         "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
-        "evidence": _evidence(usage, window.used, thread.failures),
+        "evidence": _evidence(usage, window.used, thread.failures, altered=thread.altered),
     }
 
 
@@ -153,14 +153,13 @@ def supposed_budget(view: StageView, window: Window, limits: Limits) -> StageVie
 
 def fitted_budget(view: StageView, fitted: Fitted) -> StageView:
     """The budget stage with what a fitting policy did beside what was recorded."""
-    fit = fitted.fit
     simulated = {
         "policy": fitted.policy,
-        "verdict": fit.verdict if fitted.cap is not None else "unknown",
+        "verdict": fitted.verdict if fitted.cap is not None else "unknown",
         "wanted": fitted.wanted,
-        "dropped": len(fit.drops),
-        "cut": len(fit.cuts) + len(fit.swaps),
-        "level": fit.level,
+        "dropped": fitted.dropped,
+        "cut": fitted.cut,
+        "level": fitted.level,
         "restored": fitted.restored or None,
         "provenance": "simulated",
     }
@@ -237,7 +236,9 @@ def provenance_of(usage: Usage) -> Provenance:
     return "derived" if isinstance(marks, dict) and marks.get("derived") else "native"
 
 
-def _evidence(usage: Usage | None, counted: int, failures: tuple[Failure, ...]) -> StageView:
+def _evidence(
+    usage: Usage | None, counted: int, failures: tuple[Failure, ...], *, altered: bool
+) -> StageView:
     failed = {
         "failed": (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None,
         "failures": len(failures) if len(failures) > 1 else None,
@@ -254,7 +255,7 @@ def _evidence(usage: Usage | None, counted: int, failures: tuple[Failure, ...]) 
             "model": usage.model,
             "reported_input": reported,
             "counted_input": counted,
-            "difference": None if reported is None else counted - reported,
+            "difference": None if reported is None or altered else counted - reported,
             "cached": usage.cached_tokens,
             "cache_write": usage.cache_write_tokens,
             "output": usage.output_tokens,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
+from ctxctl.engine.editing import Editing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of
@@ -139,6 +140,10 @@ class ThreadState:
         """The policy that decides what is left out; None where the trace does."""
         self.fitted: Fitted | None = None
         """What it did at the last sealed step."""
+        self.editing: Editing | None = None
+        """What is dropped or set, before any policy; None where nothing is."""
+        self.running: object = None
+        """What `Rules.reckon` remembers; never changed, so copies share it."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
@@ -163,6 +168,7 @@ class ThreadState:
         twin.later = self.later.copy() if self.later is not None else None
         twin.simulation = self.simulation.copy() if self.simulation is not None else None
         twin.fitting = self.fitting.copy() if self.fitting is not None else None
+        twin.editing = self.editing.copy() if self.editing is not None else None
         twin.scores = dict(self.scores)
         twin.placed = set(self.placed)
         twin.telling = self.telling.copy()
@@ -182,8 +188,27 @@ class ThreadState:
         return frame + ever + (len(self.book.live) + self.windows.kept) // 4
 
     def recorded(self) -> list[Placement]:
-        """The frame as the trace has it, also where a policy makes another one of it."""
+        """The frame as the trace has it, also where a policy or an edit makes another one of it."""
+        if self.editing is not None:
+            return self.editing.recorded
         return self.frame.placements if self.fitting is None else self.fitting.recorded
+
+    def edit(self, editing: Editing) -> None:
+        """Leave out and replace from the first frame on."""
+        self.editing = editing
+        self.placer.texts = editing.texts
+        if self.fitting is not None:
+            self.fitting.alone = True
+
+    @property
+    def edited(self) -> bool:
+        """Whether the last sealed frame is another one than recorded because of what is dropped or set."""
+        return self.editing is not None and self.editing.changes(self.frame.held)
+
+    @property
+    def altered(self) -> bool:
+        """Whether the last sealed frame is another one than was sent: what was billed says nothing of it."""
+        return self.edited or (self.fitted is not None and self.fitted.changes_frame)
 
     def open_facts(self) -> Facts:
         """Where a record of the current line belongs: this step, or what follows its seal."""
@@ -250,11 +275,15 @@ class ThreadState:
             after, delta = veiled, delta_of(recorded, veiled)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
+        if self.editing is not None:
+            delta = self.editing.frame(delta)
+            after, named = delta.after, self.editing.named(named)
         if self.fitting is not None:
             limits = in_force(facts.budget, self.fitting.limits)
-            after, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of)
-            delta = delta_of(before.placements, after)
-            named, truncated = named + self.fitted.named, truncated | self.fitted.truncated
+            after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of)
+            delta = known if known is not None else delta_of(before.placements, after)
+            named, cut = named + self.fitted.named, self.fitted.truncated
+            truncated = truncated | cut if truncated else cut
             cause_of = under(cause_of, self.fitted)
         was = standing(self.frame, delta, named)
         self.frame.move_to(after, delta)
@@ -299,6 +328,8 @@ class ThreadState:
         scores = reading.scores()
         found = rescored(self.scores, scores)
         self.scores.update(scores)
+        if self.fitting is not None:
+            self.fitting.scored(scores)
         return found
 
     def _saved(self, reading: Reading) -> tuple[int | None, int]:
@@ -306,6 +337,8 @@ class ThreadState:
         skipped = {self.book.item_of(r.ref) for r in reading.unchanged()}
         if self.sent is not None:
             skipped = set(self.sent.skipped)
+        if self.editing is not None:
+            skipped -= self.editing.dropped
         if self.mode is None or self.mode.mode == "window":
             return None, len(skipped)
         index = self.index or {}

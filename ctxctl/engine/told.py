@@ -18,7 +18,7 @@ from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Origin, Red
 
 _LACKING = 1000
 """Gaps remembered until they are resolved."""
-_OVER = frozenset({"resolved", "declined", "expired"})
+OVER = frozenset({"resolved", "declined", "expired"})
 UNREDACTED = frozenset({"none", "raw", "not_redacted", "unredacted"})
 
 
@@ -79,7 +79,7 @@ class Telling:
             record = msgspec.structs.replace(record, **kept)
         self.missing[name] = record
         self._lacking.pop(name, None)
-        if record.status not in _OVER and record.missing_id is not None:
+        if record.status not in OVER and record.missing_id is not None:
             self._lacking[name] = record
             if len(self._lacking) > _LACKING:
                 del self._lacking[next(iter(self._lacking))]
@@ -151,7 +151,7 @@ def _origin(assembly: Assembly) -> Origin | None:
 
 def is_open(missing: MissingContext) -> bool:
     """Whether a gap is still one."""
-    return missing.status not in _OVER
+    return missing.status not in OVER
 
 
 def _says_all(version: Version) -> bool:

@@ -66,7 +66,9 @@ class TurnState:
         context = sealed.context
         for named in context.named:
             self.named.setdefault(named.item, named)
-        self.truncated |= context.truncated
+        # Most steps cut nothing, or are the first that do: what is the same is not copied.
+        if self.truncated is not context.truncated:
+            self.truncated = self.truncated | context.truncated if self.truncated else context.truncated
         self.rescored |= context.rescored
         self.simulated = self.simulated or context.simulated
         for change in step.changes:

@@ -178,7 +178,9 @@ class Windows:
         pieces.append((_offset(old_spans, at), len(old)))
         head = _offset(old_spans, assembly.splices[0].at) if assembly.splices else len(placements)
         used = new[: _offset(new_spans, taken)]
-        self._hint = _Hint(old, placements, head, len(tail), removed, used)
+        # What a splice beyond the end of its base left alone is not where it says.
+        sound = self.fault != "bad-splice"
+        self._hint = _Hint(old, placements, head, len(tail), removed, used) if sound else None
         if old_spans is not None:
             spans += old_spans[at:]
         return Resolved(placements, None if plain else spans, base, pieces)

@@ -10,7 +10,8 @@ import msgspec
 from ctxctl.model.results import Change, Frame
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.facade import FrameDiff, Inspector
+    from ctxctl.inspector.facade import Inspector
+    from ctxctl.inspector.found import FrameDiff
     from ctxctl.model.outline import Row
     from ctxctl.trace.index import Span
 

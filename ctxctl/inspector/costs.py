@@ -43,6 +43,9 @@ class StepCost(NamedTuple):
     """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
     assumed: tuple[str, ...] = ()
     """What the capture does not say of the bill, and how it was priced all the same."""
+    reckoned_tokens: Tokens | None = None
+    """The recorded content in the model's tokens, as a calibration has it; None without one."""
+    reckoned: Money | None = None
 
 
 class Spent(NamedTuple):
@@ -71,6 +74,10 @@ class Costs:
         self.steps = 0
         self.billed, self.counted = Money(), Money()
         self.billed_tokens, self.counted_tokens = Tokens(), Tokens()
+        self.reckoned, self.reckoned_tokens, self.reckoned_steps = Money(), Tokens(), 0
+        """Of the steps that a calibration says something of."""
+        self.reckoned_like = ZERO
+        """Counted, over the same steps."""
         self.unreported = 0
         """Steps without usage."""
         self.unpriced: dict[str, int] = {}
@@ -110,6 +117,12 @@ class Costs:
             self.billed = self.billed.plus(cost.billed)
             if cost.counted is not None:
                 self.compared = (self.compared[0] + cost.billed.total, self.compared[1] + cost.counted.total)
+        if cost.reckoned_tokens is not None:
+            self.reckoned_steps += 1
+            self.reckoned_tokens = _plus(self.reckoned_tokens, cost.reckoned_tokens)
+        if cost.reckoned is not None and cost.counted is not None:
+            self.reckoned = self.reckoned.plus(cost.reckoned)
+            self.reckoned_like += cost.counted.total
         if cost.broken is not None:
             self.broken += cost.broken
             self.breaks += 1
@@ -125,22 +138,22 @@ class Costs:
 
     def _spend(self, cost: StepCost, placements: Sequence[Placement]) -> None:
         assert self._by is not None
-        head = sum(p.rank < rank_of("history") for p in placements)
-        ordered = provider_order(list(placements), head)
-        weights = [p.tokens for p in ordered]
-        shares = _shares(cost.counted is not None, cost.priced.rates, cost.counted_tokens, weights)
-        tokens: dict[str, int] = {}
-        money: dict[str, Decimal] = {}
-        for placement, share in zip(ordered, shares, strict=True):
-            name = self._by(placement)
-            tokens[name] = tokens.get(name, 0) + placement.tokens
-            money[name] = money.get(name, ZERO) + share
-        for name, count in tokens.items():
+        rates, rest = cost.priced.rates, rank_of("history")
+        ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
+        for name, parts in _parts(self._by, ordered, cost.counted_tokens).items():
+            cached, written, plain, count = parts
             row = self._spent.setdefault(name, [0, 0, ZERO, 0])
             row[0] += 1  # type: ignore[operator]
             row[1] += count  # type: ignore[operator]
-            row[2] += money[name]  # type: ignore[operator]
-            row[3] += count if cost.counted is None else 0  # type: ignore[operator]
+            if cost.counted is None:
+                row[3] += count  # type: ignore[operator]
+                continue
+            money = (
+                (rates.cache_read or ZERO) * cached
+                + (rates.cache_write or ZERO) * written
+                + (rates.input or ZERO) * plain
+            )
+            row[2] += money / MILLION  # type: ignore[operator]
 
 
 def cost_of(step: Step, book: RateBook) -> StepCost:
@@ -166,6 +179,8 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
     size = step.window.used if billed_tokens is None else sum(billed_tokens[:3])
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
     counted_tokens = _like(billed_tokens, step.window.used, output)
+    content = reckoned_content(step)
+    reckoned = None if content is None else _like(billed_tokens, content, output)
     return StepCost(
         step,
         billed_tokens,
@@ -176,7 +191,19 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         _break(step, found.rates),
         _saved(step, found.rates),
         tuple(assumed),
+        reckoned,
+        None if reckoned is None else priced(reckoned, found.rates),
     )
+
+
+def reckoned_content(step: Step) -> int | None:
+    """Tokens that the model makes of what is recorded, where a calibration for it is in force."""
+    view = step.stages.get("evidence")
+    told = view.facts.get("calibration") if view is not None else None
+    if not isinstance(told, dict) or "digest" not in told:
+        return None
+    content = told["content"]
+    return max(0, content) if isinstance(content, int) else None
 
 
 def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
@@ -207,26 +234,30 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
     return rates.input * step.ledger.saved / MILLION
 
 
-def _shares(priced: bool, rates: Rates, tokens: Tokens, weights: list[int]) -> list[Decimal]:
-    """What each placement cost, in the provider's order; together they are the context's counted cost.
+def _parts(by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens) -> dict[str, list[int]]:
+    """By name, tokens read from the cache, written to it and plain, and all of them.  Whole numbers, for a
+    long session has as many placements as it has steps times items.
 
-    The first ones were read from the cache, the next ones written to it, the rest is plain input.
+    What comes first in the provider's order was read from the cache, the next ones were written to it, the
+    rest is plain input.
     """
-    if not priced:
-        return [ZERO] * len(weights)
     left = [tokens.cached, tokens.written, tokens.input]
-    rate = [rates.cache_read or ZERO, rates.cache_write or ZERO, rates.input or ZERO]
-    shares = []
-    for weight in weights:
-        share = ZERO
-        for n in range(3):
-            taken = min(weight, left[n])
-            if taken:
-                left[n] -= taken
-                weight -= taken
-                share += rate[n] * taken
-        shares.append(share / MILLION)
-    return shares
+    at = 0
+    found: dict[str, list[int]] = {}
+    for placement in ordered:
+        name, weight = by(placement), placement.tokens
+        row = found.get(name)
+        if row is None:
+            row = found[name] = [0, 0, 0, 0]
+        row[3] += weight
+        while weight and at < 3:
+            taken = weight if weight < left[at] else left[at]
+            row[at] += taken
+            left[at] -= taken
+            weight -= taken
+            if not left[at]:
+                at += 1
+    return found
 
 
 def _plus(a: Tokens, b: Tokens) -> Tokens:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,55 +17,31 @@ from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
+from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to, reckoner
+from ctxctl.inspector.found import FrameDiff, Outline, Reported
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.survey import Survey
+from ctxctl.inspector.why.chronicle import Chronicle
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Change, Frame, Step, Summary, Turn
-from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.model.results import Frame, Step, Summary, Turn
+from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
+
+if TYPE_CHECKING:
+    from ctxctl.engine.editing import Edits
+    from ctxctl.inspector.inventory import Inventory
+
+__all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "Reported"]
 
 Progress = Callable[[float], None]
 """Told the share of the trace read so far, 0 to 1, now and then."""
-
-_KEPT_PROBLEMS = 1000
-
-
-class Reported:
-    """Problems of one pass of the engine: the first of them, and how many there were."""
-
-    def __init__(self) -> None:
-        self.kept: list[Problem] = []
-        self.count = 0
-
-    def add(self, problem: Problem) -> None:
-        """Take one in."""
-        self.count += 1
-        if self.count <= _KEPT_PROBLEMS:
-            self.kept.append(problem)
-
-
-class FrameDiff(NamedTuple):
-    """Two frames compared by the plain definition."""
-
-    changes: tuple[Change, ...]
-    new: int
-    freed: int
-    before: int
-    after: int
-
-
-class Outline(NamedTuple):
-    """Every step of a replay as a small row, in the order of the steps."""
-
-    rows: tuple[Row, ...]
-    summary: Summary
 
 
 class Inspector:
@@ -92,6 +68,12 @@ class Inspector:
         self._cursor: Cursor | None = None
         self._places: Places | None = None
         self._ahead: Lookahead | None = None
+        self.chronicle: Chronicle | None = None
+        """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
+        self.inventory: Inventory | None = None
+        """What items there are, once somebody has asked."""
+        self.edits: Edits | None = None
+        """What is supposed to be gone from the session, or otherwise in it."""
 
     @classmethod
     def open(
@@ -104,18 +86,40 @@ class Inspector:
         policy: str | None = None,
         format: str | None = None,  # noqa: A002 - the name users type
         limits: Limits = AS_RECORDED,
+        drop: Sequence[str] = (),
+        set: Texts = (),  # noqa: A002 - what the option is called
+        calibration: str | None = NONE,
     ) -> Inspector:
-        """Open a native or foreign trace; `-` is stdin.  `limits` are supposed in place of the recorded ones.
+        """Open a native or foreign trace; `-` is stdin.
+
+        Args:
+            limits: Supposed in place of the recorded ones.
+            drop: Items that are supposed never to have been there: `kind:KIND`, `source:SOURCE`,
+                `server:SERVER`, `item:ID`, or a bare word that is one of these only.
+            set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
+            calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
         opened = open_trace(path, format)
         try:
-            params, strategy = resolve_params(opened, target, model, encoding, policy)
+            params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
+            made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
+            if params.calibration.origin == SESSION:
+                made.params = msgspec.structs.replace(made.params, calibration=fitted_to(made))
+            if drop or set:
+                made.edit(drop, set)
         except BaseException:
             opened.trace.close()
             raise
-        return cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
+        return made
+
+    def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
+        """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
+        from ctxctl.inspector.edits import edits_of
+
+        self.edits, told = edits_of(self, drop, set)
+        self.params = msgspec.structs.replace(self.params, edited=told)
 
     @property
     def name(self) -> str:
@@ -142,7 +146,7 @@ class Inspector:
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
-        found = self._begin()
+        found = self.reporting()
         engine = self._engine(found.add, skipped=skipped)
         size = max(1, self.trace.source.size)
         for batch in self.trace.batches():
@@ -158,12 +162,22 @@ class Inspector:
         """The events of a pass beside the others."""
         return self.trace.batches()
 
-    def walk(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[tuple[At, Engine]]:
+    def walk(
+        self,
+        progress: Progress | None = None,
+        *,
+        skipped: bool = False,
+        seen: Callable[[Event, Engine], None] | None = None,
+        settle: bool = False,
+    ) -> Iterator[tuple[At, Engine]]:
         """Replay from the first line: each step with its frame, and the engine that has just finished it.
 
-        A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.
+        A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.  With
+        `settle` it stands for them: `problems` and `summary` are its own once it has come to its end.
+        `seen` is told of each event once the engine has taken it in, after the steps that it finished.
         """
-        engine = self._engine(ignore, skipped=skipped)
+        found = self.reporting() if settle else None
+        engine = self._engine(ignore if found is None else found.add, skipped=skipped)
         size = max(1, self.trace.source.size)
         for batch in self._batches():
             if progress is not None:
@@ -172,8 +186,12 @@ class Inspector:
                 if done := engine.feed(event):
                     for at in paired(engine, done):
                         yield at, engine
+                if seen is not None:
+                    seen(event, engine)
         for at in paired(engine, engine.end()):
             yield at, engine
+        if found is not None:
+            self._finish(engine, found)
 
     def _finish(self, engine: Engine, found: Reported) -> None:
         self._found = found
@@ -204,11 +222,17 @@ class Inspector:
         """The rows that a running `outline` has so far; only ever grows at its end."""
         return self._survey_rows.rows
 
+    @property
+    def surveyed(self) -> Survey:
+        """What a running or finished `outline` has noted."""
+        return self._survey_rows
+
     def _survey(self, progress: Progress | None) -> Outline:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""
-        found = self._begin()
+        found = self.reporting()
         engine = self._engine(found.add)
         survey = self._survey_rows = Survey()
+        chronicle = Chronicle()
         snapshots = Snapshots(engine)
         with self._lock:
             self._snapshots, self._cursor = snapshots, None
@@ -219,15 +243,16 @@ class Inspector:
             self._counter.foresee(batch, self.trace.contents, least=8)
             for event in batch:
                 if done := engine.feed(event):
-                    survey.note(done)
+                    survey.note(chronicle.noting(done, engine), engine)
                     ended = len(survey.rows)
                     snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
-        survey.note(engine.end())
+        survey.note(chronicle.noting(engine.end(), engine), engine)
         self._finish(engine, found)
+        self.chronicle = chronicle.finish(engine, self.trace.covered)
         assert self._summary is not None
         return Outline(tuple(survey.rows), self._summary)
 
-    def _begin(self) -> Reported:
+    def reporting(self) -> Reported:
         """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
         found = Reported()
         if self._summary is None:
@@ -254,6 +279,8 @@ class Inspector:
             fitter=fits(self.strategy),
             recomputer=recomputes(self.strategy),
             trim=self._counter.trim,
+            edits=self.edits,
+            reckon=reckoner(params.calibration, params.encoding, params.target),
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:

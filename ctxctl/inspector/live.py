@@ -63,6 +63,7 @@ class Live:
         pin: bool = False,
         skipped: bool = False,
         seeks: bool = True,
+        calibration: str | None = "none",
     ) -> None:
         """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
 
@@ -72,7 +73,7 @@ class Live:
         are open, before the end: only `take` counts.
         """
         self._sessions = Sessions(path, format, pin=pin)
-        self._asked = (target, model, encoding, policy)
+        self._asked = (target, model, encoding, policy, calibration)
         self._limits = limits
         self._skipped = skipped
         self._seeks = seeks
@@ -235,8 +236,7 @@ class Live:
         return look.changed or bool(look.problems)
 
     def _begin(self, opened: Opened, why: Problem | None) -> None:
-        target, model, encoding, policy = self._asked
-        params, strategy = resolve_params(opened, target, model, encoding, policy)
+        params, strategy = resolve_params(opened, *self._asked)
         params = msgspec.structs.replace(params, limits=self._limits)
         if self._inspector is not None or why is not None:
             self._drop(why)
@@ -252,7 +252,7 @@ class Live:
             seeks=self._seeks,
         )
         self._inspector.told = [*self._told, *self._passing]
-        self._peeked = None if model is not None or params.first_model is not None else 0
+        self._peeked = None if self._asked[1] is not None or params.first_model is not None else 0
         self._counted = 0
 
     def _drop(self, why: Problem | None) -> None:

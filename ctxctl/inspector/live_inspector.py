@@ -148,10 +148,11 @@ class LiveInspector(Inspector):
         if self._seeks:
             for ordinal, at in enumerate(paired(self._engine_now, done), len(survey.rows)):
                 self._recent.keep(ordinal, at)
-                results += (at.step,) if at.turn is None else (at.step, at.turn)
+                survey.note(at.done, self._engine_now)
+                results += at.done
         else:
             results += done
-        survey.note(results)
+            survey.note(results)
         for result in results:
             self._give(result)
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxctl.errors import UsageError
+from ctxctl.inspector import calibrating
 from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
 from ctxctl.model.content import Content, ContentStore
@@ -17,7 +18,7 @@ from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
-from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.policies.registry import Strategy, by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.counter import Counter
@@ -55,6 +56,10 @@ class Params(msgspec.Struct, frozen=True):
     """Limits that are supposed in place of the recorded ones."""
     fitting: bool = False
     """The policy says what is left out of a window that is too small."""
+    edited: Edited = UNEDITED
+    """What is dropped from the session, and what is set in it."""
+    calibration: calibrating.Chosen = calibrating.NOTHING
+    """What sizes are reckoned with where the model has no public tokenizer, beside the counts."""
 
     def uses_encoding(self, model: str | None) -> bool:
         """Whether a model is known to use the replay's encoding: only then are counts exact."""
@@ -135,9 +140,17 @@ class CountingRoom(NamedTuple):
 
 
 def resolve_params(
-    opened: Opened, target: str, model: str | None, encoding: str | None, policy: str | None
+    opened: Opened,
+    target: str,
+    model: str | None,
+    encoding: str | None,
+    policy: str | None,
+    calibration: str | None = calibrating.NONE,
 ) -> tuple[Params, Strategy | None]:
-    """Settle what a replay is made under; raises UsageError for names that do not exist."""
+    """Settle what a replay is made under; raises UsageError for names that do not exist.
+
+    `calibration` is read anew each time: see `calibrating.chosen`.
+    """
     if target not in vocab.TARGETS:
         known = ", ".join(vocab.TARGETS)
         raise UsageError("unknown-target", f"no target is called {target!r}", hint=f"there are: {known}")
@@ -166,6 +179,7 @@ def resolve_params(
             first,
             assumed,
             fitting=fits(strategy) is not None,
+            calibration=calibrating.chosen(calibration),
         ),
         strategy,
     )

@@ -8,10 +8,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.cursor import At
-from ctxctl.engine.query import Query, Word
+from ctxctl.engine.query import Around, Query, Word
 from ctxctl.engine.query.terms import folded
 from ctxctl.engine.replay import Engine
 from ctxctl.engine.track import ThreadKey
+from ctxctl.inspector.around import Arounds
 from ctxctl.model.content import Content
 from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Change, Placement, Step
@@ -70,6 +71,7 @@ class _Search:
 
     def run(self) -> Iterator[Found]:
         query, told, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
+        arounds = Arounds(query, self._inspector.text)
         ordinal = -1
         for ordinal, (at, engine) in enumerate(
             self._inspector.walk(self._progress, skipped=query.asks_skipped)
@@ -77,13 +79,14 @@ class _Search:
             self._pause()
             step = at.step
             key = ThreadKey(step.session, step.thread)
-            truth = query.matches_step(step)
+            around = arounds.of(step, engine)
+            truth = query.matches_step(step, around)
             if truth is not False:
                 if query.about_steps:
                     if truth:
                         self._hit(_of_step(ordinal, step))
                 else:
-                    self._changes(ordinal, _Look(at, before.get(key, []), engine, key))
+                    self._changes(ordinal, Look(at, before.get(key, []), engine, key, around))
             before[key] = at.placements
             now = monotonic()
             if now - told >= _TELL or (self._fresh and self._total == len(self._fresh)):
@@ -105,7 +108,7 @@ class _Search:
         if self._total <= KEPT:
             self._fresh.append(hit)
 
-    def _changes(self, ordinal: int, look: _Look) -> None:
+    def _changes(self, ordinal: int, look: Look) -> None:
         query, step = self._query, look.at.step
         for change in step.changes:
             if change.status == "skipped" and not query.asks_skipped:
@@ -122,13 +125,13 @@ class _Search:
                 return bool((known if isinstance(known, int) else known.words) & self._bit[word])
 
             segment = look.segment(change) if query.asks_segment else None
-            if query.matches_change(step, change, contains, segment):
+            if query.matches_change(step, change, contains, segment, look.around):
                 if self._total < KEPT:
                     self._hit(self._of_change(ordinal, look, change))
                 else:
                     self._total += 1
 
-    def _unknown(self, look: _Look, change: Change) -> None:
+    def _unknown(self, look: Look, change: Change) -> None:
         found = self._withheld if change.item in look.at.step.told.withheld else self._textless
         if len(found) < _UNKNOWN:
             found.add(hash((look.key, change.item, change.version or change.previous_version)))
@@ -149,7 +152,7 @@ class _Search:
         self._known[content] = known
         return known
 
-    def _of_change(self, ordinal: int, look: _Look, change: Change) -> Hit:
+    def _of_change(self, ordinal: int, look: Look, change: Change) -> Hit:
         step = look.at.step
         content = look.content(change) if self._shown or not change.title else None
         known = self._known.get(content) if content is not None else None
@@ -166,12 +169,20 @@ class _Search:
         )  # fmt: skip
 
 
-class _Look:
+class Look:
     """One step, and where the texts of its changes are; a frame is gone through only if somebody asks."""
 
-    def __init__(self, at: At, before: list[Placement], engine: Engine, key: ThreadKey) -> None:
+    def __init__(
+        self,
+        at: At,
+        before: list[Placement],
+        engine: Engine,
+        key: ThreadKey,
+        around: Around | None = None,
+    ) -> None:
         self.at = at
         self.key = key
+        self.around = around
         self._before = before
         self._engine = engine
         self._frames: dict[bool, dict[str, Placement]] = {}

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxctl.engine.entering import Entries
+from ctxctl.engine.query.facts import breaks
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay import Engine
 
 
 class Survey:
@@ -18,12 +24,14 @@ class Survey:
         self.rows: list[Row] = []
         self.before: list[int | None] = []
         """By ordinal, the ordinal of the step before in the same thread."""
+        self.entries: dict[ThreadKey, Entries] = {}
+        """What entered and left each thread's frames; only of steps that were noted with their engine."""
         self._last: dict[ThreadKey, int] = {}
         self._first_of_turn: dict[ThreadKey, int] = {}
         self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
 
-    def note(self, done: Iterable[Step | Turn]) -> None:
-        """Take in what an event, or the end of the trace, has finished."""
+    def note(self, done: Iterable[Step | Turn], engine: Engine | None = None) -> None:
+        """Take in what an event, or the end of the trace, has finished, just as `engine` finishes it."""
         for result in done:
             key = ThreadKey(result.session, result.thread)
             if isinstance(result, Step):
@@ -33,11 +41,21 @@ class Survey:
                 self.before.append(self._last.get(key))
                 self.rows.append(row_of(ordinal, result))
                 self._last[key] = ordinal
+                if engine is not None:
+                    self._enter(key, ordinal, engine)
             else:
                 self._turn_ends[key, result.turn] = self._last[key]
                 first = self._first_of_turn[key]
                 if result.title is not None:
                     self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
+
+    def _enter(self, key: ThreadKey, ordinal: int, engine: Engine) -> None:
+        """Note what the step that the engine has just finished put into its thread's frame and took out."""
+        log = self.entries.get(key)
+        if log is None:
+            log = self.entries[key] = Entries()
+        assert engine.sealed is not None
+        log.note(ordinal, engine.sealed.delta)
 
     def turn_end(self, ordinal: int) -> int | None:
         """The ordinal of the last step of the turn that holds a step; None if that is not known yet."""
@@ -57,6 +75,7 @@ class Survey:
     def cut(self, count: int) -> Survey:
         """The survey as it was with its first `count` rows; this one stays for those who hold it."""
         twin = Survey()
+        twin.entries = {key: log.cut(count) for key, log in self.entries.items()}
         twin._turn_ends = {key: end for key, end in self._turn_ends.items() if end < count}
         for row, before in zip(self.rows[:count], self.before, strict=False):
             key = ThreadKey(row.session, row.thread)
@@ -98,22 +117,8 @@ def row_of(ordinal: int, step: Step) -> Row:
         reported=step.usage.reported_input if step.usage is not None else None,
         first_line=step.first_line,
         offset=step.first_byte,
-        broken=_breaks(step),
+        broken=breaks(step),
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=step.usage.reported_output if step.usage is not None else None,
         origin=step.told.origin,
-    )
-
-
-def _breaks(step: Step) -> bool:
-    """Whether less than nine tenths of the request before could come from a prompt cache.
-
-    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
-    little and is no break.
-    """
-    prefix = step.cache.possible_prefix
-    return (
-        step.cache.broken_by is not None
-        and prefix is not None
-        and prefix * 10 < step.ledger.window_before * 9
     )

@@ -7,33 +7,30 @@ the same trace and the same supposition give the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final, NamedTuple
 
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.cursor import ignore
 from ctxctl.engine.fitting import Trim
 from ctxctl.engine.placing import Count
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
-from ctxctl.inspector.facade import Inspector, Progress
+from ctxctl.inspector.comparison import Comparison, Supposed
+from ctxctl.inspector.edits import Resolved, edits_of
+from ctxctl.inspector.facade import Inspector
 from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.inspector.sides import recorded_limits, side
 from ctxctl.model.content import Content
 from ctxctl.model.results import Step, Turn
-from ctxctl.model.whatif import AS_RECORDED, Limits, Pair, Side, Supposition, Totals
+from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
 from ctxctl.policies.registry import RECORDED, Strategy, by_name
 from ctxctl.tokens.catalogue.find import Known, find
+from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import is_known, near, resolve
 
-__all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs"]
-
-_EVENTS: Final = 128
-"""Events between two looks at whether anybody still waits."""
+__all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "side"]
 
 
 class FieldError(UsageError):
@@ -42,20 +39,6 @@ class FieldError(UsageError):
     def __init__(self, field: str, slug: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(slug, message, hint=hint)
         self.field = field
-
-
-class Supposed(NamedTuple):
-    """A supposition against one trace, resolved."""
-
-    params: Params
-    policy: Strategy | None
-    limits: Limits
-    only_limits: bool
-    """Frames and counts are those of the other side."""
-    same_frames: bool
-    """Frames are; they may be counted in another way."""
-    notes: tuple[str, ...]
-    """What to know before the numbers are read, one sentence each; may hold names from the trace."""
 
 
 class WhatIfs:
@@ -71,7 +54,8 @@ class WhatIfs:
     def resolve(self, supposition: Supposition) -> Supposed:
         """Settle what a what-if is made under.
 
-        Raises FieldError: `unknown-model` (with near names), `unknown-encoding`, `unknown-policy`.
+        Raises FieldError: `unknown-model` (with near names), `unknown-encoding`, `unknown-policy`, and what
+        `resolve_edits` raises.
         """
         base = self.inspector.params
         model, encoding, assumed = supposition.model, base.encoding, base.assumed
@@ -91,7 +75,8 @@ class WhatIfs:
         if model is not None and supposition.window is None and supposition.max_input is None:
             known = find(model, own=load_settings().models)
             limits = Limits(known.window, supposition.reserve, known.max_input)
-        changed = changed or (fits(policy) is not None and limits.given)
+        edits, edited = self._edits(supposition)
+        changed = changed or (fits(policy) is not None and limits.given) or edits is not None
         params = msgspec.structs.replace(
             base,
             policy=base.policy if supposition.policy is None else supposition.policy,
@@ -100,17 +85,31 @@ class WhatIfs:
             assumed=assumed,
             limits=limits,
             fitting=fits(policy) is not None,
+            edited=edited,
         )
         only = not changed and model is None and same_ranks(encoding, base.encoding)
-        return Supposed(
-            params, policy, limits, only, not changed, tuple(_notes(base, params, supposition, known))
-        )
+        notes = tuple(_notes(base, params, supposition, known))
+        return Supposed(params, policy, limits, only, not changed, notes, edits, model)
 
-    def compare(self, supposed: Supposed) -> Comparison:
-        """Both replays side by side, ready to run."""
-        rules = replace(self.inspector.rules(), limits=AS_RECORDED)
+    def compare(
+        self,
+        supposed: Supposed,
+        *,
+        book: RateBook | None = None,
+        wanted: Callable[[Step | Turn], bool] | None = None,
+        settle: bool = False,
+    ) -> Comparison:
+        """Both replays side by side, ready to run.
+
+        Args:
+            supposed: What `resolve` gave.
+            book: Prices; without them no side has a cost.
+            wanted: Which steps and turns are looked at; None: all.
+            settle: The inspector's problems are those that the recorded side comes by.
+        """
+        rules = replace(self.inspector.rules(), limits=AS_RECORDED, edits=None)
         if supposed.only_limits:
-            return Comparison(self.inspector, rules, None, supposed)
+            return Comparison(self.inspector, rules, None, supposed, book=book, wanted=wanted, settle=settle)
         encoding = supposed.params.encoding
         count: Count = rules.count
         trim: Trim = rules.trim
@@ -129,8 +128,9 @@ class WhatIfs:
             recomputer=recomputes(supposed.policy),
             trim=trim,
             limits=supposed.limits,
+            edits=supposed.edits,
         )
-        return Comparison(self.inspector, rules, other, supposed)
+        return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 
     def close(self) -> None:
         """Write new counts to disk; they may go on being used."""
@@ -146,6 +146,13 @@ class WhatIfs:
             return by_name(name), True
         except UsageError as error:
             raise FieldError("policy", error.slug, error.message, hint=error.hint) from None
+
+    def _edits(self, supposition: Supposition) -> Resolved:
+        try:
+            return edits_of(self.inspector, supposition.drop, supposition.set)
+        except UsageError as error:
+            field = "drop" if error.slug in ("bad-drop", "nothing-dropped") else "set"
+            raise FieldError(field, error.slug, error.message, hint=error.hint) from None
 
     def _known(self, model: str) -> None:
         named = {row.model for row in self.inspector.known}
@@ -184,163 +191,6 @@ class Recount:
         self._room.close()
 
 
-class Comparison:
-    """One what-if.  `pairs` may be taken once; the totals are of the pairs taken so far."""
-
-    def __init__(
-        self, inspector: Inspector, recorded: Rules, simulated: Rules | None, supposed: Supposed
-    ) -> None:
-        self.supposed = supposed
-        self._inspector = inspector
-        self._recorded = Engine(recorded, ignore)
-        self._simulated = None if simulated is None else Engine(simulated, ignore)
-        self._sums = (Tally(), Tally())
-        self.held = 0
-        """Steps whose cap a recorded limit on input decides, although another window is supposed."""
-        self.appended = 0
-        """Steps whose request carries the whole window as recorded, and only differences under the policy."""
-
-    @property
-    def recorded(self) -> Totals:
-        """Sums of the recorded side."""
-        return self._sums[0].totals()
-
-    @property
-    def simulated(self) -> Totals:
-        """Sums of the simulated side."""
-        return self._sums[1].totals()
-
-    def pairs(
-        self, check: Callable[[], None] | None = None, progress: Progress | None = None
-    ) -> Iterator[Pair]:
-        """Every step of the trace, in the order of the ordinals, as soon as it has ended.
-
-        `check` is called every few events and may raise to stop.
-        """
-        trace, other = self._inspector.trace, self._simulated
-        size = max(1, trace.source.size)
-        for batch in trace.batches():
-            if progress is not None:
-                progress(batch[0].offset / size)
-            for n, event in enumerate(batch):
-                if check is not None and n % _EVENTS == 0:
-                    check()
-                ours = self._recorded.feed(event)
-                theirs = None if other is None else other.feed(event)
-                if ours:
-                    yield from self._paired(ours, theirs)
-        yield from self._paired(self._recorded.end(), None if other is None else other.end())
-
-    def _paired(self, ours: Results, theirs: Results | None) -> Iterator[Pair]:
-        """The steps that both engines have finished with one event."""
-        steps = (step for step in ours if isinstance(step, Step))
-        if theirs is None:
-            # The frames are the same, and the cap follows from the limits.
-            for step in steps:
-                limits = self.supposed.limits.over(recorded_limits(step))
-                yield self._pair(step, step, side(step, limits))
-            return
-        for step, other in zip(steps, (s for s in theirs if isinstance(s, Step)), strict=True):
-            yield self._pair(step, other, side(other))
-
-    def _pair(self, step: Step, other: Step, simulated: Side) -> Pair:
-        supposed = self.supposed
-        self.appended += step.mode == "window" and other.mode == "append"
-        limits, held = supposed.limits, recorded_limits(step).max_input
-        if limits.window is not None and limits.max_input is None and simulated.cap == held is not None:
-            self.held += 1
-        ordinal = self._sums[0].steps
-        reported = step.usage.reported_input if step.usage is not None and supposed.same_frames else None
-        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, side(step), simulated, reported)
-        self._sums[0].add(pair, pair.recorded, step)
-        self._sums[1].add(pair, pair.simulated, other)
-        return pair
-
-
-Results = Iterable[Step | Turn]
-
-
-def recorded_limits(step: Step) -> Limits:
-    """The limits that a step's budget records, out of its stage."""
-    facts = step.stages["budget"].facts
-    return Limits(facts.get("max_tokens"), facts.get("reserved_tokens"), facts.get("max_input"))
-
-
-def side(step: Step, limits: Limits | None = None) -> Side:
-    """What the comparison keeps of a step; with `limits`, its verdict under those."""
-    window = step.window
-    cap, free, over = window.cap, window.free, window.over
-    if limits is not None:
-        cap = limits.cap
-        free = None if cap is None else max(0, cap - window.used)
-        over = None if cap is None else max(0, window.used - cap)
-    fitted = step.stages["budget"].facts.get("simulated")
-    return Side(
-        used=window.used,
-        cap=cap,
-        free=free,
-        over=over,
-        uncounted=window.uncounted,
-        omitted=step.counts.omitted if fitted is None else fitted["dropped"],
-        truncated=sum("truncated" in change.flags for change in step.changes)
-        if fitted is None
-        else fitted["cut"],
-        compactions=len(step.told.compactions),
-        prefix=step.cache.possible_prefix,
-    )
-
-
-class Tally:
-    """Sums over the steps of one side."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-        self._over = self._unknown = self._omitted = self._truncated = self._compactions = self._prefix = 0
-        self._first: Pair | None = None
-        self._worst: tuple[int, Pair | None] = (0, None)
-        self._peak: tuple[int, Pair | None] = (-1, None)
-        self._billed_over = 0
-        self._methods: dict[str, int] = {}
-
-    def add(self, pair: Pair, side: Side, step: Step) -> None:
-        """Take in one step."""
-        self.steps += 1
-        if side.over is None:
-            self._unknown += 1
-        elif side.over:
-            self._over += 1
-            self._first = self._first or pair
-            if side.over > self._worst[0]:
-                self._worst = (side.over, pair)
-        if side is pair.simulated:
-            self._billed_over += pair.billed_over
-        if side.used > self._peak[0]:
-            self._peak = (side.used, pair)
-        self._omitted += side.omitted
-        self._truncated += side.truncated
-        self._compactions += side.compactions
-        self._prefix += side.prefix or 0
-        for method, tokens in step.window.by_method.items():
-            self._methods[method] = self._methods.get(method, 0) + tokens
-
-    def totals(self) -> Totals:
-        """The sums so far."""
-        return Totals(
-            steps=self.steps,
-            over=self._over,
-            unknown=self._unknown,
-            billed_over=self._billed_over,
-            first_over=self._first,
-            worst=self._worst[1],
-            peak=self._peak[1],
-            omitted=self._omitted,
-            truncated=self._truncated,
-            compactions=self._compactions,
-            prefix=self._prefix,
-            by_method=dict(self._methods),
-        )
-
-
 def _notes(base: Params, params: Params, supposition: Supposition, known: Known | None) -> Iterator[str]:
     """What the numbers are, and what they are not."""
     limits, policy = params.limits.given, params.policy
@@ -357,7 +207,10 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: Known 
             yield f"Policy {policy} looks at no limit: nothing is left out to fit."
     elif limits and not fitting:
         frames = "Frames as recorded" if policy == RECORDED else f"Frames of policy {policy}"
-        yield f"{frames}, only the limits differ: what would be dropped is not simulated."
+        if params.edited.given:
+            yield f"{frames} but for what is dropped and set; what would be left out to fit is not simulated."
+        else:
+            yield f"{frames}, only the limits differ: what would be dropped is not simulated."
     if supposition.model is not None and supposition.window is None:
         yield from _window_note(supposition.model, known)
     if supposition.reserve is not None and supposition.window is None:

@@ -6,7 +6,7 @@ room that there is, and says what goes, what is cut and what stands in its place
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 
@@ -125,6 +125,96 @@ class Fitter(Protocol):
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Decide one step; `candidates` are in the order of the window."""
+        ...
+
+
+class Seat:
+    """A candidate in the window of a thread, for as long as it is there.
+
+    Policies that keep what they work out from step to step are given seats; see `Keeper`.
+    """
+
+    __slots__ = ("candidate", "fate", "place", "placement", "shown", "unit", "was")
+
+    def __init__(self, candidate: Candidate, place: int, placement: Any = None) -> None:
+        self.candidate = candidate
+        self.place = place
+        """Where it is: the more, the further back.  A multiple of four, and never another one."""
+        self.fate: Fate = None
+        """What the keeper decided last; only it sets this."""
+        self.unit: Any = None
+        """The keeper's own."""
+        self.placement = placement
+        """The caller's own: what it is."""
+        self.shown: Any = None
+        """The caller's own: what is in the frame for it."""
+        self.was: Fate = None
+        """The caller's own: the fate that this is for."""
+
+
+Fate = Drop | Cut | Swap | None
+"""What becomes of a candidate; None: it stays as it is.  The index in it says nothing."""
+
+
+class Moves(NamedTuple):
+    """How a window differs from the one of the step before."""
+
+    seats: Sequence[Seat]
+    """All that are in it, in order."""
+    left: Sequence[Seat]
+    came: Sequence[Seat]
+    """In order."""
+    altered: Sequence[Seat]
+    """Those that stayed and of which the trace says another priority or score."""
+
+
+class Outcome(NamedTuple):
+    """What a keeper did with one step: as `Fit`, and what of it is other than at the step before."""
+
+    verdict: Verdict
+    changed: Collection[Seat]
+    """All whose fate is another than before, those that came with a fate included; more may be in it."""
+    dropped: int = 0
+    """How many seats are dropped now."""
+    cut: int = 0
+    """How many are cut or swapped."""
+    notes: tuple[tuple[int, Note], ...] = ()
+    """Each with its place: one more than a seat's is behind it, one less before it."""
+    summary: bool = False
+    """What is dropped went into the (one) note."""
+    level: int | None = None
+    told: Mapping[str, int] | None = None
+
+
+class Keeper(Protocol):
+    """A policy on one thread that keeps what it worked out: a step costs what changed, not the history.
+
+    It is a shortcut and no other policy: at each step it decides what `fit` would from the same candidates,
+    the same room and the state of the step before.  The candidates name one pair at most.
+    """
+
+    def start(self, seats: Sequence[Seat], state: Any) -> None:
+        """Begin with these, after a step that left `state`; nothing is decided yet."""
+        ...
+
+    def step(self, moves: Moves, room: Room | None) -> Outcome:
+        """Decide one step.  Without room nothing is left out, and nothing remembered.
+
+        After `start` the first `moves` have nothing that left or came.
+        """
+        ...
+
+    def state(self) -> Any:
+        """What `fit` would have left for the next step; it never changes."""
+        ...
+
+
+@runtime_checkable
+class Kept(Fitter, Protocol):
+    """A strategy that has a shortcut for sessions."""
+
+    def keeper(self) -> Keeper | None:
+        """A new one, for one thread; None: not with these parameters."""
         ...
 
 

@@ -6,9 +6,13 @@ Everything called `simulated` here is the result of a replay under a supposition
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Final
 
 import msgspec
+
+from ctxctl.model.money import ZERO
 
 MOST_TOKENS: Final = 10**12
 """Largest limit that can be supposed; above it numbers say nothing and columns overflow."""
@@ -56,6 +60,62 @@ AS_RECORDED: Final = Limits()
 """No limit is supposed."""
 
 
+class Replacement(msgspec.Struct, frozen=True):
+    """A text to put in the place of an item's."""
+
+    item: str
+    """`ID`, all its versions, or `ID@VERSION`."""
+    text: str
+    name: str | None = None
+    """What the text came from, for people: the base name of a file, `-` for standard input."""
+
+
+Texts = Mapping[str, str] | Sequence[Replacement]
+"""Texts by what they replace."""
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """What one selector matched."""
+
+    selector: str
+    """With its facet: `kind:tool_result`."""
+    items: int
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """What one replacement replaced."""
+
+    item: str
+    version: str | None
+    """None: all its versions."""
+    name: str | None
+    sha256: str
+    """Of the text in UTF-8: that of the file."""
+    size: int
+    """In bytes."""
+    versions: int
+    """Versions that had another text."""
+
+
+class Edited(msgspec.Struct, frozen=True):
+    """Edits of a session against its trace: what they come to."""
+
+    drops: tuple[Dropped, ...] = ()
+    calls: int = 0
+    """Tool calls and results that no selector matched, and that belong to one that went."""
+    summaries: int = 0
+    """Summaries of which all that they stand for is dropped."""
+    texts: tuple[Replaced, ...] = ()
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.drops or self.texts)
+
+
+UNEDITED: Final = Edited()
+
+
 class Supposition(msgspec.Struct, frozen=True):
     """What a replay is to be made under; None: as recorded."""
 
@@ -65,6 +125,9 @@ class Supposition(msgspec.Struct, frozen=True):
     max_input: int | None = None
     policy: str | None = None
     encoding: str | None = None
+    drop: tuple[str, ...] = ()
+    """Selectors of items that had never been there."""
+    set: tuple[Replacement, ...] = ()
 
     @property
     def limits(self) -> Limits:
@@ -75,7 +138,13 @@ class Supposition(msgspec.Struct, frozen=True):
     def given(self) -> dict[str, str | int]:
         """What is supposed, by field."""
         fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return {name: value for name, value in fields if value is not None}
+        return {name: _said(value) for name, value in fields if value is not None and value != ()}
+
+
+def _said(value: str | int | tuple[str | Replacement, ...]) -> str | int:
+    if not isinstance(value, tuple):
+        return value
+    return " ".join(one if isinstance(one, str) else f"{one.item}={one.name or '…'}" for one in value)
 
 
 class Side(msgspec.Struct, frozen=True, gc=False):
@@ -93,6 +162,12 @@ class Side(msgspec.Struct, frozen=True, gc=False):
     compactions: int
     prefix: int | None
     """Tokens that it begins with like its thread's request before; None in the first."""
+    broke: bool = False
+    """Its possible prefix broke: not all of the request before could be kept."""
+    lost: int = 0
+    """Tokens of the request before that came behind the break."""
+    cost: Decimal | None = None
+    """US dollars for its context, by our count, the answer left out; None: no price is known."""
 
 
 class Pair(msgspec.Struct, frozen=True, gc=False):
@@ -139,6 +214,16 @@ class Totals(msgspec.Struct, frozen=True):
     compactions: int = 0
     prefix: int = 0
     """Sum of the tokens that requests begin with like the one before."""
+    sent: int = 0
+    """Sum of the tokens of all requests."""
+    breaks: int = 0
+    """Steps whose possible prefix broke."""
+    lost: int = 0
+    """Tokens of the requests before them that came behind the break."""
+    cost: Decimal = ZERO
+    """US dollars for the contexts of the steps whose price is known."""
+    unpriced: int = 0
+    """Steps whose price is not."""
     by_method: dict[str, int] = {}
     """Tokens of all windows by counting method: what the numbers rest on."""
 

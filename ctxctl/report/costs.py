@@ -113,6 +113,13 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
             "difference",
             f"{dollars(counted - billed)} ({(counted - billed) / billed:+.1%}) where both are known",
         )
+    if costs.reckoned_steps:
+        money = f"{_spread(costs.reckoned)}; " if costs.reckoned_like else ""
+        yield (
+            "reckoned",
+            f"{money}{_of(costs.reckoned_tokens)}; {costs.reckoned_steps:,} of {whole}; what is counted, "
+            "in the model's tokens as the calibration has them",
+        )
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
     if costs.saved:
@@ -173,7 +180,15 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "broken_by": by.item if by is not None and cost.broken is not None else None,
         "saved": _text(cost.saved),
         "assumed": list(cost.assumed),
+        **_reckoned(cost.reckoned_tokens, cost.reckoned),
     }
+
+
+def _reckoned(tokens: Tokens | None, money: Money | None) -> dict[str, Any]:
+    """What a calibration makes of the counted content; nothing without one."""
+    if tokens is None:
+        return {}
+    return {"reckoned_tokens": tokens._asdict(), "reckoned": _money(money)}
 
 
 def spent_object(by: str, spent: Spent) -> dict[str, Any]:
@@ -207,6 +222,7 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
+        **_reckoned(costs.reckoned_tokens if costs.reckoned_steps else None, costs.reckoned),
     }
 
 

@@ -2,47 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UsageError
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
-from ctxctl.report import events
+from ctxctl.model.results import Step, Turn
+from ctxctl.report.header import Header
 
 Progress = Callable[[float], None]
+Report = Callable[[Problem], None]
 
 
 class Manner(NamedTuple):
-    """How to export; what a format has no use for it ignores."""
+    """How to export."""
 
+    header: Header
+    """What the trace is replayed under, for formats that say so."""
     strict: bool = False
     """Only what the published schemas know, whole."""
     target: str = "model"
     """For whom; `evidence_export`: contents are cited, not copied."""
+    only: Callable[[Step | Turn], bool] | None = None
+    """Which steps and turns; None: all."""
+    max_content: int | None = None
+    """Bytes that all texts together may have; None: as many as there are."""
+    models: Mapping[str, dict[str, Any]] = {}
+    """Prices of the user's own, as the settings have them."""
+    lint: Mapping[str, Any] = {}
+    """Which rules look for findings, as the settings have them."""
+    table: str = "steps"
+    """Which table, for formats that hold one."""
 
 
-Exporter = Callable[[Inspector, Manner, Callable[[Problem], None], Progress], Iterator[bytes]]
+Exporter = Callable[[Inspector, Manner, Report, Progress], Iterator[bytes]]
 """Gives the file piece by piece; tells what could not be exported."""
 
 
-def _events(
-    inspector: Inspector, how: Manner, report: Callable[[Problem], None], progress: Progress
-) -> Iterator[bytes]:
+class Writer(NamedTuple):
+    """One format."""
+
+    make: Exporter
+    takes: frozenset[str] = frozenset()
+    """Options of the command that mean something to it; the others are refused, not ignored."""
+    readable: bool = False
+    """Plain text that may go to a terminal: everything in it is visible."""
+
+
+def _events(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report import events
+
     cite = how.target == "evidence_export"
     if how.strict:
         return events.strict(inspector, report, progress, cite=cite)
     return events.plain(inspector, report, progress, cite=cite)
 
 
-EXPORTERS: Final[dict[str, Exporter]] = {"events": _events}
+def _html(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report.findings import Looking
+    from ctxctl.report.html.writer import write
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    rules = Looking(inspector, how.lint, how.models)
+    prices = RateBook(dict(how.models))
+    return write(inspector, how.header, progress, prices=prices, rules=rules, max_content=how.max_content)
 
 
-def by_name(name: str) -> Exporter:
-    """The exporter of a format; raises UsageError("unknown-export") naming what there is."""
+def _markdown(inspector: Inspector, how: Manner, report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report.findings import Looking
+    from ctxctl.report.markdown.writer import write
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    rules = Looking(inspector, how.lint, how.models)
+    prices = RateBook(dict(how.models))
+    return write(inspector, how.header, progress, prices=prices, rules=rules, only=how.only)
+
+
+def _csv(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report.tabular import csv
+
+    return csv.written(inspector, how.table, progress)
+
+
+def _parquet(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report.tabular import parquet
+
+    return parquet.written(inspector, how.table, progress)
+
+
+def _otlp(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report import otlp
+
+    return otlp.written(inspector, how.header.version, progress)
+
+
+def _envelopes(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
+    from ctxctl.report import envelopes
+
+    return envelopes.written(inspector, how.header.version, progress)
+
+
+_REPLAYED: Final = frozenset({"--model", "--encoding", "--policy"})
+"""Of formats that say what a replay found, not only what was recorded."""
+
+EXPORTERS: Final[dict[str, Writer]] = {
+    "events": Writer(_events, frozenset({"--strict"})),
+    "html": Writer(_html, _REPLAYED | {"--max-content"}),
+    "markdown": Writer(_markdown, _REPLAYED | {"--turn"}, readable=True),
+    "csv": Writer(_csv, _REPLAYED | {"--table"}, readable=True),
+    "parquet": Writer(_parquet, _REPLAYED | {"--table"}),
+    "otlp": Writer(_otlp, _REPLAYED),
+    "envelopes": Writer(_envelopes, _REPLAYED),
+}
+"""The formats; another one is another line."""
+
+
+def by_name(name: str) -> Writer:
+    """The writer of a format; raises UsageError("unknown-export") naming what there is."""
     found = EXPORTERS.get(name)
     if found is None:
         raise UsageError(
             "unknown-export", f"nothing is exported as {name!r}", hint=f"there are: {', '.join(EXPORTERS)}"
         )
     return found
+
+
+def refuse(name: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError("option-not-exported") for an option that means nothing to a format.
+
+    Args:
+        name: The format's.
+        given: Options by name; those that are None or False were not given.
+    """
+    takes = by_name(name).takes
+    for option, value in given.items():
+        if value not in (None, False) and option not in takes:
+            whose = [other for other, writer in EXPORTERS.items() if option in writer.takes]
+            raise UsageError(
+                "option-not-exported", f"{option} means nothing to --format {name}",
+                hint=f"it is for --format {' and '.join(whose)}",
+            )  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from ctxctl.model.whatif import AS_RECORDED, Limits
+from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -31,3 +33,7 @@ class Header(msgspec.Struct, frozen=True):
     """The policy says what is left out of a window that is too small."""
     limits: Limits = AS_RECORDED
     """Limits that are supposed in place of the recorded ones."""
+    edited: Edited = UNEDITED
+    """What is supposed to be gone from the session, or otherwise in it."""
+    calibration: dict[str, Any] | None = None
+    """The calibration in force: digest, where it is from, and its models with their errors in per cent."""

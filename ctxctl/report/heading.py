@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Final
 
-from ctxctl.model.whatif import Limits
+from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.header import Header
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
+
+_MODELS: Final = 4
+"""Models of a calibration that a header names."""
 
 
 def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iterator[str]:
@@ -21,8 +26,12 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
         ("target", visible(header.target)),
     ]
+    if header.calibration is not None:
+        facts.append(("reckoned", calibrated(header.calibration)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
+    if header.edited.given:
+        facts += edited_facts(header.edited)
     if mode is not None:
         facts.append(("mode", mode))
     if header.thread is not None:
@@ -31,6 +40,28 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("turn", f"only {visible(header.turn)}"))
     for label, text in facts:
         yield from labelled(label, text, width)
+
+
+def calibrated(told: dict[str, Any]) -> str:
+    """A calibration by its digest, and its models with their errors on steps that were not fitted."""
+    models = told["models"]
+    named = [
+        f"{visible(m['model'])} {m['error_p50']:g}/{m['error_p95']:g} %" for m in models[:_MODELS]
+    ] + [f"{len(models) - _MODELS} more"] * (len(models) > _MODELS)
+    why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
+    if not models:
+        return f"nothing ({told['from']}); " + "; ".join(why or ["no model of it with these counts"])
+    text = f"{told['digest']} ({told['from']}), beside the counts; error of the next size p50/p95: "
+    return "; ".join([text + ", ".join(named), *why])
+
+
+def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
+    """What a what-if drops and sets, and what it does not tell."""
+    if edited.drops:
+        yield "dropped", f"{visible(drops_text(edited))}; simulated"
+    for one in edited.texts:
+        yield "set", f"{visible(text_of(one))}; simulated"
+    yield "not known", NOT_KNOWN
 
 
 def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
 from ctxctl.model.vocab import SEGMENTS
-from ctxctl.model.whatif import Limits
+from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
 from ctxctl.report.header import Header
 from ctxctl.text import json_safe
@@ -49,19 +49,35 @@ def trace(header: Header) -> dict[str, Any]:
         "target": header.target,
         "thread": header.thread,
         "turn": header.turn,
-        "supposed": supposed(header.limits),
+        "supposed": supposed(header.limits, header.edited),
+        **({"calibration": header.calibration} if header.calibration is not None else {}),
     }
 
 
-def supposed(limits: Limits) -> dict[str, Any] | None:
-    """Limits that a what-if supposes; null where they are the recorded ones."""
-    if not limits.given:
+def supposed(limits: Limits, edited: Edited = UNEDITED) -> dict[str, Any] | None:
+    """What a what-if supposes; null where limits and contents are the recorded ones."""
+    if not (limits.given or edited.given):
         return None
     return {
         "window": limits.window,
         "reserve": limits.reserve,
         "max_input": limits.max_input,
         "provenance": "simulated",
+        "drop": [{"selector": one.selector, "items": one.items} for one in edited.drops],
+        "dropped_calls": edited.calls,
+        "dropped_summaries": edited.summaries,
+        "set": [_replaced(one) for one in edited.texts],
+    }
+
+
+def _replaced(one: Replaced) -> dict[str, Any]:
+    return {
+        "item": one.item,
+        "version": one.version,
+        "versions": one.versions,
+        "name": one.name,
+        "bytes": one.size,
+        "sha256": one.sha256,
     }
 
 

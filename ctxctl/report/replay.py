@@ -9,6 +9,7 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.changes import counts_line, counts_short
 from ctxctl.report.differing import held
 from ctxctl.report.fidelity import measured_lines
+from ctxctl.report.find import Narrowed
 from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
@@ -37,6 +38,11 @@ class ReplayReport:
             yield from self._step(result)
         else:
             yield from self._turn(result)
+
+    def pass_over(self, result: Step | Turn) -> None:
+        """Count what is not shown."""
+        if isinstance(result, Step):
+            self.totals.add(result)
 
     def _step(self, step: Step) -> Iterator[str]:
         if not self._started:
@@ -97,8 +103,8 @@ class ReplayReport:
         if turn.title:
             yield from labelled("prompt", preview(turn.title, self._width - 13), self._width, indent=4, tab=9)
 
-    def end(self, summary: Summary) -> Iterator[str]:
-        """The summary; the header too, where there was no step."""
+    def end(self, summary: Summary, narrowed: Narrowed | None = None) -> Iterator[str]:
+        """The summary, of what was not shown too; the header, where there was no step."""
         if not self._started:
             yield from header_lines(self._header, self._width)
         totals = self.totals
@@ -120,7 +126,7 @@ class ReplayReport:
         )
         contents = plural(summary.unique_contents, "distinct content")
         facts = [
-            ("shown", places),
+            ("shown" if narrowed is None else "of all", places),
             ("changes", counts_line(summary.counts)),
             ("tokens", tokens),
             ("counted", methods(summary.by_method) or "nothing"),
@@ -129,6 +135,8 @@ class ReplayReport:
                 f"{plural(summary.events, 'event')}, {contents}, {plural(summary.problems, 'problem')}",
             ),
         ]
+        if narrowed is not None:
+            facts.insert(0, ("shown", narrowed.text()))
         if self._header.limits.given:
             facts.append(("supposed", self._fits()))
         facts += held(totals)

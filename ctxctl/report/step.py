@@ -63,6 +63,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "policy", fitted
     if step.usage is not None:
         yield "usage", usage_text(step.usage)
+    if (reckoned := reckoned_text(step)) is not None:
+        yield "reckoned", reckoned
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     yield "cache", cache_text(step.cache)
@@ -177,6 +179,38 @@ def usage_text(usage: UsageView) -> str:
         if usage.reported_input:
             counted += f" ({usage.difference / usage.reported_input:+.1%})"
     return "; ".join([", ".join(parts) or "no input reported", counted])
+
+
+_DOUBTS = {
+    "new_segment": "what the provider adds may be another since",
+    "uncounted_content": "what came since is not all counted",
+}
+
+
+def reckoned_text(step: Step) -> str | None:
+    """What a calibration says of the step's size; None without one."""
+    view = step.stages.get("evidence")
+    told = view.facts.get("calibration") if view is not None else None
+    if not isinstance(told, dict):
+        return None
+    parts = []
+    if "predicted" in told:
+        size = f"{told['predicted']:,} expected from the last bill"
+        if "off" in told:
+            reported = told["predicted"] - told["off"]
+            share = f", {told['off'] / reported:+.1%}" if reported else ""
+            size += f" ({signed(told['off'])} off{share})"
+        if "doubt" in told:
+            size += f", {_DOUBTS.get(told['doubt'], visible(str(told['doubt'])))}"
+        parts.append(size)
+    content = f"recorded content {told['content']:,}"
+    if "beyond" in told:
+        way = "beyond" if told["beyond"] >= 0 else "less than"
+        content += f", {abs(told['beyond']):,} billed {way} it"
+    parts.append(content)
+    error = f", error p50 {told['error_p50']:g} %, p95 {told['error_p95']:g} %" if "error_p50" in told else ""
+    parts.append(f"{visible(str(told['method']))}{error}")
+    return "; ".join(parts)
 
 
 def cache_text(cache: Cache) -> str:

@@ -110,7 +110,7 @@ class StepIndex:
 
     def save(self, source: Source) -> bool:
         """Write the index for this file; False where it cannot be kept (stdin, no cache, disk full)."""
-        path = _cache_file(source)
+        path = cache_file(source)
         if path is None or source.spooled:
             return False
         with self._lock:
@@ -122,7 +122,7 @@ class StepIndex:
                 "rows": count,
                 "covered": self.covered,
                 "lines": self.lines,
-                "file": _fingerprint(source, self.covered),
+                "file": fingerprint_of(source, self.covered),
                 "sessions": self._sessions.names,
                 "threads": self._threads.names,
                 "state": self.state,
@@ -132,16 +132,16 @@ class StepIndex:
         body = b"".join(columns[name][:count].tobytes() for name in _COLUMNS) + seen.tobytes()
         head = json.dumps(header).encode()
         check = hashlib.sha256(head + body).digest()
-        return _replace(path, _MAGIC + len(head).to_bytes(8, "little") + head + body + check)
+        return replace_file(path, _MAGIC + len(head).to_bytes(8, "little") + head + body + check)
 
     @classmethod
     def load(cls, source: Source) -> StepIndex | None:
         """The saved index of this file, or None unless the file is the one indexed or has only grown."""
-        path = _cache_file(source)
+        path = cache_file(source)
         if path is None or source.spooled:
             return None
         try:
-            with _open_own(path) as file:
+            with open_own(path) as file:
                 return cls._parse(file.read(), source)
         except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
             return None
@@ -157,7 +157,7 @@ class StepIndex:
         header: dict[str, Any] = json.loads(head)
         if header["format"] != FORMAT or header["byteorder"] != sys.byteorder:
             return None
-        if not _same_file(header["file"], source, header["covered"]):
+        if not same_file(header["file"], source, header["covered"]):
             return None
         index = cls()
         index._sessions = _Names(header["sessions"])
@@ -206,15 +206,16 @@ def cache_directory() -> Path | None:
     return Path(platformdirs.user_cache_dir("ctxctl", appauthor=False))
 
 
-def _cache_file(source: Source) -> Path | None:
+def cache_file(source: Source, kind: str = "steps") -> Path | None:
+    """Where something is kept about a file; None where nothing can be."""
     directory = cache_directory()
     if directory is None or source.path is None:
         return None
     name = hashlib.sha256(os.fsencode(source.path.absolute())).hexdigest()[:32]
-    return directory / "index" / f"{name}.steps"
+    return directory / "index" / f"{name}.{kind}"
 
 
-def _fingerprint(source: Source, covered: int) -> dict[str, Any]:
+def fingerprint_of(source: Source, covered: int) -> dict[str, Any]:
     """Identity of the file and hashes of its head, of the bytes before `covered` and of samples between."""
     identity = source.identity()
     return {**identity._asdict(), "samples": _samples(source, covered)}
@@ -229,7 +230,7 @@ def _samples(source: Source, covered: int) -> str:
     return digest.hexdigest()
 
 
-def _same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
+def same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
     """Not an edit in place: the same size needs the same time, and what was read needs the same samples."""
     now = source.identity()
     if (known["device"], known["inode"]) != (now.device, now.inode) or now.size < covered:
@@ -239,7 +240,8 @@ def _same_file(known: dict[str, Any], source: Source, covered: int) -> bool:
     return bool(known["samples"] == _samples(source, covered))
 
 
-def _open_own(path: Path) -> Any:
+def open_own(path: Path) -> Any:
+    """A file for reading that belongs to the user and is no link; raises OSError for any other."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
@@ -248,7 +250,8 @@ def _open_own(path: Path) -> Any:
     return os.fdopen(fd, "rb")
 
 
-def _replace(path: Path, data: bytes) -> bool:
+def replace_file(path: Path, data: bytes) -> bool:
+    """Write a file whole or not at all; False where it cannot be written."""
     temporary = None
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

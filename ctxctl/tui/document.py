@@ -65,7 +65,7 @@ class Document:
         self.folded = folded
         """Lines that are folded to begin with."""
         self.links = links
-        """By line, the ordinal of the step that it leads to; -1: to none."""
+        """By line, the number of what it leads to, such as a step's ordinal; -1: to nothing."""
         self.remark = remark
         """What to know of how the text is shown."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
-from ctxctl.model.whatif import Limits
+from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
 from ctxctl.tui.detailing import detail as detail
 from ctxctl.tui.detailing import notes as notes
@@ -30,10 +30,17 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         format=inspector.format,
         encoding=f"{'estimate' if params.assumed else 'exact'}:{params.encoding}",
         assumed=params.assumed,
-        policy=params.policy + _supposed(params.limits),
+        policy=params.policy + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
     )
+
+
+def _edited(edited: Edited) -> str:
+    """What is dropped and set, for the head of the main screen."""
+    parts = [f"without {one.selector}" for one in edited.drops]
+    parts += [f"{one.item} set" for one in edited.texts]
+    return f" (simulated: {', '.join(parts)})" if parts else ""
 
 
 def _supposed(limits: Limits) -> str:

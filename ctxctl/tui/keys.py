@@ -99,6 +99,7 @@ _HEADINGS: Final[dict[str, str]] = {
     "search": "Search",
     "whatif": "What if",
     "reader": "Full-screen texts",
+    "pointer": "Why, blame, findings",
     "app": "Anywhere",
     "list": "Moving in lists and texts",
     "text": "In texts",

@@ -134,7 +134,7 @@ def _bill(step: Step, *, whole: bool) -> str:
         return ""
     how = "" if usage.provenance == "native" else f"({usage.provenance}) " if whole else "≈"
     text = how + (number if whole else short)(usage.reported_input)
-    if usage.counted_input:
+    if usage.counted_input and usage.difference is not None:
         off = (usage.reported_input - usage.counted_input) / usage.counted_input * 100
         more = f"\u00d7{number(round(off / 100 + 1))}" if off >= 1000 else f"{off:+.{1 if whole else 0}f} %"
         text += f" ({more})" if whole else f" {more}"

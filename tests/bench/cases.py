@@ -26,6 +26,30 @@ DIFFS = (
 """Name, sort of text, share of changed lines."""
 
 
+WHATIF_WINDOW = "128k"
+"""Supposed window of the what-ifs; what the session holds exceeds it for most of its turns."""
+WHATIFS = (
+    "",
+    "fifo",
+    "priority",
+    "truncate_middle",
+    "truncate_tail",
+    "summarize_oldest",
+    "summarize_low_priority",
+    "defer_to_retrieval",
+    "reject",
+    "amplifier",
+    "amplifier_contract",
+    "sibyl",
+)
+"""Policies of the what-ifs; empty: the window alone."""
+
+
+def whatif(policy: str) -> str:
+    """The name of a what-if's case."""
+    return f"what-if: {policy or 'window alone'}"
+
+
 CAPTURES = Path(os.environ.get("CTXCTL_CORPUS") or Path("..") / "shared") / "data"
 """Captures kept outside the repository: what importers are measured on, where there are any."""
 IMPORTERS = (
@@ -107,6 +131,7 @@ class Bench:
         self._large("100mb", generate.megabytes_100(), runs)
         if gigabyte:
             self._large("1gb", generate.gigabyte(), max(3, runs // 2))
+        self._whatifs()
         self._ui()
         seconds = WATCHED if runs > 1 else WATCHED // 6
         self._probe("watch", "watch", str(self.scratch), str(seconds), runs=1, keep=True)
@@ -191,8 +216,20 @@ class Bench:
         self._probe(f"tiktoken {size}", "tiktoken", str(unique), runs=runs)
         self._probe(f"index {size}", "index", str(path), runs=runs)
         self._probe(f"reload {size}", "reload-index", str(path), runs=runs, keep=True)
+        self._probe(f"why {size}", "why", str(path), runs=runs, keep=True)
         self._add(f"cold replay {size}", replay, runs=runs, cache="cold")
         self._add(f"warm replay {size}", replay, runs=runs)
+
+    def _whatifs(self) -> None:
+        """The same session as recorded and under what is supposed; all contents counted before."""
+        path = generate.turns_1k()
+        replay = [sys.executable, "-m", "ctxctl", "replay", "--json", str(path)]
+        self._prime(replay)
+        self._add("plain 1 000 turns", replay)
+        for policy in WHATIFS:
+            supposed = ["--window", WHATIF_WINDOW, *(["--policy", policy] if policy else [])]
+            self._prime([*replay, *supposed])
+            self._add(whatif(policy), [*replay, *supposed])
 
     def _ui(self) -> None:
         path = generate.turns_10k()

@@ -4,7 +4,8 @@
 requests do: 24 sessions, about 93 items a request, of which two are new, a compaction when 130 are reached.
 Of a gigabyte two hundredths are content that was not there before.  `deep` is one session of many turns
 over a window of a fixed number of items, written the way ctxctl itself writes (each content once, assemblies
-as splices).
+as splices).  `working` is one session of an agent whose window only grows: several requests a turn, each with
+the calls and results of the one before, written in the same way.
 """
 
 from __future__ import annotations
@@ -170,6 +171,68 @@ def deep(turns: int, items: int, seed: int = 7) -> Iterator[bytes]:
         yield log.line("context.assembly.created", "s", name, orjson.dumps(assembly))
 
 
+def working(turns: int, seed: int = 11) -> Iterator[bytes]:
+    """Lines of one session of an agent: one to seven requests a turn, and nothing ever leaves the window."""
+    rng = random.Random(seed)
+    log = _Log()
+    window = requests = 0
+    fresh = [
+        _noted(_item(rng, f"head{n}", "tool_definition" if n < 16 else "system_prompt", 1_200))
+        for n in range(17)
+    ]
+    for turn in range(1, turns + 1):
+        name = f"t{turn}"
+        prompt = _item(rng, f"u{turn}", "user_message", rng.randint(40, 900))
+        fresh.append(_noted(prompt, priority=rng.choice((None, 0.5, 0.9))))
+        if rng.random() < 0.3:
+            found = _item(rng, f"r{turn}", "retrieval_result", words.size(rng) // 4)
+            fresh.append(_noted(found, priority=0.2, score=round(rng.random(), 3)))
+        last = rng.randint(1, 7)
+        for step in range(1, last + 1):
+            requests += 1
+            for item in fresh:
+                yield log.line("context.item.added", "s", name, item.data)
+            for event_type, data in _grown(requests, window, [item.ref for item in fresh]):
+                yield log.line(event_type, "s", name, data)
+            window += len(fresh)
+            fresh = _answer(rng, f"{turn}-{step}", done=step == last)
+
+
+def _noted(item: _Item, *, priority: float | None = None, score: float | None = None) -> _Item:
+    """The item with what a runtime may say of it besides."""
+    told = b"".join(
+        b'"%s":%s,' % (name, orjson.dumps(value))
+        for name, value in ((b"priority", priority), (b"score", score))
+        if value is not None
+    )
+    return _Item(item.ref, b"{" + told + item.data[1:])
+
+
+def _answer(rng: random.Random, name: str, *, done: bool) -> list[_Item]:
+    """What a model answered, with the results of its calls."""
+    if done:
+        return [_item(rng, f"m{name}", "assistant_message", words.size(rng) // 6)]
+    made = [_item(rng, f"m{name}", "assistant_message", rng.randint(40, 400))] if rng.random() < 0.5 else []
+    calls = [f"c{name}-{n}" for n in range(1 + (rng.random() < 0.2))]
+    made += [_item(rng, call, "tool_call", rng.randint(60, 600)) for call in calls]
+    return made + [_item(rng, f"{call}/result", "tool_result", words.size(rng) // 3) for call in calls]
+
+
+def _grown(number: int, window: int, refs: list[str]) -> Iterator[tuple[str, bytes]]:
+    """The records of a request that adds items behind a window of so many."""
+    assembly, injection, _ = _request(number, refs)
+    usage = (
+        b'{"schema_version":"0.1.1","model":"gpt-4.1","provider":"openai","input_tokens":%d,'
+        b'"cached_tokens":%d,"output_tokens":%d}'
+    ) % ((window + len(refs)) * 300, window * 300, 100 + number % 400)
+    if number > 1:
+        spliced = b',"metadata":{"ctxctl":{"mode":"window","base":"a%d","splices":[[%d,0,%d]]}}}'
+        assembly = assembly[:-1] + spliced % (number - 1, window, len(refs))
+    yield "context.assembly.created", assembly
+    yield "context.injection.applied", injection
+    yield "ctxctl.usage.reported", usage
+
+
 def directory() -> Path:
     """Where the files go: `CTXCTL_BENCH_DIR`, else `.bench` below the current directory."""
     path = Path(os.environ.get("CTXCTL_BENCH_DIR") or ".bench")
@@ -201,3 +264,8 @@ def gigabyte() -> Path:
 def turns_10k() -> Path:
     """10 000 turns over 200 items."""
     return ensure("deep-10k", deep(10_000, 200))
+
+
+def turns_1k() -> Path:
+    """1 000 turns of an agent whose window only grows."""
+    return ensure("working-1k", working(1_000))

@@ -10,6 +10,9 @@ import sys
 import time
 from collections.abc import Callable
 
+WHY_PAIRS = 60
+"""Answers of `why` that are timed, the first one included."""
+
 
 def orjson_pass(path: str) -> None:
     """One orjson pass over a file: the floor of reading it."""
@@ -137,6 +140,32 @@ def outline(path: str) -> None:
         print(len(inspector.outline().rows))
 
 
+def why(path: str) -> None:
+    """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.why.answer import explain
+    from ctxctl.inspector.why.known import chronicle_of
+
+    with Inspector.open(path) as inspector:
+        inspector.places()
+        known = chronicle_of(inspector)
+        items = [(e.thread, e.item) for e in known.entries()]
+    rng = random.Random(5)
+    spent = []
+    start = time.process_time()
+    with Inspector.open(path) as inspector:
+        while len(spent) < WHY_PAIRS:
+            thread, item = rng.choice(items)
+            ordinal = rng.randrange(len(known))
+            if known.thread_of(ordinal) == thread:
+                if spent:
+                    start = time.process_time()
+                explain(inspector, ordinal, item)
+                spent.append(time.process_time() - start)
+    rest = sorted(spent[1:])
+    print(spent[0], rest[len(rest) // 2], rest[-1])
+
+
 def _versions(sort: str, share: str) -> tuple[str, str]:
     """Two versions of 1 MB of text, `code` (the standard library's) or `log`; `share` of the lines differ."""
     rng = random.Random(5)
@@ -210,6 +239,7 @@ PROBES: dict[str, Callable[..., None]] = {
     "index": index,
     "reload-index": reload_index,
     "outline": outline,
+    "why": why,
     "diff-ours": diff_ours,
     "diff-difflib": diff_difflib,
     "importer": importer,

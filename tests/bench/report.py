@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench import proxy, record, screens
-from tests.bench.cases import DIFFS, IMPORTERS, Bench
+from tests.bench.cases import DIFFS, IMPORTERS, WHATIF_WINDOW, WHATIFS, Bench, whatif
 
 MB = 1_000_000
 
@@ -71,6 +71,7 @@ def rows(bench: Bench) -> list[Row]:
     return [
         *start,
         *large,
+        *(_whatif(bench, policy) for policy in WHATIFS),
         *keys,
         _opening(bench),
         _memory(bench, cached=True),
@@ -80,6 +81,19 @@ def rows(bench: Bench) -> list[Row]:
         *diffs,
         *importers,
     ]
+
+
+def _whatif(bench: Bench, policy: str) -> Row:
+    """A what-if of a whole session against its plain replay."""
+    supposed = f"--window {WHATIF_WINDOW}" + (f" --policy {policy}" if policy else "")
+    plain, case = "plain 1 000 turns", whatif(policy)
+
+    def ratio() -> tuple[str, bool]:
+        value = bench.cases[case].cpu / bench.cases[plain].cpu
+        return f"{value:.2f} ×", value < 2
+
+    label = f"what-if of 1 000 turns, 4 000 requests: `replay --json {supposed}`"
+    return _measured(bench, label, "< 2 × its plain replay", (case, plain), ratio)
 
 
 def _recorded(bench: Bench, size: int) -> Row:
@@ -206,6 +220,13 @@ def _large(bench: Bench, size: str) -> list[Row]:
         spent = cases[f"reload {size}"].printed() * 1000
         return f"{spent:.1f} ms", spent < 50
 
+    def why() -> tuple[str, bool]:
+        first, middle, worst = (cases[f"why {size}"].printed(column) * 1000 for column in range(3))
+        reached = (
+            f"{worst:.0f} ms the slowest, {middle:.0f} ms p50; {first:.0f} ms with loading what is indexed"
+        )
+        return reached, worst <= 100
+
     def screen() -> tuple[str, bool]:
         more = cases[f"first screen {size}"].wall - cases["first screen small"].wall
         return f"{more:+.2f} s", more <= 0.3
@@ -213,6 +234,7 @@ def _large(bench: Bench, size: str) -> list[Row]:
     return [
         _ratio(bench, f"{label}: step index, first time", index, wc, 10, "`wc -l`"),
         _measured(bench, f"{label}: step index, loaded again", "milliseconds", (f"reload {size}",), reload),
+        _measured(bench, f"{label}: `why`, one answer once indexed", "≤ 100 ms", (f"why {size}",), why),
         _ratio(bench, f"{label}: full replay, nothing cached", cold, wc, 25, "`wc -l`"),
         _measured(bench, f"{label}: the same against the work that cannot be avoided",
                   "≤ 1.3 × (orjson + tiktoken)", (cold, orjson, tiktoken, "pass"), floor),
@@ -255,7 +277,8 @@ subtracted from each.
 **Input.** Made by `tests/bench/generate.py`, the same bytes every time: a log whose every request writes its whole
 context out again, about 93 items of which two are new, with compactions. Of its bytes two hundredths are contents that
 were not there before. A real log may repeat itself less; then counting tokens is most of the work. The small trace is
-`traces/coding-agent.jsonl`. The turns of the UI are a session of 10 000 turns over a window of 200 items; 60 key
+`traces/coding-agent.jsonl`. What is supposed is supposed of one session of an agent: 1 000 turns of one to seven requests, a window
+that only grows, to 3 million tokens in 11 000 items. The turns of the UI are a session of 10 000 turns over a window of 200 items; 60 key
 presses or fewer in a headless terminal, counting the CPU time of the event loop's thread until nothing is under way any more. The items of
 1 MB are source code of Python's standard library, and a log of 24 000 lines of which 300 are different; lines are
 changed at random. Importers run over real captures kept outside the repository, where there are any: every file of a format,

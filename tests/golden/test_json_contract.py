@@ -13,6 +13,11 @@ HERE = Path(__file__).parent
 SCHEMA = json.loads((HERE.parent.parent / "docs" / "json.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = {"stage": "one_stage"}
+BESIDE = {
+    "budget", "part", "budget_turn", "shrunk", "budget_finding", "check",
+    "step_cost", "spent", "cost", "model", "policy", "finding", "lint", "calibration", "fit", "refused",
+}  # fmt: skip
+"""Types of lines of other commands: test_json_of_plans.py, test_calibrating.py."""
 OUTPUTS = sorted(path.stem for path in (HERE / "expected").glob("*json*.txt"))
 
 
@@ -36,7 +41,7 @@ def keys_in_order(value: dict[str, Any], wanted: dict[str, Any], where: str) -> 
     for key, part in wanted["properties"].items():
         for option in part.get("oneOf", [part]):
             reference = option.get("$ref") or option.get("items", {}).get("$ref")
-            if reference is None or value[key] is None:
+            if reference is None or value.get(key) is None:
                 continue
             inner = definition(reference.rpartition("/")[2])
             if "required" in inner:
@@ -64,7 +69,7 @@ def test_every_type_of_line_is_seen() -> None:
     described = {
         definition(ref["$ref"].rpartition("/")[2])["properties"]["type"]["const"] for ref in SCHEMA["oneOf"]
     }
-    assert described - seen == {"import"}  # tests/unit/test_cli_import.py
+    assert described - seen == {"import"} | BESIDE  # tests/unit/test_cli_import.py
     assert seen <= described
 
 
@@ -88,10 +93,9 @@ def test_numbers_add_up(name: str) -> None:
             if status != "skipped" or "-all" in name:
                 assert listed.count(status) == count
         if step["usage"]:
-            assert (
-                step["usage"]["counted_input"] - step["usage"]["reported_input"]
-                == step["usage"]["difference"]
-            )
+            difference = step["usage"]["counted_input"] - step["usage"]["reported_input"]
+            # What was billed is not compared with a frame out of which something was dropped.
+            assert step["usage"]["difference"] == (None if name == "replay-dropped-json" else difference)
         windows[thread] = ledger["window_after"]
     for key in ("new", "freed"):
         assert (

@@ -94,6 +94,7 @@ def test_the_wheel_holds_the_package_and_its_data(wheel: Path) -> None:
         (r"ctxctl/tokens/data/.*LICEN[CS]E.*|ctxctl/tokens/data/.*NOTICE.*", 1),
         (r"ctxctl/trace/schemas/.*\.json", 10),
         (r"ctxctl/tui/.*\.tcss", 1),
+        (r"ctxctl/report/html/assets/.*\.(?:js|css|html)", 14),
         (r".*\.dist-info/licenses/LICENSE", 1),
     ]:
         assert sum(re.fullmatch(pattern, name) is not None for name in names) >= least, pattern

@@ -32,7 +32,7 @@ from ctxctl.model.results import (
     Window,
 )
 from ctxctl.model.vocab import STAGES, STATUSES, Status, segment_of
-from ctxctl.model.whatif import AS_RECORDED
+from ctxctl.model.whatif import AS_RECORDED, UNEDITED
 
 
 class Thing(NamedTuple):
@@ -87,7 +87,7 @@ class FakeInspector:
         self.name = name
         self.format = "native"
         self.params = SimpleNamespace(
-            policy="recorded", encoding="o200k_base", assumed="", limits=AS_RECORDED
+            policy="recorded", encoding="o200k_base", assumed="", limits=AS_RECORDED, edited=UNEDITED
         )
         self.calls: list[str] = []
         self.problems = list(problems)

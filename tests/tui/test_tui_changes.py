@@ -153,12 +153,12 @@ async def test_the_keys_sort_and_group_and_say_so() -> None:
         assert "what changed in turn 1 · ↓ window" in session.text
         await session.press("R")
         assert "↑ window" in session.text
-        await session.press("b", "b", "b", "b")
+        await session.press("B", "B", "B", "B")
         assert "by server" in session.text
         assert "no server 2 ▾" in session.text
         await session.press("z")
         assert "no server 2 ▸" in session.text
-        await session.press("b")
+        await session.press("B")
         assert "not grouped" in session.text
 
 

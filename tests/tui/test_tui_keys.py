@@ -15,6 +15,7 @@ from ctxctl.tui.screens.assembled import AssembledScreen
 from ctxctl.tui.screens.diff import DiffScreen
 from ctxctl.tui.screens.overview import Overview
 from ctxctl.tui.screens.palette import Palette
+from ctxctl.tui.screens.pointer import PointerScreen
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.screens.search import SearchScreen
 from ctxctl.tui.screens.turns import TurnsScreen
@@ -29,6 +30,7 @@ OWNERS: dict[str, type] = {
     "list": Rows,
     "text": TextView,
     "reader": Reader,
+    "pointer": PointerScreen,
     "line": Prompt,
     "palette": Palette,
     "overview": Overview,

@@ -216,7 +216,7 @@ def made(events: list[Json]) -> CtxApp:
 
 async def suppose(session: Session, *keys: str, **typed: str) -> None:
     """Open the screen, fill its form and simulate."""
-    await session.press("w", *keys)
+    await session.press("W", *keys)
     for name, text in typed.items():
         form = session.app.screen.query_one("#form")
         while LABELS_BY_PLACE[form.form.at] != name:  # type: ignore[attr-defined]
@@ -239,7 +239,7 @@ def memory(session: Session) -> state.Memory:
 async def test_the_form_and_the_table_look_as_they_did(size: tuple[int, int]) -> None:
     name = f"{size[0]}x{size[1]}"
     async with running(opened(), size) as session:
-        await session.press("w")
+        await session.press("W")
         check_golden(f"whatif-form-{name}", session.text)
         await session.press("escape")
         await suppose(session, window="2k")
@@ -267,7 +267,7 @@ async def test_enter_on_a_turn_goes_there_and_the_what_if_stays() -> None:
         entry = screen.state.entry
         assert entry is not None
         assert (entry.turn, entry.thread) == (turn.turn, turn.thread)
-        await session.press("w")
+        await session.press("W")
         assert memory(session).view.supposition == Supposition(window=2000)
         assert "◀!" in session.text
         assert "2k" in session.text
@@ -294,14 +294,14 @@ async def test_an_unknown_model_says_what_is_near() -> None:
 
 async def test_another_policy_is_chosen_with_the_arrows() -> None:
     async with running(opened()) as session:
-        await session.press("w", "down", "down", "down", "down", "right", "enter")
+        await session.press("W", "down", "down", "down", "down", "right", "enter")
         assert memory(session).view.supposition == Supposition(policy="sanqian")
         assert "Contexts as policy sanqian sends them" in session.text
 
 
 async def test_what_is_not_among_the_choices_is_said() -> None:
     async with running(opened()) as session:
-        await session.press("w", "down", "down", "down", "down", "3")
+        await session.press("W", "down", "down", "down", "down", "3")
         assert "policy: none begins with '3': ←/→ goes through what there is" in session.text
         await session.press("right")
         assert "none begins with" not in session.text
@@ -309,7 +309,7 @@ async def test_what_is_not_among_the_choices_is_said() -> None:
 
 async def test_letters_are_typed_and_do_nothing_else() -> None:
     async with running(opened()) as session:
-        await session.press("w", *"qT?:wn")
+        await session.press("W", *"qT?:wn")
         assert isinstance(session.app.screen, WhatIf)
         form = session.app.screen.query_one("#form")
         assert form.form.field.value == "qT?:wn"  # type: ignore[attr-defined]
@@ -319,7 +319,7 @@ async def test_what_is_pasted_cannot_steer_the_terminal() -> None:
     from textual import events
 
     async with running(opened()) as session:
-        await session.press("w", "down", "down", "down")
+        await session.press("W", "down", "down", "down")
         session.app.screen.query_one("#form").post_message(events.Paste(HOSTILE))
         await session.press("enter")
         for strip in strips(session.app):
@@ -388,11 +388,11 @@ async def test_leaving_stops_it_and_a_new_one_replaces_it(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(whatif.Comparison, "pairs", slowly)
     async with running(made(many(400))) as session:
-        await session.press("w")
+        await session.press("W")
         await session.pilot.press("3")
         await session.pilot.press("enter")
         await session.pilot.press("escape")
-        await session.press("w")
+        await session.press("W")
         assert memory(session).view.phase in ("stopped", "done")
         await session.press("c", "enter")
         assert memory(session).view.phase == "done"
@@ -437,7 +437,7 @@ async def test_it_works_while_the_trace_is_still_being_read(monkeypatch: pytest.
             raise AssertionError(session.text)
 
         await until(lambda: app.turns.state.phase == "reading")
-        await pilot.press("w", "2", "k", "enter")
+        await pilot.press("W", "2", "k", "enter")
         await until(lambda: isinstance(app.screen, WhatIf) and memory(session).view.phase == "done")
         await until(lambda: "trace still being read" in session.text)
         assert len(memory(session).table.turns) == 12

@@ -186,7 +186,8 @@ class Tour:
         self.tty.rest()
         assert harm(self.tty.bytes.decode("utf-8")) == []
         assert [said for said in self.said if "action" in said] == []
-        assert set(reached) - self.screens == set(), "screens that the tour does not reach"
+        lacking = set(reached) - self.screens
+        assert not lacking, f"screens that the tour does not reach: {sorted(lacking)}"
 
 
 def screens() -> set[str]:

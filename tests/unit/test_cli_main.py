@@ -46,6 +46,13 @@ Out = pytest.CaptureFixture[str]
         (["show", "@1"], 2, "names a frame but no trace", "TRACE@3"),
         (["diff", f"{WINDOW}@1"], 2, "first frame of its thread", "second frame"),
         (["diff", f"{WINDOW}@1", "@9"], 2, "no such turn", "from 1 to 2"),
+        (["blame", f"{WINDOW}@1", "--item", "dog"], 2, "no item of this frame is called 'dog'", "ctxctl log"),
+        (["find", WINDOW], 2, "a trace or a predicate is missing", "in quotes"),
+        (["bisect", WINDOW], 2, "what to look for is missing", "window > 80%"),
+        (["bisect", WINDOW, WINDOW, "a", "b"], 2, "4 arguments", "in quotes"),
+        (["diff", f"{WINDOW}@1", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
+        (["diff", WINDOW, "--sessions"], 2, "two whole traces", "without @"),
+        (["replay", WINDOW, "--where", "new>1", "--compare"], 2, "do not go together", "ctxctl find"),
         (["log", WINDOW, "dog"], 2, "no item is called 'dog'", "doc"),
         (["log", WINDOW, "u"], 2, "2 items fit 'u'", "u1, u2"),
     ],
@@ -240,8 +247,11 @@ def test_every_command_has_help(capsys: Out) -> None:
 
     names = list(get_command(app).commands)  # type: ignore[attr-defined]
     assert names == [
-        "replay", "watch", "record", "diff", "show", "log", "cost", "budget", "validate", "import", "export",
-        "formats", "policies", "models",
+        "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost", "budget",
+        "lint", "validate",
+        "import",
+        "export",
+        "formats", "policies", "calibrate", "models",
     ]  # fmt: skip
     for name in names:
         assert run([name, "--help"]) == 0

@@ -4,11 +4,25 @@ A query is a value: parsed once, compared and printed as text, and asked of as m
 """
 
 from ctxctl.engine.query.parsing import QueryError, parse
-from ctxctl.engine.query.terms import And, Field, Is, Not, Number, Or, Range, Subject, Term, Value, Word
+from ctxctl.engine.query.terms import (
+    And,
+    Around,
+    Field,
+    Is,
+    Not,
+    Number,
+    Or,
+    Range,
+    Subject,
+    Term,
+    Value,
+    Word,
+)
 from ctxctl.engine.query.value import Contains, Query, contained
 
 __all__ = [
     "And",
+    "Around",
     "Contains",
     "Field",
     "Is",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ctxctl.engine.told import is_open
-from ctxctl.model.results import Change, Step
+from ctxctl.model.results import Change, Placement, Step
 from ctxctl.model.vocab import STATUSES
 
 WARNED: Final = frozenset(
@@ -22,9 +22,14 @@ _SERVER: Final = re.compile(
 _SERVER_HEAD: Final = 400
 
 
-def server_of(change: Change) -> str | None:
+def server_of(thing: Change | Placement) -> str | None:
     """The tool server that an item's names tell: `mcp__SERVER__TOOL`, `mcp:SERVER:TOOL`, `mcp://SERVER/…`."""
-    for text in (change.source, change.title, change.item):
+    return server_in(thing.source, thing.title, thing.item)
+
+
+def server_in(*names: str | None) -> str | None:
+    """The tool server that some names tell, by the first that tells one."""
+    for text in names:
         match = _SERVER.search(text, 0, _SERVER_HEAD) if text is not None and "mcp" in text else None
         if match is not None:
             return match[1] or match[2]
@@ -49,9 +54,13 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "session": lambda step: step.session,
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
+    "cache": lambda step: _cache(step),
 }
 
-FIELDS: Final = (*OF_CHANGE, "segment", "flag", *OF_STEP)
+OF_WINDOW: Final = ("has", "text")
+"""Fields of what a step's window holds, whether it changed or not: its items, and what its texts say."""
+
+FIELDS: Final = (*OF_CHANGE, "segment", "flag", *OF_STEP, *OF_WINDOW)
 """All fields whose values are texts."""
 
 RANGES: Final[Mapping[str, Callable[[Step], int]]] = {
@@ -63,8 +72,38 @@ RANGES: Final[Mapping[str, Callable[[Step], int]]] = {
 CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
     "provenance": ("native", "derived", "simulated"),
+    "cache": ("broken", "kept"),
 }
 """Fields that have these values and no others."""
+
+
+def breaks(step: Step) -> bool:
+    """Whether less than nine tenths of the request before could come from a prompt cache.
+
+    Nearly every request changes something at its end, such as a state that is stated anew; that costs a cache
+    little and is no break.
+    """
+    prefix = step.cache.possible_prefix
+    return (
+        step.cache.broken_by is not None
+        and prefix is not None
+        and prefix * 10 < step.ledger.window_before * 9
+    )
+
+
+def _cache(step: Step) -> str | None:
+    """Whether a cache could have been of use; a thread's first request has none before it."""
+    if step.cache.possible_prefix is None:
+        return None
+    return "broken" if breaks(step) else "kept"
+
+
+def _cached(step: Step) -> int | None:
+    return None if step.usage is None else step.usage.reported_cached
+
+
+def _answered(step: Step) -> int | None:
+    return None if step.usage is None else step.usage.reported_output
 
 
 def _billed(step: Step) -> int | None:
@@ -84,8 +123,15 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "entered": lambda step: step.ledger.new,
     "left": lambda step: step.ledger.freed,
     "billed": _billed,
+    "cached": _cached,
+    "answered": _answered,
+    **RANGES,
 }
-NUMBERS: Final = (*CHANGE_NUMBERS, *STEP_NUMBERS)
+COST: Final = "cost"
+"""What a step was billed: its value is in nanodollars, and whoever asks has to know prices."""
+CENTS: Final = 9
+"""Digits of a price behind the point."""
+NUMBERS: Final = (*CHANGE_NUMBERS, *STEP_NUMBERS, COST)
 """What can be compared with a number; None where the trace does not say."""
 
 

@@ -21,6 +21,7 @@ from ctxctl.engine.query.terms import (
 )
 from ctxctl.engine.query.value import Query
 from ctxctl.errors import UsageError
+from ctxctl.model.vocab import STATUSES
 
 LONGEST: Final = 2000
 """Characters of a query."""
@@ -41,6 +42,9 @@ _COMPARED: Final = re.compile(
 _NUMBER: Final = re.compile(
     r"([0-9]{1,3}(?:[,_][0-9]{3}){1,6}|[0-9]{1,15})(?:\.([0-9]{1,9}))?([kKmMgG]?)(%?)" r'(?=[\s()"]|$)'
 )
+_STRANGE: Final = re.compile(r"([A-Za-z_]{2,24})\s*(>=|<=|==|≥|≤|>|<|=)\s*\$?[0-9]")
+"""Something that is compared with a number."""
+_PHRASE: Final = re.compile(r'is\s+(not\s+)?([a-z]+)(?=[\s()"]|$)')
 _RUN: Final = re.compile(r"(?:([0-9]{1,9})?(?:\.\.|-)([0-9]{1,9})?|([0-9]{1,9}))")
 _ZEROS: Final = {"": 0, "k": 3, "m": 6, "g": 9}
 _SAME: Final = {"==": "=", "≥": ">=", "≤": "<="}
@@ -63,6 +67,13 @@ def parse(text: str) -> Query:
     if len(text) > LONGEST:
         raise QueryError(LONGEST, f"a query has at most {LONGEST} characters")
     return Query(_Parser(text).whole())
+
+
+def _called(name: str) -> Term | None:
+    """What holds of a step, or the status of a change, by its name."""
+    if name in facts.PREDICATES:
+        return Is(name)
+    return Field("status", (Value(name),)) if name in STATUSES else None
 
 
 class _Parser:
@@ -162,6 +173,14 @@ class _Parser:
             return Word(self._quote())
         if match := _COMPARED.match(self.text, start):
             return self._number(match)
+        if match := _STRANGE.match(self.text, start):
+            self._uncompared(start, match)
+        if match := _PHRASE.match(self.text, start):
+            term = _called(match[2])
+            if term is not None:
+                self.at = match.end()
+                self._skip()
+                return Not(term) if match[1] else term
         if match := _NAME.match(self.text, start):
             name = match[1].lower()
             if name == "is":
@@ -193,23 +212,47 @@ class _Parser:
             message = f"no field is called '{found}': did you mean '{near[0]}'?"
             raise QueryError(start, message, f'as text, write "{found}:…"')
 
+    def _uncompared(self, start: int, match: re.Match[str]) -> None:
+        """What is no number is compared: a slip; with `=`, which texts hold, only if it is near one."""
+        from difflib import get_close_matches
+
+        name = match[1].lower()
+        near = get_close_matches(name, facts.NUMBERS, 1, 0.6)
+        if match[2] == "=" and not get_close_matches(name, facts.NUMBERS, 1, 0.75):
+            return
+        found = match[1]
+        instead = f": did you mean '{near[0]}'?" if near else ""
+        hint = f"there are: {', '.join(facts.NUMBERS)}; as text, write it in quotes"
+        raise QueryError(start, f"'{found}' is no number{instead}", hint)
+
     def _is(self, end: int) -> Term:
         match = _BARE.match(self.text, end)
         name = match[0].lower() if match else ""
-        if name not in facts.PREDICATES:
-            raise QueryError(end, f"nothing is called is:{name}", f"there are: {', '.join(facts.PREDICATES)}")
+        term = _called(name)
+        if term is None:
+            from difflib import get_close_matches
+
+            known = (*facts.PREDICATES, *STATUSES)
+            near = get_close_matches(name, known, 1, 0.6)
+            instead = f": did you mean '{near[0]}'?" if near else ""
+            raise QueryError(end, f"nothing is called is:{name}{instead}", f"there are: {', '.join(known)}")
         self.at = match.end() if match else end
         self._skip()
-        return Is(name)
+        return term
 
     def _number(self, head: re.Match[str]) -> Term:
         name, op = head[1].lower(), _SAME.get(head[2], head[2])
-        match = _NUMBER.match(self.text, head.end())
+        start = head.end() + (name == facts.COST and self.text[head.end() : head.end() + 1] == "$")
+        match = _NUMBER.match(self.text, start)
         if match is None:
-            hint = f"for example {name}{op}500 or {name}{op}12k"
-            raise QueryError(head.end(), f"'{name}' is compared with a number", hint)
+            hint = (
+                f"for example {name}{op}0.05"
+                if name == facts.COST
+                else f"for example {name}{op}500 or {name}{op}12k"
+            )
+            raise QueryError(start, f"'{name}' is compared with a number", hint)
         whole, part, unit, percent = match[1], match[2] or "", match[3].lower(), bool(match[4])
-        zeros = _ZEROS[unit] - len(part.rstrip("0"))
+        zeros = _ZEROS[unit] - len(part.rstrip("0")) + (facts.CENTS if name == facts.COST else 0)
         if zeros < 0:
             raise QueryError(head.end(), "a number of tokens has no fraction", "write 1.5k, or 1500")
         if percent and name != "window":

@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from ctxctl.engine.query import facts
 from ctxctl.model.results import Change, Step
@@ -27,6 +27,8 @@ _OPS: Final[dict[str, Callable[[int, int], bool]]] = {
     "=": operator.eq,
 }
 OPERATORS: Final = frozenset({"or", "and", "not", "OR", "AND", "NOT"})
+_MEANT: Final = OPERATORS | {"is"}
+"""Words that mean something where they stand."""
 
 
 def folded(text: str) -> str:
@@ -39,6 +41,18 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+class Around(Protocol):
+    """What a step itself does not tell: its whole window, and prices."""
+
+    def holds(self, field: str, value: Value) -> Truth:
+        """Whether the window has an item of that name (`has`), or a text that says it (`text`)."""
+        ...
+
+    def cost(self) -> int | None:
+        """What the step was billed, in nanodollars; None where that, or a price, is not known."""
+        ...
+
+
 @dataclass(slots=True)
 class Subject:
     """What a query is asked of: a step alone, or one of its changes."""
@@ -48,6 +62,8 @@ class Subject:
     segment: str | None = None
     contains: Callable[[Word], Truth] | None = None
     """Whether the item's text has a word; None: not known."""
+    around: Around | None = None
+    """None: nobody has looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +102,7 @@ class Word(Pattern):
         return None if subject.contains is None else subject.contains(self)
 
     def __str__(self) -> str:
-        plain = _PLAIN.fullmatch(self.text) and self.text not in OPERATORS and self.text not in facts.BARE
+        plain = _PLAIN.fullmatch(self.text) and self.text not in _MEANT and self.text not in facts.BARE
         return self.text if plain else quoted(self.text)
 
 
@@ -113,6 +129,8 @@ class Field:
 
     def test(self, subject: Subject) -> Truth:
         """Whether it has."""
+        if self.name in facts.OF_WINDOW:
+            return self._around(subject.around)
         of_step = facts.OF_STEP.get(self.name)
         if of_step is not None:
             return self._fits(of_step(subject.step))
@@ -124,6 +142,17 @@ class Field:
         if self.name == "flag":
             return any(self._fits(flag) for flag in change.flags)
         return self._fits(facts.OF_CHANGE[self.name](change))
+
+    def _around(self, around: Around | None) -> Truth:
+        if around is None:
+            return None
+        truth: Truth = False
+        for value in self.values:
+            found = around.holds(self.name, value)
+            if found:
+                return True
+            truth = None if found is None else truth
+        return truth
 
     def _fits(self, found: str | None) -> bool:
         return found is not None and any(value.fits(found) for value in self.values)
@@ -156,7 +185,9 @@ def _run(a: int | None, b: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A comparison with a number of tokens; `percent`: with that share of the window's cap."""
+    """A comparison with a number of tokens, or of nanodollars; `percent`: with that share of the window's
+    cap.
+    """
 
     name: str
     op: str
@@ -165,6 +196,8 @@ class Number:
 
     def test(self, subject: Subject) -> Truth:
         """Whether it holds; None where the number, or the cap, is not known."""
+        if self.name == facts.COST:
+            return self._compared(None if subject.around is None else subject.around.cost(), 1)
         of_step = facts.STEP_NUMBERS.get(self.name)
         if of_step is None:
             change = subject.change
@@ -181,6 +214,10 @@ class Number:
         return compare(number * 100, self.value * whole) if self.percent else compare(number, self.value)
 
     def __str__(self) -> str:
+        if self.name == facts.COST:
+            whole, part = divmod(self.value, 10**facts.CENTS)
+            digits = f"{part:0{facts.CENTS}}".rstrip("0")
+            return f"{self.name}{self.op}{whole}{'.' * bool(digits)}{digits}"
         return f"{self.name}{self.op}{self.value}{'%' * self.percent}"
 
 

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ctxctl.engine.query import facts
-from ctxctl.engine.query.terms import Field, Number, Subject, Term, Truth, Word, folded, leaves
+from ctxctl.engine.query.terms import (
+    Around,
+    Field,
+    Number,
+    Subject,
+    Term,
+    Truth,
+    Value,
+    Word,
+    folded,
+    leaves,
+)
 from ctxctl.model.results import Change, Step
 from ctxctl.model.vocab import segment_of
 
@@ -29,6 +40,10 @@ class Query:
     """It speaks of window segments, which a change alone does not tell."""
     asks_skipped: bool = field(init=False, compare=False, repr=False)
     """It speaks of items that did not change, of which every step has as many as its window holds."""
+    window: tuple[tuple[str, Value], ...] = field(init=False, compare=False, repr=False)
+    """What it asks of whole windows, as (field, value): somebody has to look through them."""
+    asks_cost: bool = field(init=False, compare=False, repr=False)
+    """It speaks of money: somebody has to know prices."""
 
     def __post_init__(self) -> None:
         found = list(leaves(self.term))
@@ -39,24 +54,51 @@ class Query:
         object.__setattr__(self, "about_steps", not any(_of_changes(leaf) for leaf, _ in found))
         segments = any(isinstance(leaf, Field) and leaf.name == "segment" for leaf, _ in found)
         object.__setattr__(self, "asks_segment", segments)
+        held = [x for x, _ in found if isinstance(x, Field) and x.name in facts.OF_WINDOW]
+        object.__setattr__(
+            self, "window", tuple(dict.fromkeys((x.name, value) for x in held for value in x.values))
+        )
+        cost = any(isinstance(leaf, Number) and leaf.name == facts.COST for leaf, _ in found)
+        object.__setattr__(self, "asks_cost", cost)
         object.__setattr__(self, "asks_skipped", any(not neg and _names_skipped(x) for x, neg in found))
 
-    def matches_step(self, step: Step) -> Truth:
+    @property
+    def asks_around(self) -> bool:
+        """It asks what a step itself does not tell, see `Around`."""
+        return bool(self.window) or self.asks_cost
+
+    def matches_step(self, step: Step, around: Around | None = None) -> Truth:
         """Whether it holds of a step; None where that hangs on its changes, or is not known.
 
         False: of none of its changes either.
         """
-        return self.term.test(Subject(step))
+        return self.term.test(Subject(step, around=around))
 
     def matches_change(
-        self, step: Step, change: Change, contains: Contains | None = None, segment: str | None = None
+        self,
+        step: Step,
+        change: Change,
+        contains: Contains | None = None,
+        segment: str | None = None,
+        around: Around | None = None,
     ) -> bool:
         """Whether it is known to hold of one of a step's changes.
 
         `contains` is asked about the item's text, and only if nothing else decides; None: not known.
         """
+        return self.verdict(step, change, contains, segment, around) is True
+
+    def verdict(
+        self,
+        step: Step,
+        change: Change,
+        contains: Contains | None = None,
+        segment: str | None = None,
+        around: Around | None = None,
+    ) -> Truth:
+        """The same, with None where it is not known."""
         where = segment if segment is not None else segment_of(change.kind)
-        return self.term.test(Subject(step, change, where, contains)) is True
+        return self.term.test(Subject(step, change, where, contains, around))
 
     def __str__(self) -> str:
         return str(self.term)
@@ -80,7 +122,7 @@ def contained(text: str | None) -> Contains:
 
 def _of_changes(leaf: Term) -> bool:
     if isinstance(leaf, Field):
-        return leaf.name not in facts.OF_STEP
+        return leaf.name not in facts.OF_STEP and leaf.name not in facts.OF_WINDOW
     return isinstance(leaf, Word) or (isinstance(leaf, Number) and leaf.name in facts.CHANGE_NUMBERS)
 
 

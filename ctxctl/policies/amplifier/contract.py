@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Fit, Room, Verdict
-from ctxctl.policies.fitting.units import HEAD_SEGMENTS, drops, units
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict
+from ctxctl.policies.fitting.ground import Ground, Unit
+from ctxctl.policies.fitting.keepers import Line
+from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops, units
 
 _SYSTEM = frozenset({"system_prompt", "developer_instruction"})
 
@@ -57,6 +59,10 @@ class AmplifierContract(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             verdict = "still_over"
         return Fit(verdict, drops(away, "budget_limit"), state=gone.union(candidates[at].name for at in away))
 
+    def keeper(self) -> Keeper | None:
+        """The same from step to step, where units leave one after the other."""
+        return _Shedder(self) if self.pairs and not self.literal else None
+
 
 def _stays(candidate: Candidate) -> bool:
     return candidate.segment in HEAD_SEGMENTS or candidate.kind in _SYSTEM
@@ -64,3 +70,89 @@ def _stays(candidate: Candidate) -> bool:
 
 def _chars(candidate: Candidate) -> int:
     return candidate.chars or 4 * candidate.tokens
+
+
+class _Shedder:
+    """The policy on one thread."""
+
+    def __init__(self, policy: AmplifierContract) -> None:
+        self._policy = policy
+        self._ground = Ground(Protection(protect_recent=0, protect_kinds=tuple(_SYSTEM)))
+        self._names: set[str] = set()
+        self._latest: list[str] = []
+        """Names that left at the step before: copies of theirs follow."""
+        self._away: dict[Seat, None] = {}
+        self._chars = 0
+        """Of the messages that are left."""
+        self._line = Line()
+        self._changed: dict[Seat, None] = {}
+        self._start: Moves | None = None
+
+    def start(self, seats: Sequence[Seat], state: Any) -> None:
+        """Take them in; what is gone is gone by name."""
+        self._start = Moves(seats, (), seats, ())
+        self._names = set(state or ())
+
+    def state(self) -> Any:
+        """Names of all that ever left."""
+        return frozenset(self._names)
+
+    def step(self, moves: Moves, room: Room | None) -> Outcome:
+        """Decide one step."""
+        if self._start is not None:
+            moves, self._start = self._start, None
+        self._changed = {}
+        changed = self._ground.move(moves, self._latest)
+        for seat in moves.left:
+            if seat in self._away:
+                del self._away[seat]
+            elif seat.candidate.segment != "tools":
+                self._chars -= _chars(seat.candidate)
+        for seat in moves.came:
+            if seat.candidate.segment != "tools":
+                self._chars += _chars(seat.candidate)
+        if room is None:
+            self._names = set()
+            for seat in list(self._away):
+                self._back(seat)
+                changed[seat.unit] = None
+        for unit in changed:
+            self._leave(seat for seat in unit.seats if seat.candidate.name in self._names)
+            self._line.drop(unit)
+            if unit.loose:
+                self._line.add(unit, (unit.first,))
+        self._latest = []
+        if room is None:
+            return Outcome("fits", self._changed)
+        if self._chars // 4 > room.cap * self._policy.threshold:
+            self._shed(room.cap * self._policy.target)
+        verdict: Verdict = "fitted" if self._away else "fits"
+        if self._chars // 4 > room.cap:
+            verdict = "still_over"
+        return Outcome(verdict, self._changed, len(self._away))
+
+    def _shed(self, most: float) -> None:
+        while self._chars // 4 > most:
+            unit: Unit | None = self._line.first()
+            if unit is None:
+                break
+            self._line.drop(unit)
+            self._leave(unit.seats)
+            self._latest += [seat.candidate.name for seat in unit.seats]
+        self._names.update(self._latest)
+
+    def _leave(self, seats: Iterable[Seat]) -> None:
+        for seat in seats:
+            if seat not in self._away and seat.candidate.segment != "tools":
+                self._away[seat] = self._changed[seat] = None
+                self._chars -= _chars(seat.candidate)
+                seat.fate = _GONE
+
+    def _back(self, seat: Seat) -> None:
+        del self._away[seat]
+        self._changed[seat] = None
+        self._chars += _chars(seat.candidate)
+        seat.fate = None
+
+
+_GONE = Drop(0, "budget_limit")

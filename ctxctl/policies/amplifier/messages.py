@@ -140,7 +140,7 @@ def of_candidates(candidates: Sequence[Candidate], sizes: Sizes) -> list[Message
     Not among them: tool definitions, which it does not count, and reminders that a loop puts into a request
     behind its back.  `sizes` remembers what was measured before.
     """
-    system = [at for at, c in enumerate(candidates) if _is_system(c)]
+    system = [at for at, c in enumerate(candidates) if is_system(c)]
     made = [_system(candidates, system, sizes)] if system else []
     answer: list[int] = []
     for at, candidate in enumerate(candidates):
@@ -150,7 +150,7 @@ def of_candidates(candidates: Sequence[Candidate], sizes: Sizes) -> list[Message
                 answer = []
             answer.append(at)
             continue
-        if not in_history(candidate) or _is_system(candidate):
+        if not in_history(candidate) or is_system(candidate):
             continue
         if answer:
             made.append(_answer(candidates, answer, sizes))
@@ -166,7 +166,13 @@ def in_history(candidate: Candidate) -> bool:
     return candidate.segment not in HEAD_SEGMENTS and candidate.kind != "policy_note"
 
 
-def _is_system(candidate: Candidate) -> bool:
+def in_conversation(candidate: Candidate) -> bool:
+    """Whether it is in a message, the system prompt aside."""
+    return candidate.kind in _ANSWER_KINDS or (in_history(candidate) and not is_system(candidate))
+
+
+def is_system(candidate: Candidate) -> bool:
+    """Whether it is a part of the system prompt."""
     if candidate.segment == "tools" or candidate.kind in ("tool_definition", "policy_note"):
         return False
     return candidate.segment == "system" or candidate.kind in _SYSTEM_KINDS

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Note, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Note, Room, Swap, Verdict
+from ctxctl.policies.amplifier.keeping import Compactor
 from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, Sizes, of_candidates, total
+from ctxctl.policies.amplifier.memory import Memory
+from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, of_candidates, total
 from ctxctl.policies.amplifier.notice import notice
 
 _COUNTS: Final = (
@@ -18,19 +20,6 @@ _COUNTS: Final = (
     "after_messages", "budget", "target_tokens",
 )  # fmt: skip
 _SIZES: Final = {"before_tokens": "before_messages", "after_tokens": "after_messages"}
-
-
-class Memory(NamedTuple):
-    """What a session has decided so far; the older version decides anew each time, and keeps none of it."""
-
-    removed: frozenset[str] = frozenset()
-    truncated: frozenset[str] = frozenset()
-    stubbed: frozenset[str] = frozenset()
-    level: int = 0
-    told: dict[str, int] | None = None
-    """Of the last compaction, which the notice goes on telling."""
-    sizes: Sizes = {}  # noqa: RUF012 (never the default: each session has its own)
-    """Sizes measured so far; what they are of never changes, so all copies share them."""
 
 
 class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,9 +81,13 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         messages = of_candidates(candidates, memory.sizes)
         budget = self.budget(room)
         size = total(messages)
-        if not self._exceeds(size, budget):
+        if not self.exceeds(size, budget):
             return _untouched(candidates, memory, over=size > budget)
         return self._compacted(candidates, messages, budget, memory)
+
+    def keeper(self) -> Keeper | None:
+        """The same from step to step; the older version decides each request from the whole history."""
+        return Compactor(self) if self.sticky else None
 
     def as_told(self, native: Mapping[str, Any]) -> Amplifier | None:
         """This policy with the parameters of a `context:compaction` event; that it acted is one of them."""
@@ -123,7 +116,8 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
                 found.append(key)
         return found
 
-    def _exceeds(self, tokens: int, budget: int) -> bool:
+    def exceeds(self, tokens: int, budget: int) -> bool:
+        """Whether it acts."""
         return budget > 0 and tokens / budget >= self.threshold
 
     def _compacted(
@@ -132,25 +126,21 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         system = [message for message in messages if message.role == "system"]
         floor = total(system)
         rest = [message for message in messages if message.role != "system"]
-        before = {"before_tokens": floor + total(rest), "before_messages": len(messages)}
+        before = (floor + total(rest), len(messages))
         gone: list[Message] = []
         level = told = None
         if self.sticky:
             gone, rest = _again(rest, candidates, memory, self.truncate_chars)
-        if self._exceeds(floor + total(rest), budget):
-            aim = int(budget * self.target)
-            rules = Rules(
-                aim, self.protected_recent, self.protected_tool_results, self.truncate_chars, not self.sticky
-            )
+        if self.exceeds(floor + total(rest), budget):
+            rules = self.ladder(budget)
             made = climb(rest, rules, floor)
             gone, rest = gone + made.removed, made.kept
             counts = (made.level, len(made.removed), made.truncated, made.stubbed)
             if self.sticky:
                 memory = _remembered(memory, candidates, gone, rest, made.level)
                 counts = (memory.level, len(memory.removed), len(memory.truncated), len(memory.stubbed))
-            told = dict(zip(_COUNTS[:4], counts, strict=True)) | before
-            told |= {"after_tokens": floor + total(rest), "after_messages": len(system) + len(rest)}
-            told |= {"budget": budget, "target_tokens": aim}
+            after = (floor + total(rest), len(system) + len(rest))
+            told = self.telling(counts, before, after, (budget, rules.target))
             level = counts[0]
             memory = memory._replace(told=told)
         over = floor + total(rest) > budget
@@ -169,25 +159,64 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         swaps: list[Swap],
     ) -> tuple[Note, ...]:
         """The policy's own notice: where the runtime has its own, in that one's place."""
-        text = None
-        if told is not None and self.notice and not (self.sticky and _waits(view)):
-            spared = {"recent": self.protected_recent, "results": self.protected_tool_results}
-            text = notice(self._stated(told), **spared, older=not self.sticky)  # type: ignore[arg-type]
+        text = self.telling_text(told) if told is not None and not (self.sticky and _waits(view)) else None
         role = "user" if self.sticky else "system"
         for at, candidate in enumerate(candidates):
             if candidate.item != NOTICE:
                 continue
-            if text is None or candidate.role != role:
-                drops.append(Drop(at, "stale"))
+            fate = self.noticed(candidate, text)
+            if isinstance(fate, Drop):
+                drops.append(fate._replace(at=at))
                 continue
-            shown = candidate.read() or ""
-            if shown.strip() != text:
-                swaps.append(Swap(at, shown[: len(shown) - len(shown.lstrip())] + text, "stale"))
+            if fate is not None:
+                swaps.append(fate._replace(at=at))
             text = None
         if text is None:
             return ()
         behind = [at for message in (view if self.sticky else view[:1]) for at in message.of]
         return (Note(max(behind, default=-1) + 1, text, role=role, kind="policy_note"),)
+
+    def ladder(self, budget: int) -> Rules:
+        """What the ladder is climbed under."""
+        aim = int(budget * self.target)
+        recent, results = self.protected_recent, self.protected_tool_results
+        return Rules(aim, recent, results, self.truncate_chars, not self.sticky)
+
+    def telling(
+        self,
+        counts: tuple[int, int, int, int],
+        before: tuple[int, int],
+        after: tuple[int, int],
+        sizes: tuple[int, int],
+    ) -> dict[str, int]:
+        """What is recorded of a compaction.
+
+        Args:
+            counts: Level, messages removed, cut and stubbed.
+            before: Tokens and messages.
+            after: The same.
+            sizes: Budget and target.
+        """
+        told = dict(zip(_COUNTS[:4], counts, strict=True))
+        told |= {"before_tokens": before[0], "before_messages": before[1]}
+        told |= {"after_tokens": after[0], "after_messages": after[1]}
+        return told | {"budget": sizes[0], "target_tokens": sizes[1]}
+
+    def telling_text(self, told: Mapping[str, int]) -> str | None:
+        """The notice of a compaction; None: it gives none."""
+        if not self.notice:
+            return None
+        spared = {"recent": self.protected_recent, "results": self.protected_tool_results}
+        return notice(self._stated(told), **spared, older=not self.sticky)  # type: ignore[arg-type]
+
+    def noticed(self, candidate: Candidate, text: str | None) -> Drop | Swap | None:
+        """What becomes of the runtime's own notice where the policy's is `text`."""
+        if text is None or candidate.role != ("user" if self.sticky else "system"):
+            return Drop(0, "stale")
+        shown = candidate.read() or ""
+        if shown.strip() == text:
+            return None
+        return Swap(0, shown[: len(shown) - len(shown.lstrip())] + text, "stale")
 
     def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
         return told
@@ -198,7 +227,7 @@ class _Told(Amplifier, frozen=True, kw_only=True):
 
     stated: dict[str, int]
 
-    def _exceeds(self, tokens: int, budget: int) -> bool:
+    def exceeds(self, tokens: int, budget: int) -> bool:
         """It acted, by its own count."""
         return True
 

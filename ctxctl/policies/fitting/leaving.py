@@ -16,7 +16,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Fit, Room, Verdict
+from ctxctl.model.fitting import Candidate, Fit, Keeper, Room, Verdict
+from ctxctl.policies.fitting.ground import Unit
+from ctxctl.policies.fitting.keepers import Leaver
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
 
 Order = Callable[[Sequence[Candidate], tuple[int, ...]], Any]
@@ -40,6 +42,10 @@ class Fifo(Leaving, frozen=True, kw_only=True):
         """Linear in the candidates."""
         return leave(self, candidates, room, state, lambda _, unit: unit[0])
 
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return _leaver(self, lambda unit: (unit.first,))
+
 
 class Priority(Leaving, frozen=True, kw_only=True):
     """The lowest priority leaves first; among equals the lowest score, then the oldest.
@@ -54,10 +60,20 @@ class Priority(Leaving, frozen=True, kw_only=True):
         """O(n log n) in the candidates; a unit has the highest priority of its members."""
         return leave(self, candidates, room, state, self._rank)
 
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return _leaver(self, lambda unit: (*self._worth([s.candidate for s in unit.seats]), unit.first))
+
     def _rank(self, candidates: Sequence[Candidate], unit: tuple[int, ...]) -> tuple[float, float, int]:
-        of = [candidates[at] for at in unit]
+        return *self._worth([candidates[at] for at in unit]), unit[0]
+
+    def _worth(self, of: Sequence[Candidate]) -> tuple[float, float]:
         priority = max(self.default if c.priority is None else c.priority for c in of)
-        return priority, max(c.score or 0.0 for c in of), unit[0]
+        return priority, max(c.score or 0.0 for c in of)
+
+
+def _leaver(rules: Leaving, rank: Callable[[Unit], tuple[float, ...]]) -> Keeper:
+    return Leaver(rules, rank, "budget_limit", target=rules.target, sticky=rules.sticky)
 
 
 def leave(rules: Leaving, candidates: Sequence[Candidate], room: Room, state: Any, order: Order) -> Fit:

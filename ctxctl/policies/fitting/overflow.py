@@ -11,7 +11,10 @@ from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Cut, Fit, Note, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Cut, Fit, Keeper, Note, Room, Swap, Verdict
+from ctxctl.policies.fitting.ground import Unit
+from ctxctl.policies.fitting.keepers import Deferrer, Leaver, Unmoved
+from ctxctl.policies.fitting.truncating import Truncator
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
 
 
@@ -24,6 +27,10 @@ class Reject(Protection, frozen=True, kw_only=True):
         """Takes nothing out."""
         return Fit("fits" if size(candidates) <= room.cap else "rejected")
 
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Unmoved("rejected")
+
 
 class AskForChoice(Protection, frozen=True, kw_only=True):
     """Somebody is asked what to leave out; until then nothing is sent."""
@@ -34,6 +41,10 @@ class AskForChoice(Protection, frozen=True, kw_only=True):
         """Takes nothing out."""
         return Fit("fits" if size(candidates) <= room.cap else "asks")
 
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Unmoved("asks")
+
 
 class PolicyBlock(Protection, frozen=True, kw_only=True):
     """A policy forbids to cut; the request is blocked."""
@@ -43,6 +54,10 @@ class PolicyBlock(Protection, frozen=True, kw_only=True):
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Takes nothing out."""
         return Fit("fits" if size(candidates) <= room.cap else "blocked")
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Unmoved("blocked")
 
 
 class TruncateTail(Protection, frozen=True, kw_only=True):
@@ -62,6 +77,10 @@ class TruncateTail(Protection, frozen=True, kw_only=True):
         space = room.cap - total + sum(size(candidates, unit) for unit in loose)
         front = _front(candidates, loose, space)
         return _without(candidates, loose[front.whole :], front.cut, (), space, room)
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Truncator(self, middle=False)
 
 
 class TruncateMiddle(Protection, frozen=True, kw_only=True):
@@ -87,6 +106,10 @@ class TruncateMiddle(Protection, frozen=True, kw_only=True):
         return _without(
             candidates, middle, front.cut, tuple(c._replace(side="tail") for c in behind), space, room
         )
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Truncator(self, middle=True)
 
 
 class _End(NamedTuple):
@@ -143,6 +166,10 @@ class SummarizeOldest(Summarizing, frozen=True, kw_only=True):
         """Linear in the candidates."""
         return _summarized(self, candidates, room, state, lambda unit: unit[0])
 
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return _summarizer(self, lambda unit: (unit.first,))
+
 
 class SummarizeLowPriority(Summarizing, frozen=True, kw_only=True):
     """The units of the lowest priority are replaced by one summary; among equals the oldest go first."""
@@ -155,6 +182,18 @@ class SummarizeLowPriority(Summarizing, frozen=True, kw_only=True):
             self, candidates, room, state,
             lambda unit: (max(candidates[at].priority or 0.0 for at in unit), unit[0]),
         )  # fmt: skip
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return _summarizer(
+            self, lambda unit: (max(seat.candidate.priority or 0.0 for seat in unit.seats), unit.first)
+        )
+
+
+def _summarizer(rules: Summarizing, rank: Callable[[Unit], tuple[float, ...]]) -> Keeper:
+    return Leaver(
+        rules, rank, "superseded_by_summary", target=rules.target, sticky=True, summary=rules.summary_tokens
+    )
 
 
 def _summarized(
@@ -223,6 +262,16 @@ class DeferToRetrieval(Protection, frozen=True, kw_only=True):
         verdict: Verdict = "fitted" if total <= room.cap else "still_over"
         left = frozenset(candidates[swap.at].name for swap in swaps)
         return Fit(verdict, swaps=tuple(sorted(swaps)), state=left)
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return Deferrer(self, self.kinds, _gain)
+
+
+def _gain(candidate: Candidate) -> tuple[str, int]:
+    """The reference that stands for a candidate, and the tokens that this saves at least."""
+    text = _reference(candidate)
+    return text, candidate.tokens - _most_tokens(text)
 
 
 def _reference(candidate: Candidate) -> str:

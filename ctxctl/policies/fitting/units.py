@@ -11,7 +11,7 @@ from msgspec import Meta
 from ctxctl.model.fitting import Candidate, Drop
 
 HEAD_SEGMENTS: Final = frozenset(("tools", "system"))
-_PROMPTS: Final = frozenset(("user_message",))
+PROMPTS: Final = frozenset(("user_message",))
 
 
 class Protection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ def protected(candidates: Sequence[Candidate], rules: Protection) -> set[int]:
         if (rules.protect_head and c.segment in HEAD_SEGMENTS) or c.kind in rules.protect_kinds
     }
     if rules.protect_recent > 0:
-        prompts = [at for at, c in enumerate(candidates) if c.kind in _PROMPTS]
+        prompts = [at for at, c in enumerate(candidates) if c.kind in PROMPTS]
         if prompts:
             kept.update(range(prompts[-rules.protect_recent :][0], len(candidates)))
     return _with_pairs(candidates, kept)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Swap, Verdict
 from ctxctl.model.recompute import Part, Recomputed, Recorded
 from ctxctl.policies.fitting.units import size
 from ctxctl.policies.sibyl.markdown import Pack, Shown, compact, rendered, sizes, trailer
@@ -90,6 +90,10 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             gone |= empty
             swaps |= {at: trailer(room.cap) for at, c in enumerate(candidates) if c.item == _TRAILER}
         return _fit(candidates, gone, swaps, room)
+
+    def keeper(self) -> Keeper:
+        """The same from step to step."""
+        return _Packer(self)
 
     def _selection(self, recorded: Recorded) -> Recomputed:
         native = recorded.budget or {}
@@ -191,3 +195,64 @@ def _fit(candidates: Sequence[Candidate], gone: set[int], swaps: Mapping[int, st
     verdict: Verdict = "fitted" if kept <= room.cap else "still_over"
     drops = tuple(Drop(at, "budget_limit") for at in sorted(gone))
     return Fit(verdict, drops, swaps=tuple(Swap(at, swaps[at] or "") for at in sorted(swaps)))
+
+
+class _Packer:
+    """The policy on one thread: it looks at the pack alone, however much else there is."""
+
+    def __init__(self, policy: Sibyl) -> None:
+        self._policy = policy
+        self._tokens = 0
+        self._pack: dict[Seat, None] = {}
+        self._turned: list[Seat] = []
+        """Those that have a fate."""
+
+    def start(self, seats: Sequence[Seat], state: Any) -> None:
+        """Take them in."""
+        self._take(seats)
+
+    def state(self) -> Any:
+        """It has none."""
+        return None
+
+    def _take(self, seats: Sequence[Seat]) -> None:
+        for seat in seats:
+            self._tokens += seat.candidate.tokens
+            if _packed(seat.candidate):
+                self._pack[seat] = None
+
+    def step(self, moves: Moves, room: Room | None) -> Outcome:
+        """Decide one step: linear in the pack."""
+        for seat in moves.left:
+            self._tokens -= seat.candidate.tokens
+            self._pack.pop(seat, None)
+        self._take(moves.came)
+        changed = dict.fromkeys(self._turned)
+        for seat in self._turned:
+            seat.fate = None
+        self._turned = []
+        if room is None:
+            return Outcome("fits", changed)
+        seats = sorted(self._pack, key=lambda seat: seat.place)
+        pack = [seat.candidate for seat in seats]
+        others = self._tokens - size(pack)
+        fit = self._policy.fit(pack, room, None)
+        for drop in fit.drops:
+            seats[drop.at].fate = drop._replace(at=0)
+        for swap in fit.swaps:
+            seats[swap.at].fate = swap._replace(at=0)
+        self._turned = [seat for seat in seats if seat.fate is not None]
+        changed.update(dict.fromkeys(self._turned))
+        kept = others + size(pack) - size(pack, [drop.at for drop in fit.drops])
+        verdict: Verdict = fit.verdict
+        if kept > room.cap:
+            verdict = "still_over"
+        return Outcome(verdict, changed, len(fit.drops), len(fit.swaps))
+
+
+def _packed(candidate: Candidate) -> bool:
+    """Whether it is in a pack of Sibyl's."""
+    return candidate.kind == _KIND or candidate.item.startswith(_SECTION) or candidate.item in _ENDS
+
+
+_ENDS: Final = frozenset({"pack/header", _TRAILER})

@@ -9,8 +9,9 @@ from typing import Any, Final
 from ctxctl.budget.check import RULES, Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds, line_of
+from ctxctl.report import gates
 from ctxctl.report.budget.text import cap_of, turn_of
-from ctxctl.text import inert, visible
+from ctxctl.text import visible
 
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|~@-])")
 _KEYS: Final = {
@@ -20,8 +21,6 @@ _KEYS: Final = {
     "cost-limit": "cost_per_session",
 }
 """Where a plan says what these rules demand."""
-_MOST_ANNOTATIONS: Final = 10
-"""GitHub shows no more of a step."""
 
 
 def held(bounds: Bounds, *, against: bool) -> list[str]:
@@ -40,74 +39,35 @@ def held(bounds: Bounds, *, against: bool) -> list[str]:
 
 def junit(found: Estimate, findings: Sequence[Finding], rules: Sequence[str]) -> bytes:
     """One test case for each rule that was held against the plan, and a failure for each that it breaks."""
-    from xml.etree import ElementTree
-
-    failed = [rule for rule in rules if any(f.rule == rule and f.level == "error" for f in findings)]
-    suite = ElementTree.Element(
-        "testsuite", name="ctxctl budget", tests=str(len(rules)), failures=str(len(failed)), errors="0"
-    )
-    for rule in rules:
-        case = ElementTree.SubElement(suite, "testcase", classname=visible(found.name), name=rule)
-        broken = [f for f in findings if f.rule == rule and f.level == "error"]
-        if broken:
-            text = "\n".join(f"{f.message}. {f.hint}" for f in broken)
-            ElementTree.SubElement(case, "failure", message=broken[0].message, type=rule).text = text
-        notes = [f"{f.message}. {f.hint}" for f in findings if f.rule == rule and f.level == "note"]
-        if notes:
-            ElementTree.SubElement(case, "system-out").text = "\n".join(notes)
-    suites = ElementTree.Element("testsuites")
-    suites.append(suite)
-    ElementTree.indent(suites)
-    body = inert(ElementTree.tostring(suites, encoding="unicode"))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'.encode()
+    results = _results(found, findings, "")
+    return gates.junit("ctxctl budget", [gates.Suite(found.name, rules, results)])
 
 
 def sarif(found: Estimate, findings: Sequence[Finding], plan_text: str, version: str) -> dict[str, Any]:
     """A SARIF 2.1.0 log; each finding at the plan's line that names what it is about."""
-    from hashlib import sha256
-
-    results = []
-    for finding in findings:
-        mark = sha256(f"{finding.rule}\0{finding.subject}".encode("utf-8", "replace")).hexdigest()[:32]
-        place = {
-            "physicalLocation": {
-                "artifactLocation": {"uri": _uri(found.name)},
-                "region": {"startLine": _line(plan_text, finding)},
-            }
-        }
-        if finding.subject:
-            place["logicalLocations"] = [{"name": visible(finding.subject)}]  # type: ignore[assignment]
-        results.append(
-            {
-                "ruleId": finding.rule,
-                "level": finding.level,
-                "message": {"text": f"{finding.message}. {finding.hint}"},
-                "locations": [place],
-                "partialFingerprints": {"ctxctlBudget/v1": mark},
-            }
-        )
-    driver = {
-        "name": "ctxctl",
-        "semanticVersion": version,
-        "rules": [{"id": rule, "shortDescription": {"text": told}} for rule, told in RULES.items()],
-    }
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
+    rules = {rule: gates.Described(told) for rule, told in RULES.items()}
+    return gates.sarif(_results(found, findings, plan_text), rules, "ctxctlBudget/v1", version)
 
 
 def github(found: Estimate, findings: Sequence[Finding], plan_text: str) -> Iterator[bytes]:
     """Workflow commands that put the findings beside the plan's lines; the last one counts the rest."""
-    for number, finding in enumerate(findings):
-        if number == _MOST_ANNOTATIONS - 1 and len(findings) > _MOST_ANNOTATIONS:
-            yield f"::error title=ctxctl budget::{len(findings) - number} further findings\n".encode()
-            return
-        command = "error" if finding.level == "error" else "notice"
-        where = f"file={_property(found.name)},line={_line(plan_text, finding)}"
-        text = _data(f"{finding.message}. {finding.hint}")
-        yield f"::{command} {where},title={_property(finding.rule)}::{text}\n".encode()
+    return gates.github(_results(found, findings, plan_text), "ctxctl budget")
+
+
+def _results(found: Estimate, findings: Sequence[Finding], plan_text: str) -> list[gates.Result]:
+    return [
+        gates.Result(
+            rule=finding.rule,
+            level=finding.level,
+            message=f"{finding.message}. {finding.hint}",
+            brief=finding.message,
+            file=found.name,
+            line=_line(plan_text, finding),
+            mark=finding.subject,
+            about=finding.subject,
+        )
+        for finding in findings
+    ]
 
 
 def markdown(found: Estimate, findings: Sequence[Finding]) -> str:
@@ -128,8 +88,8 @@ def markdown(found: Estimate, findings: Sequence[Finding]) -> str:
         row = (_cell(part.part.name), part.part.where, f"{part.p50:,}", f"{part.p95:,}", share)
         out.append(f"| {' | '.join(row)} |")
     turns, first = len(found.turns), found.first_wanted
-    out += ["", f"First overflow: p50 {turn_of(first.p50, turns)}, p95 {turn_of(first.p95, turns)}, "
-                f"p99 {turn_of(first.p99, turns)}."]  # fmt: skip
+    out += ["", "First overflow: " + ", ".join(f"{level} {turn_of(turn, turns, found.unit)}"
+                for level, turn in first._asdict().items()) + "."]  # fmt: skip
     if found.bill is not None:
         out.append(f"Cost of a session: ${found.bill.p50:,.4f} at p50, ${found.bill.p95:,.4f} at p95.")
     return "\n".join(out) + "\n"
@@ -143,17 +103,3 @@ def _cell(text: str) -> str:
     """Shown text that Markdown takes for nothing else."""
     text = _MARKDOWN.sub(r"\\\1", visible(text))
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _uri(name: str) -> str:
-    from urllib.parse import quote
-
-    return quote(name.encode("utf-8", "surrogateescape"))
-
-
-def _data(text: str) -> str:
-    return inert(visible(text)).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,4 +1,4 @@
-"""An estimate and its findings as lines of JSON (docs/budget.md)."""
+"""An estimate and its findings as lines of JSON (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxctl.budget.estimate import Estimate
 
 
 def objects(found: Estimate) -> Iterator[dict[str, Any]]:
-    """`budget`, then a line for each `part`, each `turn`, and each part that helps when `shrunk`."""
+    """`budget`, then a line for each `part`, each `budget_turn`, and each part that helps when `shrunk`."""
     base = found.ground
     yield {
         "type": "budget",
@@ -30,10 +30,13 @@ def objects(found: Estimate) -> Iterator[dict[str, Any]]:
         "policy": found.plan.policy,
         "seed": found.plan.seed,
         "runs": found.plan.runs,
+        "unit": found.unit,
+        "start": _start(found),
         "runs_to_compaction": found.acted,
         "runs_under_policy": found.runs,
         "total": {level: found.total(level) for level in ("p50", "p95", "p99")},
         "first_overflow": found.first_wanted._asdict(),
+        "first_overflow_between": found.first_between._asdict(),
         "first_compaction": found.first_acted._asdict() if found.acted else None,
         "first_still_over": found.first_over._asdict() if found.runs else None,
         "left_out_first": [left._asdict() for left in found.left_out],
@@ -54,7 +57,7 @@ def objects(found: Estimate) -> Iterator[dict[str, Any]]:
     for turn in found.turns:
         levels = {"p50": turn.p50, "p95": turn.p95, "p99": turn.p99}
         free = {level: found.cap - tokens for level, tokens in levels.items()}
-        yield {"type": "turn", "turn": turn.turn, "wanted": levels, "free": free}
+        yield {"type": "budget_turn", "turn": turn.turn, "wanted": levels, "free": free}
     for shrunk in found.shrunk:
         yield {
             "type": "shrunk",
@@ -67,13 +70,20 @@ def objects(found: Estimate) -> Iterator[dict[str, Any]]:
 
 def finding_object(finding: Finding) -> dict[str, Any]:
     """One finding of the gate."""
-    return {"type": "finding", **finding._asdict()}
+    return {"type": "budget_finding", **finding._asdict()}
 
 
 def check_object(findings: list[Finding]) -> dict[str, Any]:
     """The gate's verdict, its last line."""
     failed = sum(finding.level == "error" for finding in findings)
     return {"type": "check", "passed": not failed, "failed": failed, "notes": len(findings) - failed}
+
+
+def _start(found: Estimate) -> dict[str, Any] | None:
+    start = found.plan.start
+    if start is None:
+        return None
+    return {"trace": start.trace, "turn": start.turn, "tokens": found.start_tokens}
 
 
 def _bill(found: Estimate) -> dict[str, Any] | None:

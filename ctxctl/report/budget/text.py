@@ -6,13 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
-from ctxctl.budget.growth import FirstTurn
+from ctxctl.budget.growth import Between, FirstTurn
 from ctxctl.model.fitting import Room
 from ctxctl.report.tables import Column, Table, labelled, number, plural, table
 from ctxctl.text import visible
 
 _TURNS = 12
 _SHRUNK = 6
+_TOOLS = 8
+TOOLS = ("tools", "mcp")
+"""Kinds of parts whose pieces are tool definitions."""
 _TAB = 14
 
 
@@ -23,6 +26,9 @@ def lines(found: Estimate, width: int) -> Iterator[str]:
     yield ""
     yield from _flat(_parts(found, width))
     yield ""
+    if any(part.part.kind in TOOLS and len(part.pieces) > 1 for part in found.parts):
+        yield from _flat(_tools(found, width))
+        yield ""
     for label, text in _verdicts(found):
         yield from labelled(label, visible(text), width, tab=_TAB)
     if len(found.turns) > 1:
@@ -53,21 +59,35 @@ def cap_of(room: Room) -> str:
     return f"{room.cap:,} tokens: {' or '.join(parts)}{', the smaller' if len(parts) > 1 else ''}"
 
 
-def turn_of(turn: int | None, turns: int) -> str:
+def turn_of(turn: int | None, turns: int, unit: str = "turn") -> str:
     """A first turn, or that there is none."""
-    return f"turn {turn}" if turn is not None else f"none in {plural(turns, 'turn')}"
+    return f"{unit} {turn:,}" if turn is not None else f"none in {plural(turns, unit)}"
+
+
+def between_of(found: Estimate, when: Between) -> str:
+    """When something happens in a session that goes on: the middle of the runs, and where nine of ten lie."""
+    early, middle, late = when
+    last = found.plan.last
+    if early is None:
+        return f"later than {found.unit} {last:,} in more than 95 of 100 sessions"
+    half = f"at {found.unit} {middle:,} (p50)" if middle is not None else f"after {found.unit} {last:,} (p50)"
+    to = f"{late:,}" if late is not None else f"later than {last:,}"
+    return f"{half}, {early:,} to {to} (p5 to p95)"
 
 
 def _head(found: Estimate) -> Iterator[tuple[str, str]]:
     plan, base = found.plan, found.ground
     yield "plan", found.name
     served = f" ({plan.model.provider})" if plan.model.provider else ""
+    if plan.start is not None:
+        of = f" of {plan.start.trace}" if plan.start.trace else ""
+        yield "starts", f"after {found.unit} {plan.start.turn:,}{of}, with {found.start_tokens:,} tokens"
     yield "model", f"{plan.model.name or 'none is named'}{served}"
     yield "cap", f"{cap_of(base.room)}. {base.limits_from}"
     counted = "exact" if base.exact else "an estimate"
     yield "tokens", base.assumed or f"{base.encoding}, {counted}"
     talk = plan.conversation
-    drawn = f"{plural(plan.runs, 'session')} of {plural(talk.turns, 'turn')}, drawn with seed {plan.seed}"
+    drawn = f"{plural(plan.runs, 'session')} of {plural(talk.turns, found.unit)}, drawn with seed {plan.seed}"
     yield "simulated", f"{drawn}; {found.runs:,} of them to the end under {plan.policy}"
 
 
@@ -84,6 +104,11 @@ def _parts(found: Estimate, width: int) -> Table:
                 _share(part.p95, found.cap), part.method, visible(part.part.server or ""),
             )
         )  # fmt: skip
+    if (start := found.plan.start) is not None:
+        held = number(start.tokens)
+        rows.append(
+            ("history so far", "history", held, held, _share(start.tokens, found.cap), "recorded", "")
+        )
     rows.append(
         ("all parts", "", number(found.total("p50")), number(found.total("p95")),
          _share(found.total("p95"), found.cap), "", "")
@@ -91,16 +116,42 @@ def _parts(found: Estimate, width: int) -> Table:
     return table(columns, rows, width)
 
 
+def _tools(found: Estimate, width: int) -> Table:
+    """The largest tools, and what they come to for each server."""
+    columns = (
+        Column("tool", least=14), Column("tokens", right=True), Column("of cap", right=True),
+        Column("server", least=6),
+    )  # fmt: skip
+    parts = [part for part in found.parts if part.part.kind in TOOLS]
+    pieces = [(piece, part.part.server or "") for part in parts for piece in part.pieces]
+    pieces.sort(key=lambda pair: -pair[0].tokens)
+    rows = [
+        (visible(piece.name), number(piece.tokens), _share(piece.tokens, found.cap), visible(server))
+        for piece, server in pieces[:_TOOLS]
+    ]
+    if len(pieces) > _TOOLS:
+        rest = sum(piece.tokens for piece, _ in pieces[_TOOLS:])
+        rows.append((f"{len(pieces) - _TOOLS:,} more", number(rest), _share(rest, found.cap), ""))
+    for server in dict.fromkeys(server for _, server in pieces if server):
+        held = found.server(server, "p95")
+        rows.append((f"all of {visible(server)}", number(held), _share(held, found.cap), visible(server)))
+    return table(columns, rows, width)
+
+
 def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
-    turns, first = len(found.turns), found.turns[0].p95
+    first = found.turns[0].p95
     free = found.cap - first
     fits = f"fits, {free:,} tokens free" if free >= 0 else f"does not fit, {-free:,} tokens over"
-    yield "first turn", f"{fits} at p95"
-    yield "overflow", f"{_firsts(found.first_wanted, turns)}: what is wanted is over the cap"
-    if found.first_wanted.p99 is not None or found.first_acted.p99 is not None:
-        acts = _firsts(found.first_acted, turns, found.acted)
+    goes_on = found.plan.start is not None
+    yield f"{'next' if goes_on else 'first'} {found.unit}", f"{fits} at p95"
+    happens = found.first_wanted.p99 is not None
+    overflow = _when(found, found.first_wanted, found.first_between)
+    yield "overflow", f"{overflow}: what is wanted is over the cap" if happens else overflow
+    if happens or found.first_acted.p99 is not None:
+        acts = _when(found, found.first_acted, found.acted_between, found.acted)
         yield "compaction", f"{acts}: {found.plan.policy} acts{_of(found, found.acted)}"
-        yield "still over", f"{_firsts(found.first_over, turns, found.runs)}{_of(found, found.runs)}"
+        still = _when(found, found.first_over, found.over_between, found.runs)
+        yield "still over", f"{still}{_of(found, found.runs)}"
     if found.left_out:
         told = (f"{left.name} ({left.tokens:,} tokens)" for left in found.left_out)
         yield "leaves first", ", ".join(told)
@@ -108,19 +159,23 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     if bill is None:
         yield "cost", f"not known. {found.unpriced}"
         return
-    each = f"${bill.per_turn:,.4f} a turn{_of(found, found.runs)}"
+    each = f"${bill.per_turn:,.4f} a {found.unit}{_of(found, found.runs)}"
     yield "cost", f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; {each}"
     told = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
     yield "billed", f"{', '.join(told)} tokens a session; without a cache ${bill.uncached:,.4f}"
     yield "prices", f"{bill.source}. {' '.join(bill.notes)}"
 
 
-def _firsts(first: FirstTurn, turns: int, runs: int = 1) -> str:
+def _when(found: Estimate, first: FirstTurn, when: Between, runs: int = 1) -> str:
+    """When something first happens, in as many runs."""
     if not runs:
         return "not known: a session is too long to be taken to its end"
     if first.p99 is None:
-        return turn_of(None, turns)
-    return ", ".join(f"{level} {turn_of(turn, turns)}" for level, turn in first._asdict().items())
+        return turn_of(None, len(found.turns), found.unit)
+    if found.plan.start is not None:
+        return between_of(found, when)
+    turns = first._asdict().items()
+    return ", ".join(f"{level} {turn_of(turn, len(found.turns), found.unit)}" for level, turn in turns)
 
 
 def _of(found: Estimate, runs: int) -> str:
@@ -131,7 +186,7 @@ def _of(found: Estimate, runs: int) -> str:
 def _turns(found: Estimate, width: int) -> Table:
     """Some turns: the first and the last, and as many in between."""
     columns = (
-        Column("turn", right=True), Column("wanted p50", right=True), Column("p95", right=True),
+        Column(found.unit, right=True), Column("wanted p50", right=True), Column("p95", right=True),
         Column("p99", right=True), Column("free at p95", right=True),
     )  # fmt: skip
     last = len(found.turns) - 1
@@ -151,7 +206,7 @@ def _shrunk(found: Estimate, width: int) -> Table:
     )  # fmt: skip
     rows = []
     for shrunk in found.shrunk[:_SHRUNK]:
-        firsts = (f"turn {turn}" if turn is not None else "none" for turn in shrunk.first_over)
+        firsts = (f"{found.unit} {turn}" if turn is not None else "none" for turn in shrunk.first_over)
         rows.append((visible(shrunk.name), number(shrunk.tokens), *firsts))
     return table(columns, rows, width)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import assembled, diff, item, main, places, search, whatif
+from ctxctl.tui.answers import assembled, diff, item, main, places, pointers, search, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
@@ -18,5 +18,6 @@ ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
     **search.ANSWERS,
     **diff.ANSWERS,
     **assembled.ANSWERS,
+    **pointers.ANSWERS,
 }
 """By kind of request, what computes the answer."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.whatif import Comparison, WhatIfs
+    from ctxctl.tokens.catalogue.rates import RateBook
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.messages import Want
 
@@ -56,7 +57,7 @@ def _compared(desk: Desk, want: wants.WantComparison) -> Message | None:
     except FieldError as error:
         hint = f"; {error.hint}" if error.hint else ""
         return wants.Refused(want.run, error.field, f"{error.message}{hint}")
-    comparison = whatifs.compare(supposed)
+    comparison = whatifs.compare(supposed, book=_prices(desk))
     desk.tell(_noted(desk, want.run, comparison))
     try:
         with pauses.short():
@@ -84,6 +85,15 @@ def _run(desk: Desk, run: int, comparison: Comparison) -> Message:
     return wants.Compared(run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True)
 
 
+def _prices(desk: Desk) -> RateBook:
+    """Prices, looked up once for all what-ifs."""
+    from ctxctl.config import load
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    found: RateBook = desk.kept("prices", lambda: RateBook(load().models))
+    return found
+
+
 def _whatifs(desk: Desk) -> WhatIfs:
     """The what-ifs of the trace: a second one with the same encoding finds its contents counted."""
     from ctxctl.inspector.whatif import WhatIfs
@@ -100,7 +110,10 @@ def _noted(desk: Desk, run: int, comparison: Comparison) -> Message:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
+    from ctxctl.inspector.edits import edit_notes
+
     notes = comparison.supposed.notes
+    yield from edit_notes(comparison.supposed.params.edited)
     yield from notes[:1]
     billed = comparison.simulated.billed_over
     if billed:

@@ -15,7 +15,7 @@ from ctxctl.tui.figures import methods
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
-    from ctxctl.inspector.facade import FrameDiff as Found
+    from ctxctl.inspector.found import FrameDiff as Found
 
 Check = Callable[[], None]
 """To be called every few milliseconds of work; raises to give up."""

@@ -11,6 +11,7 @@ Scope = Literal[
     "list",
     "text",
     "reader",
+    "pointer",
     "diff",
     "assembled",
     "search",

@@ -11,7 +11,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("whatif.next", ("tab",), "field(1)", "the next field, then the turns", "whatif"),
     Action("whatif.previous", ("shift+tab",), "field(-1)", "the field before", "whatif"),
     Action(
-        "whatif.edit", ("c", "w"), "edit", "back to the form, to suppose something else", "whatif", "change"
+        "whatif.edit", ("c", "W"), "edit", "back to the form, to suppose something else", "whatif", "change"
     ),
     Action("whatif.over", ("n",), "over(1)", "the next turn that does not fit", "whatif", "next over"),
     Action("whatif.over_before", ("N",), "over(-1)", "the turn before that does not fit", "whatif"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ctxctl.tui import state as moves
 from ctxctl.tui import walk
-from ctxctl.tui.screens.frames import FramesScreen
 from ctxctl.tui.screens.overview import Overview
+from ctxctl.tui.screens.pointing import Pointing
 from ctxctl.tui.view import State
 
 
-class Steering(FramesScreen):
+class Steering(Pointing):
     """A screen whose state is a list of turns and the changes of one."""
 
     def apply(self, new: State, *, growing: bool = False) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ctxctl.engine.query import Query, Word, contained
+from ctxctl.inspector.around import Arounds
 from ctxctl.model.results import Change, Placement
 from ctxctl.tui.changes import Arrangement, Facts, Note
 from ctxctl.tui.figures import counted
@@ -43,6 +44,7 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     placed = _current(frame.placements)
     were = {} if before is None else _current(inspector.frame(before).placements)
     withheld = frame.step.told.withheld
+    around = Arounds(query, inspector.text).alone(frame.step, frame.placements)
 
     def text_of(change: Change) -> str | None:
         if change.item in withheld and change.status in ("removed", "omitted"):
@@ -55,7 +57,8 @@ def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
     def fits(change: Change) -> bool:
         holding = found.facts.holdings.get(change.item)
         segment = holding.segment if holding is not None else None
-        return query.matches_change(found.step, change, _asked(lambda: text_of(change)), segment or None)
+        contains = _asked(lambda: text_of(change))
+        return query.matches_change(found.step, change, contains, segment or None, around)
 
     facts = found.facts
     kept = [change for change in facts.changes if fits(change)]

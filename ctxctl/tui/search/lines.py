@@ -30,7 +30,8 @@ HELP: Final = (
     ("kind:tool,image", "any of several, a part is enough; kind:=image is the whole"),
     ("turn:3..7", "turn:3..  turn:3,5; also step:  thread:  session:  model:"),
     ("tokens>500", "of an item; also new  freed  held; 12k  1.5M  >=  <  =  <="),
-    ("window>120k", "of a step, also window>80%; free stale entered left billed"),
+    ("window>120k", "of a step, also window>80%; free stale entered left cost …"),
+    ("has:x   text:x", "of its whole window: an item called so, a text that says so"),
     ("compacted", "of a step: warning  cachebreak  over  missing  is:redacted …"),
 )
 EXAMPLES: Final = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report.tables import wrap
 from ctxctl.text import cells, clip, pad, visible
@@ -13,7 +14,7 @@ from ctxctl.tui.figures import counted, level, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.whatif.state import View
-from ctxctl.tui.whatif.table import Bucket, Table, TurnPair, TurnSide
+from ctxctl.tui.whatif.table import Bucket, Table
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""
@@ -21,6 +22,8 @@ SHORT: Final = 18
 """Lines below which the form and the table take turns."""
 TALL: Final = 30
 """Lines from which every note is shown."""
+_COSTLY: Final = 150
+"""Cells from which each side has a column for the cost of its context."""
 _LABEL: Final = 10
 _UNKNOWN: Final = "?"
 _NOTHING: Final = "·"
@@ -194,6 +197,8 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
             left.append(Piece(f"{number(getattr(totals, name))} {name}", "", 5))
     if view.recorded.compactions or view.simulated.compactions:
         left.append(Piece(counted(totals.compactions, "compaction"), "", 5))
+    if totals.cost:
+        left.append(Piece(f"context {'>' if totals.unpriced else ''}${totals.cost:,.4f}", "", 5))
     left.append(Piece(f"cacheable {short(totals.prefix)}", "", 4))
     left.append(Piece(" + ".join(sorted(totals.by_method)), "hint", 3))
     return spread(left, [], width)
@@ -272,7 +277,8 @@ def _columns(width: int) -> tuple[str, ...]:
         return ("used", "over")
     if width < 120:
         return ("used", "free", "over", "omit", "cache")
-    return ("used", "free", "over", "omit", "cut", "comp", "cache")
+    wide = ("used", "free", "over", "omit", "cut", "comp", "cache")
+    return (*wide, "cost") if width >= _COSTLY else wide
 
 
 def _size(name: str, width: int) -> int:
@@ -339,7 +345,16 @@ def _tail(turn: TurnPair, first: bool, width: int) -> str:
     return f" {'first over  ' if first else ''}{title}".rstrip()
 
 
+def _cost(side: TurnSide) -> str:
+    """US dollars for the contexts of a turn, where a price is known."""
+    if side.unpriced and not side.cost:
+        return _UNKNOWN
+    return f"{'>' * bool(side.unpriced)}{side.cost:,.4f}"
+
+
 def _number(side: TurnSide, name: str, width: int) -> Column:
+    if name == "cost":
+        return Column(_cost(side), "", _size(name, width), right=True)
     value = {
         "used": side.used,
         "free": side.free,
@@ -360,7 +375,7 @@ def text(view: View, table: Table) -> str:
     """All of it, for the clipboard or a file; made without clipping, as there may be many turns."""
     lines = [f"what-if, simulated; supposed: {supposed(view)}", *map(visible, view.notes)]
     lines += [_joined(_total(view, 160, simulated=simulated)) for simulated in (False, True)]
-    side = " ".join(f"{name:>9}" for name in ("used", "free", "over", "omitted", "cut", "compacted", "cache"))
+    side = " ".join(f"{name:>9}" for name in _TEXT)
     lines += ["", f"{'turn':<8} {side} | s {side}  s"]
     for n, turn in enumerate(table.turns):
         sides = " | s ".join(_sides(side) for side in (turn.recorded, turn.simulated))
@@ -371,11 +386,13 @@ def text(view: View, table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+_TEXT: Final = ("used", "free", "over", "omitted", "cut", "compacted", "cache", "cost")
+
+
 def _sides(side: TurnSide) -> str:
-    numbers = (
-        side.used, side.free, side.over, side.omitted, side.truncated, side.compactions, side.prefix,
-    )  # fmt: skip
-    return " ".join(f"{_UNKNOWN if n is None else n:>9}" for n in numbers)
+    numbers = (side.used, side.free, side.over, side.omitted, side.truncated, side.compactions, side.prefix)
+    texts = [*(_UNKNOWN if n is None else str(n) for n in numbers), _cost(side)]
+    return " ".join(f"{text:>9}" for text in texts)
 
 
 def _joined(parts: Parts) -> str:

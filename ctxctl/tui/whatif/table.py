@@ -7,58 +7,14 @@ loop takes those in, which costs what is new.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ctxctl.model.whatif import Pair, Side, Totals
+from ctxctl.model.turnpairs import TurnPair, begun
+from ctxctl.model.whatif import Pair, Totals
 
 BUCKETS: Final = 240
 """Most cells of a chart; a wider one would repeat them."""
-
-
-class TurnSide(NamedTuple):
-    """One turn on one side: its last step's window, and what happened at all its steps."""
-
-    used: int = 0
-    cap: int | None = None
-    free: int | None = None
-    prefix: int | None = None
-    uncounted: int = 0
-    over: int | None = None
-    """How far its worst step is over; None if no step's cap is known."""
-    omitted: int = 0
-    truncated: int = 0
-    compactions: int = 0
-
-    def then(self, side: Side) -> TurnSide:
-        """With one more step."""
-        over = self.over if side.over is None else max(self.over or 0, side.over)
-        return TurnSide(
-            side.used, side.cap, side.free, side.prefix, side.uncounted, over,
-            self.omitted + side.omitted, self.truncated + side.truncated, self.compactions + side.compactions,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class TurnPair:
-    """One turn of one thread on both sides."""
-
-    session: str | None
-    thread: str
-    turn: int
-    ordinal: int
-    """Where to go for it: its first step that does not fit in the simulation, else its last."""
-    steps: int
-    title: str | None
-    recorded: TurnSide
-    simulated: TurnSide
-    billed_over: bool = False
-    """For some step that fits by our count more was billed than the simulated cap."""
-
-    @property
-    def in_doubt(self) -> bool:
-        """It does not fit, or the bill says that it would not."""
-        return bool(self.simulated.over) or self.billed_over
 
 
 class Bucket(NamedTuple):
@@ -111,21 +67,8 @@ class Gathering:
         at = self._places.get(key)
         if at is None:
             at = self._places[key] = len(self._turns)
-            title = self._title_of(pair.ordinal)
-            turn = TurnPair(
-                pair.session, pair.thread, pair.turn, pair.ordinal, 0, title, TurnSide(), TurnSide()
-            )
-            self._turns.append(turn)
-        turn = self._turns[at]
-        ordinal = turn.ordinal if turn.simulated.over else pair.ordinal
-        self._turns[at] = replace(
-            turn,
-            ordinal=ordinal,
-            steps=turn.steps + 1,
-            recorded=turn.recorded.then(pair.recorded),
-            simulated=turn.simulated.then(pair.simulated),
-            billed_over=turn.billed_over or pair.billed_over,
-        )
+            self._turns.append(begun(pair, self._title_of(pair.ordinal)))
+        self._turns[at] = self._turns[at].then(pair)
         self._changed.add(at)
         if pair.simulated.over and self._first is None:
             self._first = at

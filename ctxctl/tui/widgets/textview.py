@@ -161,15 +161,19 @@ class TextView(TextBody, can_focus=True):
         self.left = 0
         self._again()
 
-    def action_choose(self) -> None:
-        """Go where the line leads."""
+    def link(self) -> int | None:
+        """What the line under the cursor leads to; None: to nothing."""
         links = self.document.links
         if links is None or self.cursor >= self._wrap.count:
-            return
+            return None
         line = self._wrap.line_of(self.cursor)
-        ordinal = links[line] if line < len(links) else -1
-        if ordinal >= 0:
-            self.post_message(self.Chosen(self, ordinal))
+        return links[line] if line < len(links) and links[line] >= 0 else None
+
+    def action_choose(self) -> None:
+        """Go where the line leads."""
+        found = self.link()
+        if found is not None:
+            self.post_message(self.Chosen(self, found))
 
     # Folding
 

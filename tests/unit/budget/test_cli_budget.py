@@ -51,9 +51,9 @@ def test_the_report(capsys: pytest.CaptureFixture[str], here: Path) -> None:
 
 def test_json(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     rows = [json.loads(line) for line in said(capsys, "plan.toml", "--json")[1].splitlines()]
-    assert [row["type"] for row in rows] == ["budget", "part", *["turn"] * 4, *["shrunk"] * 3]
+    assert [row["type"] for row in rows] == ["budget", "part", *["budget_turn"] * 4, *["shrunk"] * 3]
     assert rows[0]["first_overflow"] == {"p50": 4, "p95": 4, "p99": 4}
-    assert [row["free"]["p95"] for row in rows if row["type"] == "turn"] == [700, 400, 100, -200]
+    assert [row["free"]["p95"] for row in rows if row["type"] == "budget_turn"] == [700, 400, 100, -200]
 
 
 def test_a_gate_without_limits_holds_the_first_request(
@@ -149,7 +149,7 @@ def test_every_commented_key_of_it_is_one(here: Path) -> None:
     plan = parse(text, "template")
     assert plan.limits.ratchet is False
     assert plan.limits.servers.keys() == {"github"}
-    assert [part.kind for part in plan.part] == ["files", "tools", "tokens", "tokens"]
+    assert [part.kind for part in plan.part] == ["files", "tools", "mcp", "tokens", "tokens"]
 
 
 def test_junit_has_a_case_for_each_rule(capsys: pytest.CaptureFixture[str], here: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_plan_from_a_recorded_session(capsys: pytest.CaptureFixture[str], here
     (here / "d.toml").write_text("runs = 5\n" + out)
     rows = [json.loads(line) for line in said(capsys, "d.toml", "--json")[1].splitlines()]
     assert (rows[0]["model"], rows[0]["window"], rows[0]["reserve"]) == ("claude-sonnet-4-5", 6000, 1024)
-    assert sum(row["type"] == "turn" for row in rows) == 15
+    assert sum(row["type"] == "budget_turn" for row in rows) == 15
     # What the recording has: the sizes that never change are in the plan to the token.
     run(["replay", "--json", str(TRACE)])
     steps = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

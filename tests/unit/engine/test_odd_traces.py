@@ -161,6 +161,20 @@ def test_a_splice_beyond_the_end_of_its_base_is_reported() -> None:
     assert [p.slug for p in inspector.problems] == ["bad-splice"]
 
 
+def test_what_a_splice_beyond_the_end_of_its_base_leaves_alone_is_looked_for() -> None:
+    events = [
+        add("a", "one", turn="1"),
+        assembly("A1", "a", turn="1"),
+        add("b", "two", turn="2"),
+        assembly("A2", "b", ours={"base": "A1", "splices": [[7, 3, 1]]}, turn="2"),
+    ]
+    inspector = inspect(events)
+    step = [r for r in inspector.replay() if isinstance(r, Step)][-1]
+    assert statuses(step) == {"b": "added"}
+    assert step.cache.possible_prefix == step.ledger.window_before == step.window.used - step.ledger.new
+    assert step.cache.broken_by is None
+
+
 def test_a_carried_in_item_has_one_name_one_status_and_a_life() -> None:
     skip = selection(omitted=(("old@abcdef1234", "duplicate"),), turn="1")
     events = [skip, inject("1", APPENDIX, turn="1"), event("missing.detected", {"missing_id": "m"}, turn="2")]

@@ -311,6 +311,13 @@ def test_a_step_decides_where_it_can() -> None:
         ("turn:..", 5, "a number or a run"),
         ("turn:7..3", 5, "between 7 and 3"),
         ("is:odd", 3, "nothing is called is:odd"),
+        ("is:compactd", 3, "did you mean 'compacted'"),
+        ("a windw > 5k", 2, "did you mean 'window'"),
+        ("toknes=5", 0, "did you mean 'tokens'"),
+        ("anything<5", 0, "'anything' is no number"),
+        ("cost>x", 5, "compared with a number"),
+        ("cost>0.05%", 9, "per cent"),
+        ("cache:warm", 6, "is no cache"),
     ],
 )
 def test_mistakes_are_told_with_their_place(query: str, column: int, what: str) -> None:
@@ -331,6 +338,102 @@ def test_nothing_is_too_deep_or_too_long_to_be_refused() -> None:
     assert str(parse("(" * DEEPEST + "a" + ")" * DEEPEST)) == "a"
     with pytest.raises(QueryError):
         parse("a" * (LONGEST + 1))
+
+
+# Windows, prices, and other ways to say it ------------------------------------------------------------------
+
+
+class Whole:
+    """Whole windows as a query asks of them: item names, texts (None: not recorded), dollars billed."""
+
+    def __init__(
+        self, names: tuple[str, ...] = (), texts: tuple[str | None, ...] = (), cost: str = ""
+    ) -> None:
+        self.names, self.texts, self.dollars = names, texts, cost
+
+    def holds(self, field: str, value: Value) -> bool | None:
+        if field == "has":
+            return any(value.fits(name) for name in self.names)
+        if any(text is not None and value.fits(text) for text in self.texts):
+            return True
+        return None if None in self.texts else False
+
+    def cost(self) -> int | None:
+        return int(float(self.dollars) * 10**facts.CENTS) if self.dollars else None
+
+
+@pytest.mark.parametrize(
+    ("query", "window", "truth"),
+    [
+        ("has:notes", Whole(("my-notes",)), True),
+        ("has:=notes", Whole(("my-notes",)), False),
+        ("-has:=notes", Whole(("my-notes",)), True),
+        ("has:notes,plan", Whole(("plan",)), True),
+        ('text:"a needle"', Whole(texts=("hay", "A Needle there")), True),
+        ("text:needle", Whole(texts=("hay", None)), None),
+        ("-text:needle", Whole(texts=("hay", None)), None),
+        ("-text:needle", Whole(texts=("hay",)), True),
+        ("text:needle", Whole(texts=(None, "needle")), True),
+        ("cost>0.05", Whole(cost="0.06"), True),
+        ("cost>$0.05", Whole(cost="0.05"), False),
+        ("cost<=1", Whole(cost="1"), True),
+        ("cost>0", Whole(), None),
+        ("-cost>0", Whole(), None),
+        ("has:a text:b", Whole(("a",), ("b",)), True),
+        ("has:a or text:b", Whole((), (None,)), None),
+    ],
+)
+def test_a_window_is_asked_as_a_whole(query: str, window: Whole, truth: bool | None) -> None:
+    parsed = parse(query)
+    assert parsed.about_steps
+    assert parsed.asks_around
+    assert parsed.matches_step(step(), window) is truth
+    assert parsed.matches_step(step()) is None
+
+
+def test_what_asks_of_windows_and_of_changes_is_asked_of_changes() -> None:
+    parsed = parse("has:a status:removed")
+    assert not parsed.about_steps
+    assert parsed.matches_step(step(), Whole(("a",))) is None
+    assert parsed.matches_step(step(), Whole()) is False
+    assert parsed.matches_change(step(), change(status="removed"), around=Whole(("a",)))
+    assert not parsed.matches_change(step(), change(status="added"), around=Whole(("a",)))
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("item:x is removed", "item:x status:removed"),
+        ("is:omitted", "status:omitted"),
+        ("is over", "is:over"),
+        ("is not over", "-is:over"),
+        ("turn >= 5 turn <= 9", "turn>=5 and turn<=9"),
+        ("window > 100k", "window>100000"),
+        ("cost > $1.50", "cost>1.5"),
+        ("cost>=0.000000001", "cost >= 0.000000001"),
+    ],
+)
+def test_there_are_other_ways_to_say_it(query: str, same: str) -> None:
+    assert parse(query) == parse(same)
+
+
+def test_is_is_a_word_where_nothing_is_called_so() -> None:
+    assert parse("this is it") == Query(all_of([Word("this"), Word("is"), Word("it")]))
+    assert parse('"is" removed') == Query(all_of([Word("is"), Word("removed")]))
+
+
+def test_numbers_of_turns_and_caches() -> None:
+    assert holds("turn>2 turn<4 step=2")
+    assert not holds("turn<3")
+    prefix = Cache(500, BrokenBy("x", None, 1, "moved", None), None, None)
+    assert holds("cache:broken", at=step(cache=prefix))
+    kept = Cache(599, BrokenBy("x", None, 1, "moved", None), None, None)
+    assert holds("cache:kept", at=step(cache=kept))
+    assert not holds("cache:kept")
+    usage = UsageView(800, 300, 40, 700, -100)
+    assert holds("cached=300 answered<41", at=step(usage=usage))
+    assert not holds("cached>=0")
+    assert not holds("-cached>=0")
 
 
 # Laws -------------------------------------------------------------------------------------------------------
@@ -394,6 +497,7 @@ def test_any_text_is_a_query_or_a_mistake_in_it(text: str) -> None:
         assert parse(str(query)) == query
         query.matches_change(step(), change(), contained(text))
         query.matches_step(step())
+        query.matches_step(step(), Whole(("a",), ("b", None), "0.5"))
 
 
 @given(TERMS, st.none() | st.text(max_size=20))

@@ -1,0 +1,137 @@
+"""A plan that goes on from where a recorded session is: its window as it was then, and how it grew so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.budget.course import Course
+from ctxctl.budget.derive import earlier_lines, model_lines, part_lines, quoted
+from ctxctl.budget.observe import Group, Observed
+from ctxctl.budget.plan import MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
+from ctxctl.model.results import Placement, Step
+from ctxctl.text import visible
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.facade import Progress
+
+LEAST_TURNS: Final = 10
+"""Turns that a session must have had for turns to be drawn; of one with fewer, requests are."""
+RUNS: Final = 200
+MOST_ROWS: Final = 400
+"""Of the history in a plan."""
+_AHEAD: Final = 3
+"""How many times as far as the session has come the plan looks ahead."""
+_LEAST_AHEAD: Final = 30
+
+
+class Onward(NamedTuple):
+    """A session up to one of its requests."""
+
+    observed: Observed
+    course: Course
+    unit: str
+    """`turn` or `request`."""
+    number: int
+    """The last unit."""
+    step: Step
+    placements: Sequence[Placement]
+
+
+def gone(inspector: Inspector, address: str, progress: Progress | None = None) -> Onward:
+    """Replay a session as far as a frame; raises UsageError as `Inspector.resolve` does."""
+    last = inspector.resolve(address)
+    spans = inspector.places().spans
+    key = (spans[last].session, spans[last].thread)
+    turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
+    unit = "turn" if len(turns) >= LEAST_TURNS else "request"
+    observed, course, number = Observed(), Course(), 0
+    for ordinal, (at, _) in enumerate(inspector.walk(progress)):
+        step = at.step
+        if (step.session, step.thread) == key:
+            number = step.turn if unit == "turn" else number + 1
+            course.add(step, number)
+            observed.add(step, at.placements, number)
+        if ordinal == last:
+            return Onward(observed, course, unit, number, step, list(at.placements))
+    raise AssertionError("a step that was resolved is walked")
+
+
+def onward(found: Onward, name: str, encoding: str) -> str:
+    """The plan as TOML.
+
+    Args:
+        found: The session so far.
+        name: Of the trace.
+        encoding: What the sizes were counted with.
+    """
+    threads = [found.observed]
+    history, _ = found.course.history(found.placements, MOST_ROWS)
+    now = _now(found.observed)
+    used = found.step.window.used
+    rest = max(0, used - sum(now.values()) - sum(map(sum, history)))
+    seen = _newest(found.course.seen())
+    unit, requests = found.unit, sum(map(len, seen))
+    drawn = _counted(len(seen), unit) + (f" with {_counted(requests, 'request')}" if unit == "turn" else "")
+    out = [
+        f"# {visible(name)} from {unit} {found.number:,} on, with {used:,} tokens in its window.",
+        f"# What comes is drawn from {drawn} of what was.",
+    ]
+    if found.observed.uncounted:
+        blank = _counted(found.observed.uncounted, "message")
+        out.append(f"# Without text and size in the record, counted as 0: {blank}.")
+    out += ["", "version = 1", 'policy = "fifo"', f"runs = {RUNS}", ""]
+    out += model_lines(threads, encoding)
+    taken: set[str] = set()
+    out += part_lines(threads, taken, now, unit)
+    if rest:
+        out += earlier_lines(rest, taken)
+    out += _start(found, name, history)
+    out += _conversation(seen, unit, found.number, len(taken))
+    return "\n".join(out) + "\n"
+
+
+def _now(observed: Observed) -> dict[Group, int]:
+    """What the parts hold at the last request."""
+    return {group: sum(sizes.values()) for group, sizes in observed.turns[-1].groups.items()}
+
+
+def _newest(units: list[tuple[Arrival, ...]]) -> list[tuple[Arrival, ...]]:
+    """As many of the last units as a plan may hold."""
+    left = MOST_SEEN
+    for at in range(len(units) - 1, -1, -1):
+        left -= len(units[at])
+        if left < 0:
+            return units[at + 1 :] or [units[-1][-MOST_SEEN:]]
+    return units
+
+
+def _start(found: Onward, name: str, history: list[Arrival]) -> Iterator[str]:
+    yield "[start]"
+    yield f"trace = {quoted(name[:200])}"
+    yield f"turn = {min(MOST_START, found.number)}"
+    yield "# What is in the window of each, the oldest first: user, answers, tool calls, tool results."
+    yield "history = ["
+    for row in history:
+        yield f"  {list(row)},"
+    yield from ("]", "")
+
+
+def _conversation(seen: list[tuple[Arrival, ...]], unit: str, number: int, parts: int) -> Iterator[str]:
+    each = 5 + parts + sum(map(len, seen)) / len(seen)
+    turns = min(MOST_TURNS, max(_LEAST_AHEAD, _AHEAD * number), int(MOST_DRAWS / (RUNS * each)))
+    yield "[conversation]"
+    yield f'unit = "{unit}"'
+    yield f"turns = {max(1, turns)}   # to look ahead"
+    yield "together = 5   # so many are drawn in a row"
+    yield "drift = 0.6   # how far the growth to come may be from what was seen"
+    yield "# What was new in each of its requests: user, answer, tool calls, tool results."
+    yield "seen = ["
+    for arrivals in seen:
+        yield f"  [{', '.join(str(list(arrival)) for arrival in arrivals)}],"
+    yield "]"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,156 @@
+"""``ctxctl bisect``: where a predicate turns true, or where two traces part ways."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.cli.session import Manner
+    from ctxctl.engine.query import Query
+    from ctxctl.inspector import Inspector
+
+Arguments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRACE [TRACE] [PREDICATE]",
+        help="A trace and a predicate (quote it), or two traces, with a predicate or without.",
+        autocompletion=opt.complete_files,
+        show_default=False,
+    ),
+]
+
+
+def bisect(
+    arguments: Arguments,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    thread: opt.Thread = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Find the first step at which a predicate holds, or at which two traces of one task differ.
+
+    Exits 0 if there is such a step, 1 if there is none.
+    """
+    from ctxctl.cli.asking import query_of
+    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.errors import Exit
+
+    traces, predicate = _split(arguments)
+    query = query_of(predicate) if predicate is not None else None
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        inspectors = [stack.enter_context(opened(trace, how, "replaying")) for trace in traces]
+        if len(inspectors) > 1:
+            found = _parted(inspectors, query, how, thread)
+        else:
+            assert query is not None
+            found = _turned(inspectors[0], query, how, thread)
+        how.out.flush()
+        for inspector in inspectors:
+            tell_problems(inspector, how)
+        code = max(verdict(inspector, how) for inspector in inspectors)
+        how.out.flush()
+    raise typer.Exit(code if found else Exit.FINDINGS)
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    """The traces and the predicate; of two arguments the second is a trace if it is a file."""
+    from ctxctl.errors import UsageError
+
+    hint = "ctxctl bisect run.jsonl 'window > 80%', or ctxctl bisect one.jsonl two.jsonl"
+    if len(arguments) == 1:
+        raise UsageError("no-predicate", f"only {arguments[0]!r}: what to look for is missing", hint=hint)
+    if len(arguments) > 3:
+        raise UsageError(
+            "bad-predicate", f"{len(arguments)} arguments: two traces and one predicate at most",
+            hint=f"write the predicate in quotes: {hint}",
+        )  # fmt: skip
+    if len(arguments) == 3:
+        return list(arguments[:2]), arguments[2]
+    if arguments[1] == "-" or os.path.exists(arguments[1]):
+        return list(arguments), None
+    return [arguments[0]], arguments[1]
+
+
+def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None) -> bool:
+    """One trace; whether the predicate holds somewhere."""
+    from ctxctl.cli.asking import prices
+    from ctxctl.cli.session import base_name, header
+    from ctxctl.inspector.between import several_sessions
+    from ctxctl.inspector.bisecting import bisect
+    from ctxctl.report import jsonout
+    from ctxctl.report.bisect import turned_json, turned_lines
+    from ctxctl.report.heading import one_line
+    from ctxctl.report.tables import labelled
+    from ctxctl.text import visible
+
+    out, name = how.out, base_name(inspector.name)
+    found = bisect(inspector, query, prices(query, how), out.progressed)
+    found = [turned for turned in found if thread is None or turned.key.thread == thread]
+    if how.json:
+        out.json(jsonout.trace(header(inspector, thread=thread)))
+        for turned in found:
+            out.json(turned_json(turned, name, str(query)))
+        return any(turned.first is not None for turned in found)
+    out.lines(labelled("predicate", visible(str(query)), out.width, tab=11))
+    out.lines(labelled("under", one_line(header(inspector)), out.width, tab=11))
+    several = several_sessions(inspector)
+    for turned in found:
+        out.lines(["", *turned_lines(turned, name, several, out.width, out.paint, everything=how.everything)])
+    return any(turned.first is not None for turned in found)
+
+
+def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, thread: str | None) -> bool:
+    """Two traces; whether they differ."""
+    from ctxctl.cli.session import base_name, header
+    from ctxctl.inspector.between import several_sessions
+    from ctxctl.inspector.bisecting import part
+    from ctxctl.report import jsonout
+    from ctxctl.report.bisect import parted_json, parted_lines
+    from ctxctl.report.heading import one_line
+    from ctxctl.report.tables import labelled
+    from ctxctl.text import visible
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+    out, names = how.out, [base_name(inspector.name) for inspector in inspectors]
+    predicate = None if query is None else str(query)
+    one, two = inspectors
+    found = part(one, two, query, RateBook(how.settings.models), out.progressed)
+    if thread is not None:
+        found = [f for f in found if any(key is not None and key.thread == thread for key in (f.a, f.b))]
+    differs = any(parted.parting is not None for parted in found)
+    if how.json:
+        for inspector in inspectors:
+            out.json(jsonout.trace(header(inspector, thread=thread)))
+        for parted in found:
+            out.json(parted_json(parted, names, predicate))
+        return differs
+    if predicate is not None:
+        out.lines(labelled("predicate", visible(predicate), out.width, tab=11))
+    out.lines(labelled("a", visible(names[0]), out.width, tab=11))
+    out.lines(labelled("b", visible(names[1]), out.width, tab=11))
+    under = list(dict.fromkeys(one_line(header(inspector)) for inspector in inspectors))
+    out.lines(labelled("under", "; ".join(under), out.width, tab=11))
+    several = [several_sessions(inspector) for inspector in inspectors]
+    for parted in found:
+        out.lines(["", *parted_lines(parted, names, several, predicate, out.width, out.paint)])
+    return differs

@@ -1,0 +1,113 @@
+"""``ctxctl blame``: whose each stretch of the assembled text is, and since when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.cli.session import Manner
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.blame import Blame, Block
+
+Stat = Annotated[bool, typer.Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
+Stale = Annotated[bool, typer.Option("--stale", help="Only stale copies: those that a later one replaced.")]
+Duplicate = Annotated[
+    bool,
+    typer.Option("--duplicate", help="Only blocks that say what an earlier one says, or nearly."),
+]
+Item = Annotated[
+    str | None,
+    typer.Option("--item", metavar="ITEM", help="Only the copies of this item: an id, or a title."),
+]
+
+
+def blame(
+    frame: opt.FrameArg,
+    stat: Stat = False,
+    stale: Stale = False,
+    duplicate: Duplicate = False,
+    item: Item = None,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    turn: opt.TurnOf = None,
+    thread: opt.ThreadOf = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Show the assembled text of a frame with, for each block, its item, version, source and age."""
+    from ctxctl.cli.address import split
+    from ctxctl.cli.session import manner, opened, tell_problems, verdict
+    from ctxctl.cli.show import locate
+    from ctxctl.errors import UsageError
+    from ctxctl.inspector.blame import blame as blamed
+    from ctxctl.inspector.blame import shown
+
+    place = split(frame)
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    with opened(place.trace, how, "replaying") as inspector:
+        ordinal = locate(inspector, place.address, turn, thread)
+        if how.settings.strict:
+            inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
+        found = blamed(inspector, ordinal, progress=how.out.progressed)
+        blocks = shown(found, stale=stale, duplicate=duplicate, item=item)
+        if item is not None and not blocks and not (stale or duplicate):
+            raise UsageError(
+                "no-such-item",
+                f"no item of this frame is called {item!r}",
+                hint="`ctxctl show` lists its items, `ctxctl log` tells where an item went",
+            )
+        tell = _json if json else _plain
+        tell(inspector, how, found, blocks, stat)
+        how.out.flush()
+        if not json:
+            tell_problems(inspector, how)
+        code = verdict(inspector, how)
+    raise typer.Exit(code)
+
+
+def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+    import sys
+
+    from ctxctl.cli.output import is_terminal
+    from ctxctl.cli.session import base_name, header
+    from ctxctl.report.blame import head_lines, sum_lines, text_lines
+    from ctxctl.report.heading import one_line
+
+    out = how.out
+    out.lines(head_lines(found, base_name(inspector.name), one_line(header(inspector)), out.width))
+    out.lines([""])
+    if not stat and blocks:
+        out.lines(text_lines(found, blocks, out.width, out.paint, wrapped=is_terminal(sys.stdout)))
+        out.lines([""])
+    elif not stat:
+        out.lines(["no such block", ""])
+    out.lines(sum_lines(found, blocks, out.width, out.paint, everything=how.everything))
+
+
+def _json(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Block], stat: bool) -> None:
+    from ctxctl.cli.session import header, tell_problems
+    from ctxctl.report import jsonout
+    from ctxctl.report.blame import block_json, to_json
+
+    out = how.out
+    out.json(jsonout.trace(header(inspector)))
+    for block in () if stat else blocks:
+        out.json(block_json(found, block))
+    out.json(to_json(found, blocks))
+    tell_problems(inspector, how)

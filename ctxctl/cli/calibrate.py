@@ -1,0 +1,176 @@
+"""``ctxctl calibrate``: fit what models without a public tokenizer make of what is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.cli.session import Manner
+    from ctxctl.tokens.calibrate.book import Calibration, Outcome
+    from ctxctl.tokens.calibrate.points import Lane
+
+Traces = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[TRACE|DIR]...",
+        help="Sessions with reported usage; of a directory all of them. None: what is saved.",
+        autocompletion=opt.complete_files,
+    ),
+]
+Save = Annotated[
+    bool, typer.Option("--save", help="Keep it for later sessions, and use it where none is named.")
+]
+To = Annotated[str | None, typer.Option("--to", metavar="FILE", help="Write it to a file.")]
+Everything = Annotated[bool, typer.Option("--all", help="List every model that could not be fitted.")]
+OnlyModel = Annotated[
+    str | None, typer.Option("--model", metavar="NAME", help="Only this model, dates and tags apart.")
+]
+
+
+def calibrate(
+    traces: Traces = None,
+    save: Save = False,
+    to: To = None,
+    model: OnlyModel = None,
+    json: opt.Json = False,
+    everything: Everything = False,
+    encoding: opt.Encoding = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Fit token counts to reported usage, and tell the error on steps that were not fitted."""
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import Exit, UsageError
+    from ctxctl.tokens.calibrate.points import family
+
+    how = manner(
+        json=json, everything=everything, encoding=encoding, format=format, strict=strict, color=color
+    )
+    if not traces:
+        if save or to is not None:
+            raise UsageError("no-calibration", "--save and --to need sessions to fit to")
+        _list_saved(how)
+        raise typer.Exit(Exit.OK)
+    lanes, damaged = _gathered(traces, how)
+    if model is not None:
+        lanes = [[lane for lane in session if lane.model == family(model)] for session in lanes]
+    outcome = _fitted(lanes, how)
+    _tell(outcome, len(lanes), how)
+    _keep(outcome.calibration, to, how, save=save)
+    raise typer.Exit(Exit.FINDINGS if damaged and how.settings.strict else Exit.OK)
+
+
+def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
+    """What each session tells, and whether anything was wrong with one; raises for a trace that was named."""
+    from ctxctl.cli.output import note
+    from ctxctl.cli.session import tell_problems
+    from ctxctl.errors import UnreadableError
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.calibrating import sessions_of
+    from ctxctl.text import visible
+    from ctxctl.tokens.models import DEFAULT_ENCODING
+
+    settings, out = how.settings, how.out
+    found: list[list[Lane]] = []
+    damaged = False
+    with out.progress("gathering"):
+        for path, was_named in _paths(traces, settings.format):
+            try:
+                encoding = settings.encoding or DEFAULT_ENCODING
+                with Inspector.open(path, encoding=encoding, format=settings.format) as inspector:
+                    found += sessions_of(inspector.replay(out.progressed))
+                    damaged = damaged or bool(inspector.problem_count)
+                    if was_named:
+                        tell_problems(inspector, how)
+            except UnreadableError as error:
+                if was_named:
+                    raise
+                note(f"ctxctl: passed over: {visible(error.message)}")
+    return found, damaged
+
+
+def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
+    """Every session, and whether it was named itself; those of a directory by name."""
+    from ctxctl.inspector.live_choice import Sessions
+
+    for trace in traces:
+        if trace != "-" and Path(trace).is_dir():
+            sessions = Sessions(trace, format_name, pin=True)
+            if sessions.several:
+                yield from ((str(path), False) for path in sorted(sessions.every()))
+                continue
+        yield trace, True
+
+
+def _fitted(lanes: list[list[Lane]], how: Manner) -> Outcome:
+    from ctxctl.tokens.calibrate.book import calibrate as fit
+    from ctxctl.tokens.models import DEFAULT_ENCODING
+
+    with how.out.progress("fitting"):
+        return fit(lanes, how.settings.encoding or DEFAULT_ENCODING)
+
+
+def _tell(outcome: Outcome, sessions: int, how: Manner) -> None:
+    from ctxctl.report import calibration as report
+
+    out = how.out
+    if how.json:
+        out.json(report.calibration_object(outcome.calibration, sessions))
+        for fit in outcome.calibration.fits:
+            out.json(report.fit_object(fit))
+        for refused in outcome.refused:
+            out.json(report.refused_object(refused))
+    else:
+        out.lines(report.outcome_lines(outcome, sessions, out.width, everything=how.everything))
+    out.flush()
+
+
+def _keep(calibration: Calibration, to: str | None, how: Manner, *, save: bool) -> None:
+    """Write it where it was asked for; raises UsageError where there is nothing to write."""
+    from ctxctl.cli.output import note
+    from ctxctl.errors import UsageError
+    from ctxctl.text import visible
+    from ctxctl.tokens.calibrate import store
+
+    if not save and to is None:
+        return
+    if not calibration.fits:
+        raise UsageError(
+            "no-calibration", "no model could be calibrated: nothing is kept",
+            hint="the table says why; more sessions of the same model may help",
+        )  # fmt: skip
+    if to is not None:
+        store.write(Path(to), calibration.encode() + b"\n")
+        note(f"ctxctl: written: {visible(to)} ({calibration.digest})")
+    if save:
+        before = store.saved()
+        whole = before.with_fits(calibration.fits) if before is not None else calibration
+        store.save(whole)
+        kept = "" if before is None else f"; {len(whole.fits)} models with those saved before"
+        note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
+
+
+def _list_saved(how: Manner) -> None:
+    """What is kept, the one in use first."""
+    from ctxctl.report import calibration as report
+    from ctxctl.tokens.calibrate import store
+
+    current = store.saved()
+    others = [digest for digest, _ in store.all_saved() if current is None or digest != current.digest]
+    out = how.out
+    if how.json:
+        if current is not None:
+            out.json(report.calibration_object(current, None))
+            for fit in current.fits:
+                out.json(report.fit_object(fit))
+    else:
+        out.lines(report.saved_lines(current, others, out.width, everything=how.everything))
+    out.flush()

@@ -1,0 +1,150 @@
+"""``ctxctl find``: the steps at which a predicate holds, in one trace or in many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from ctxctl.cli.session import Manner
+    from ctxctl.engine.query import Query
+    from ctxctl.inspector import Inspector
+
+Arguments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TRACE... PREDICATE",
+        help="Traces, then what is asked of their steps (docs/search.md); quote it.",
+        autocompletion=opt.complete_files,
+        show_default=False,
+    ),
+]
+First = Annotated[bool, typer.Option("--first", help="Only the first step of each trace; reads no further.")]
+Count = Annotated[bool, typer.Option("--count", help="Only how many steps of each trace.")]
+
+
+class Counts(NamedTuple):
+    """What came of one trace."""
+
+    steps: int = 0
+    changes: int = 0
+    of: int = 0
+    undecided: int = 0
+
+
+def find(
+    arguments: Arguments,
+    first: First = False,
+    count: Count = False,
+    plain: opt.Plain = False,
+    json: opt.Json = False,
+    everything: opt.Everything = False,
+    thread: opt.Thread = None,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    encoding: opt.Encoding = None,
+    policy: opt.Policy = None,
+    calibration: opt.Calibration = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """Find the steps at which a predicate holds; exit 0 if there is one, 1 if there is none."""
+    from ctxctl.cli.asking import query_of
+    from ctxctl.cli.output import complain
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import CtxctlError, Exit, UsageError
+
+    *traces, predicate = arguments
+    if not traces:
+        raise UsageError(
+            "no-predicate",
+            f"only {predicate!r}: a trace or a predicate is missing",
+            hint="write both, the predicate in quotes: ctxctl find run.jsonl 'window > 80%'",
+        )
+    query = query_of(predicate)
+    how = manner(
+        json=json, everything=everything, target=target, model=model, encoding=encoding,
+        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+    )  # fmt: skip
+    found, worst = 0, 0
+    for trace in traces:
+        try:
+            steps, code = _trace(trace, query, how, _Wish(thread, first, count, len(traces) > 1))
+        except CtxctlError as error:
+            if len(traces) == 1:
+                raise
+            how.out.flush()
+            complain(error.message, error.hint)
+            worst = max(worst, int(error.exit_code))
+            continue
+        found += steps
+        worst = max(worst, code)
+    how.out.flush()
+    missed = not found or worst
+    raise typer.Exit(worst if worst > Exit.FINDINGS else Exit.FINDINGS if missed else Exit.OK)
+
+
+class _Wish(NamedTuple):
+    thread: str | None
+    first: bool
+    only_count: bool
+    several: bool
+    """There are several traces, so that each line names its own."""
+
+
+def _trace(trace: str, query: Query, how: Manner, wish: _Wish) -> tuple[int, int]:
+    """Find in one trace; how many steps, and the exit code that its problems alone would give."""
+    from ctxctl.cli.session import header, opened, tell_problems, verdict
+    from ctxctl.report import jsonout
+
+    with opened(trace, how, "replaying") as inspector:
+        if how.json:
+            how.out.json(jsonout.trace(header(inspector, thread=wish.thread)))
+        counts = _steps(inspector, query, how, wish)
+        how.out.flush()
+        tell_problems(inspector, how)
+        return counts.steps, verdict(inspector, how)
+
+
+def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Counts:
+    from ctxctl.cli.asking import prices
+    from ctxctl.cli.output import note
+    from ctxctl.cli.session import base_name
+    from ctxctl.inspector.between import several_sessions
+    from ctxctl.inspector.where import address, where
+    from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
+    from ctxctl.text import visible
+
+    out = how.out
+    name = base_name(inspector.name)
+    several = several_sessions(inspector)
+    counts, ended = Counts(), False
+    for stop in where(inspector, query, out.progressed, book=prices(query, how), skipped=how.everything):
+        step, held = stop.at.step, stop.held
+        if wish.thread is not None and step.thread != wish.thread:
+            continue
+        counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
+        if not held.truth:
+            continue
+        counts = counts._replace(steps=counts.steps + 1, changes=counts.changes + len(held.changes))
+        if how.json and not wish.only_count:
+            out.json(hit_json(name, stop.ordinal, step, held.changes))
+        elif not wish.only_count:
+            at = f"{visible(name)}@{visible(address(step, several=several))}"
+            out.lines(step_lines(at, step, held.changes, out.width, out.paint, everything=how.everything))
+        if wish.first:
+            ended = True
+            break
+    if how.json:
+        out.json(found_json(name, str(query), counts, complete=not ended))
+    elif wish.only_count:
+        out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
+    out.flush()
+    if not how.json and (not wish.first or not counts.steps):
+        prefix = f"{name}: " if wish.several else ""
+        note(prefix + sum_line(*counts))
+    return counts

@@ -1,0 +1,238 @@
+"""``ctxctl lint``: what in a trace is waste, a contradiction or a leak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctxctl.cli.session import Manner
+    from ctxctl.lint.choice import Choice
+    from ctxctl.model.findings import Finding, Tally
+
+_FORMS = ("text", "json", "sarif", "junit", "github")
+
+Traces = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TRACE...", help="Traces or foreign captures; - is stdin.", autocompletion=opt.complete_files
+    ),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option("--select", metavar="RULES", help="Only these: codes, their beginnings, names; or all."),
+]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", metavar="RULES", help="Not these; it wins.")]
+Severity = Annotated[
+    str | None,
+    typer.Option("--severity", metavar="LEAST", help="Rules from this on: error, warning or info."),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="RULE.NAME=VALUE", help="A rule's parameter: CTX009.share=0.4."),
+]
+Form = Annotated[
+    str,
+    typer.Option(
+        "--output", metavar="FORM", help="text, json, sarif, junit or github.",
+        autocompletion=lambda incomplete: [name for name in _FORMS if name.startswith(incomplete)],
+    ),
+]  # fmt: skip
+Baseline = Annotated[
+    str | None, typer.Option("--baseline", metavar="FILE", help="Leave out the findings that this file has.")
+]
+Update = Annotated[bool, typer.Option("--update-baseline", help="Write the --baseline anew.")]
+Statistics = Annotated[bool, typer.Option("--statistics", help="A row for each rule instead of findings.")]
+Explain = Annotated[str | None, typer.Option("--explain", metavar="RULE", help="All about one rule.")]
+ListRules = Annotated[bool, typer.Option("--rules", help="All rules, a sentence each.")]
+Everything = Annotated[bool, typer.Option("--all", help="Every finding, and every problem of the input.")]
+
+
+def lint(
+    traces: Traces = None,
+    select: Select = None,
+    ignore: Ignore = None,
+    severity: Severity = None,
+    settings: Set = None,
+    output: Form = "text",
+    json: opt.Json = False,
+    baseline: Baseline = None,
+    update_baseline: Update = False,
+    statistics: Statistics = False,
+    explain: Explain = None,
+    list_rules: ListRules = False,
+    everything: Everything = False,
+    target: opt.Target = None,
+    model: opt.Model = None,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    strict: opt.Strict = None,
+    color: opt.Color = None,
+) -> None:
+    """What in a trace is waste, a contradiction or a leak, with its cost, a fix and the place to look at.
+
+    Exit 1 if there is a finding of severity error or warning.
+    """
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import Exit, UsageError
+
+    form = "json" if json else output
+    if form not in _FORMS:
+        raise UsageError(
+            "unknown-output-format", f"--output {form[:40]!r} is none", hint=f"one of {', '.join(_FORMS)}"
+        )
+    how = manner(
+        json=form == "json", everything=everything, target=target, model=model, format=format,
+        strict=strict, color=color,
+    )  # fmt: skip
+    if explain is not None or list_rules:
+        _documented(explain, how)
+        raise typer.Exit(Exit.OK)
+    if not traces:
+        raise UsageError("trace-needed", "no trace is given", hint="`ctxctl lint run.jsonl`, or --rules")
+    own = how.settings.lint
+    baseline = baseline or own.get("baseline")
+    if update_baseline and baseline is None:
+        raise UsageError("baseline-needed", "--update-baseline needs --baseline FILE")
+    choice = _choice(select, ignore, severity, settings, own)
+    found = _found(traces, choice, how)
+    code = _tell(found, choice, baseline, form, how, update=update_baseline, table=statistics)
+    raise typer.Exit(max(code, found.code))
+
+
+class _Found(NamedTuple):
+    findings: list[Finding]
+    tallies: dict[str, Tally]
+    foreign: frozenset[str]
+    """Traces whose lines are not those of their file."""
+    code: int
+    """0, or what could not be read."""
+
+
+def _choice(
+    select: list[str] | None,
+    ignore: list[str] | None,
+    severity: str | None,
+    given: list[str] | None,
+    own: dict[str, Any],
+) -> Choice:
+    """Flags before settings; parameters of both, and of one that both name the flag's."""
+    from ctxctl.lint.choice import choose, parsed
+
+    values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
+    for rule, name, value in parsed(given or ()):
+        values.setdefault(rule, {})[name] = value
+    return choose(
+        select or own.get("select", ()),
+        [*(ignore or ()), *own.get("ignore", ())],
+        severity or own.get("severity"),
+        values,
+    )
+
+
+def _found(traces: Sequence[str], choice: Choice, how: Manner) -> _Found:
+    """All traces, one after the other; one that cannot be read does not stop the others."""
+    from ctxctl.cli.output import complain
+    from ctxctl.cli.session import header, opened, tell_problems, verdict
+    from ctxctl.errors import CtxctlError
+    from ctxctl.lint.run import linted
+    from ctxctl.model.findings import order
+    from ctxctl.report import jsonout
+
+    findings: list[Finding] = []
+    tallies: dict[str, Tally] = {}
+    foreign: set[str] = set()
+    code = 0
+    for trace in dict.fromkeys(traces):
+        try:
+            with opened(trace, how, "linting") as inspector:
+                if how.json:
+                    how.out.json(jsonout.trace(header(inspector)))
+                made = linted(inspector, choice, how.settings.models, how.out.progressed)
+                findings += made.findings
+                tallies[trace] = made.tally
+                if inspector.format != "native":
+                    foreign.add(trace)
+                tell_problems(inspector, how)
+                code = max(code, verdict(inspector, how))
+        except CtxctlError as error:
+            if len(traces) == 1:
+                raise
+            complain(error.message, error.hint)
+            code = max(code, int(error.exit_code))
+    return _Found(sorted(findings, key=order), tallies, frozenset(foreign), code)
+
+
+def _tell(
+    found: _Found, choice: Choice, baseline: str | None, form: str, how: Manner, *, update: bool, table: bool
+) -> int:
+    """Print what is new; the exit code that it asks for."""
+    from pathlib import Path
+
+    from ctxctl.cli.output import note
+    from ctxctl.errors import Exit
+    from ctxctl.lint import baseline as kept
+
+    findings, known, stale = found.findings, 0, list[str]()
+    if baseline is not None and update:
+        for line in kept.write(findings, found.tallies, Path(baseline)) or ["nothing changed"]:
+            note(f"baseline: {line}")
+        findings, known = [], len(findings)
+    elif baseline is not None:
+        codes = [chosen.rule.code for chosen in choice.rules]
+        findings, known, stale = kept.held(findings, found.tallies, codes, Path(baseline))
+    _print(found._replace(findings=findings), choice, form, how, known=known, stale=len(stale), table=table)
+    how.out.flush()
+    for line in stale:
+        note(f"baseline: {line}: no longer found; --update-baseline takes it out")
+    failed = any(finding.severity != "info" for finding in findings)
+    return Exit.FINDINGS if failed or (stale and how.settings.strict) else Exit.OK
+
+
+def _print(
+    found: _Found, choice: Choice, form: str, how: Manner, *, known: int, stale: int, table: bool
+) -> None:
+    from ctxctl import __version__
+    from ctxctl.report import gates
+    from ctxctl.report.lint import text, values
+
+    findings, out = found.findings, how.out
+    rules = [chosen.rule for chosen in choice.rules]
+    if form == "json":
+        for finding in findings:
+            out.json(values.finding_object(finding))
+        out.json(values.sum_object(findings, found.tallies, known, stale))
+    elif form == "sarif":
+        made = values.results(findings, found.foreign)
+        out.json(gates.sarif(made, values.described(rules), "ctxctlLint/v1", __version__))
+    elif form == "junit":
+        suites = values.suites(findings, found.tallies, found.foreign)
+        out.write(gates.junit("ctxctl lint", suites, frozenset({"error", "warning"})))
+    elif form == "github":
+        for line in gates.github(values.results(findings, found.foreign), "ctxctl lint"):
+            out.write(line)
+        out.lines(text.verdict(findings, found.tallies, known))
+    else:
+        by_code = {rule.code: rule for rule in rules}
+        if table:
+            out.lines([*text.statistics(findings, rules, out.width), ""])
+        else:
+            out.lines(text.lines(findings, by_code, out.width, out.paint, everything=how.everything))
+        out.lines(text.verdict(findings, found.tallies, known))
+
+
+def _documented(explain: str | None, how: Manner) -> None:
+    """One rule, or the list of all."""
+    from ctxctl.lint.choice import find
+    from ctxctl.lint.registry import rules
+    from ctxctl.report.lint import text
+
+    if explain is not None:
+        how.out.lines(text.explained(find(explain), min(how.out.width, 100)))
+    else:
+        how.out.lines(text.listed(rules(), min(how.out.width, 100)))
+    how.out.flush()

@@ -1,0 +1,49 @@
+"""Which turns of two sessions belong together: by their prompts, and between those by their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ctxctl.engine.textalign import Run, Work, solve
+
+
+class Aligned(NamedTuple):
+    """A turn of each side, by their numbers from 0; None: it has no partner."""
+
+    a: int | None
+    b: int | None
+    equal: bool
+    """They have the same prompt."""
+
+
+def aligned(a: Sequence[str | None], b: Sequence[str | None]) -> tuple[list[Aligned], bool]:
+    """Align two sessions by their turns' prompts (None: not known, like no other); whether that is minimal.
+
+    The prompts in common are a longest common subsequence, found in space linear in the number of turns and
+    in bounded work.  What lies between two of them is paired in order; the rest has no partner.
+    """
+    runs: list[Run] = []
+    minimal = solve(_names(a, "a"), _names(b, "b"), 0, 0, Work(), runs, 0)
+    pairs: list[Aligned] = []
+    at_a = at_b = 0
+    for run in [*sorted(runs), Run(len(a), len(b), 0)]:
+        pairs += _between(at_a, run.a, at_b, run.b)
+        pairs += [Aligned(run.a + n, run.b + n, True) for n in range(run.size)]
+        at_a, at_b = run.a + run.size, run.b + run.size
+    return pairs, minimal
+
+
+def _names(prompts: Sequence[str | None], side: str) -> list[str]:
+    """Lines to be aligned: an unknown prompt is equal to none of the other side."""
+    return [f"={p}" if p is not None else f"?{side}{n}" for n, p in enumerate(prompts)]
+
+
+def _between(at_a: int, end_a: int, at_b: int, end_b: int) -> Iterator[Aligned]:
+    common = min(end_a - at_a, end_b - at_b)
+    for n in range(common):
+        yield Aligned(at_a + n, at_b + n, False)
+    for n in range(at_a + common, end_a):
+        yield Aligned(n, None, False)
+    for n in range(at_b + common, end_b):
+        yield Aligned(None, n, False)

@@ -1,0 +1,124 @@
+"""Which calibration a trace is shown under, and what a trace tells for one.
+
+Most traces are shown without one: what it needs is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ctxctl.model.vocab import MODEL
+from ctxctl.tokens.encodings import RANKS_OF
+
+if TYPE_CHECKING:
+    from ctxctl.inspector.facade import Inspector
+    from ctxctl.model.results import Step, Turn
+    from ctxctl.tokens.calibrate.book import Calibration, Refused
+    from ctxctl.tokens.calibrate.points import Lane
+    from ctxctl.tokens.calibrate.reckon import Weighing
+
+NONE: Final = "none"
+SAVED: Final = "saved"
+SESSION: Final = "session"
+
+Reckon = Callable[[object, "Step"], "tuple[object, Step]"]
+
+
+class Chosen(NamedTuple):
+    """A calibration and where it is from."""
+
+    calibration: Calibration | None
+    """None: there is none, or none yet."""
+    origin: str
+    """`none`, `saved`, `session`, or `named` (a digest or a file)."""
+    refused: tuple[Refused, ...] = ()
+    """Models of the session itself that could not be calibrated, where it was to be fitted to that."""
+
+
+NOTHING: Final = Chosen(None, NONE)
+
+
+def chosen(name: str | None) -> Chosen:
+    """The calibration that was asked for: `none`, `saved` (also if None), a digest or a file.
+
+    `session` is nothing yet: it is fitted to the trace once that is open.
+    Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
+    """
+    if name == NONE:
+        return NOTHING
+    if name == SESSION:
+        return Chosen(None, SESSION)
+    from ctxctl.tokens.calibrate import store
+
+    if name is None or name == SAVED:
+        found = store.saved()
+        return NOTHING if found is None else Chosen(found, SAVED)
+    return Chosen(store.named(name), "named")
+
+
+def reckoner(found: Chosen, encoding: str, target: str) -> Reckon | None:
+    """What adds the calibrated figures to a step as it is finished; None where none are shown."""
+    calibration = found.calibration
+    if calibration is None or target != MODEL:
+        return None
+    from ctxctl.tokens.calibrate.reckon import Running, annotated, reckon, weighing
+
+    digest = calibration.digest
+
+    @lru_cache(maxsize=256)
+    def weigh(model: str | None) -> Weighing | None:
+        return weighing(calibration, model, encoding)
+
+    def add(running: object, step: Step) -> tuple[object, Step]:
+        was = running if isinstance(running, Running) else None
+        now, expected = reckon(was, step, weigh)
+        return now, annotated(step, expected, digest)
+
+    return add
+
+
+def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
+    """What the steps of a replay tell of their models' tokenizers, by session."""
+    from ctxctl.model.results import Step
+    from ctxctl.tokens.calibrate.points import Gatherer
+
+    gatherer = Gatherer()
+    for result in results:
+        if isinstance(result, Step):
+            gatherer.add(result)
+    return gatherer.sessions()
+
+
+def fitted_to(inspector: Inspector) -> Chosen:
+    """A calibration fitted to the inspector's own trace: one pass over it."""
+    from ctxctl.tokens.calibrate.book import calibrate
+
+    sessions = sessions_of(at.step for at, _ in inspector.walk())
+    outcome = calibrate(sessions, inspector.params.encoding)
+    return Chosen(outcome.calibration, SESSION, outcome.refused)
+
+
+def described(found: Chosen, encoding: str) -> dict[str, Any] | None:
+    """What a header says of a calibration in force; None where there is none."""
+    if found.calibration is None:
+        return None
+    return {
+        "digest": found.calibration.digest or None,
+        "from": found.origin,
+        "encoding": encoding,
+        "models": [
+            {
+                "model": fit.model,
+                "steps": fit.steps,
+                "sessions": fit.sessions,
+                "held_out": fit.by,
+                "error_p50": round(100 * fit.next_size.p50, 2),
+                "error_p95": round(100 * fit.next_size.p95, 2),
+            }
+            for fit in found.calibration.fits
+            if RANKS_OF[fit.encoding] == RANKS_OF[encoding]
+        ],
+        "refused": [{"model": one.model, "steps": one.steps, "why": one.why} for one in found.refused],
+    }

@@ -1,0 +1,142 @@
+"""What items a trace has, thread by thread: what the selectors and refs of a what-if are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ctxctl.engine.book import Book
+from ctxctl.engine.query.facts import server_in
+from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.model.event import Event
+from ctxctl.model.records import Assembly, Compaction, Item
+from ctxctl.model.vocab import ABOUT_THE_TRACE, ITEM_REMOVED, SESSION_ENDED
+from ctxctl.trace.reader import Trace
+
+_CALL, _RESULT = "tool_call", "tool_result"
+_UNKNOWN = "custom"
+"""Kind of what is only referred to."""
+
+
+class Facets(NamedTuple):
+    """What an item can be selected by, besides its id."""
+
+    kind: str
+    source: str | None
+    server: str | None
+
+
+class Shelf:
+    """The items of one thread."""
+
+    def __init__(self, target: str) -> None:
+        self.book = Book(target)
+        self.facets: dict[str, tuple[Facets, ...]] = {}
+        """By item, those of all its versions."""
+        self.members: dict[str, list[str]] = {}
+        """By tool call, the call and its results."""
+        self.call_of: dict[str, str] = {}
+        """By tool call or result, the call."""
+        self.into: dict[str, set[str]] = {}
+        """By summary, the items that it stands for."""
+        self._open: dict[str, None] = {}
+        """Calls without a result so far, in their order."""
+        self._met: set[str] = set()
+        """Refs that were looked at."""
+
+    def item(self, record: Item, line: int) -> None:
+        """Take in one item record."""
+        version = self.book.learn(record, line)
+        item, kind = version.item, record.context_kind
+        facets = Facets(kind, record.source, _server(record.source, record.title, item))
+        known = self.facets.get(item, ())
+        if facets in known:
+            return
+        self.facets[item] = (*known, facets)
+        if kind == _CALL:
+            if item not in self.call_of:
+                self.call_of[item] = item
+                self.members[item] = [item]
+                self._open[item] = None
+        elif kind == _RESULT and item not in self.call_of:
+            self.call_of[item] = call = self._call_of(item)
+            self.members.setdefault(call, [call]).append(item)
+            self._open.pop(call, None)
+
+    def _call_of(self, result: str) -> str:
+        """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
+        named = result.removesuffix("/result")
+        if named != result and self.call_of.get(named) == named:
+            return named
+        return next(iter(self._open), result)
+
+    def assembly(self, record: Assembly) -> None:
+        """Take in what only assemblies speak of."""
+        for block in record.blocks:
+            if not block.refs and block.block_id is not None:
+                self._referred(f"block:{block.block_id}")
+            for ref in block.refs:
+                if ref not in self._met:
+                    self._met.add(ref)
+                    self._referred(self.book.item_of(ref))
+
+    def _referred(self, item: str) -> None:
+        if item not in self.facets:
+            self.facets[item] = (Facets(_UNKNOWN, None, _server(item)),)
+
+    def compaction(self, record: Compaction) -> None:
+        """Take in what a summary stands for."""
+        if record.summary is not None:
+            sources = {self.book.item_of(ref) for ref in record.sources}
+            self.into.setdefault(self.book.item_of(record.summary), set()).update(sources)
+
+
+class Inventory:
+    """All shelves of a trace, as far as it is written; one pass over its events, and nothing is counted."""
+
+    def __init__(self, trace: Trace, target: str, progress: Callable[[float], None] | None = None) -> None:
+        self.shelves: dict[ThreadKey, Shelf] = {}
+        self.size = trace.source.size
+        """Bytes of the trace that it speaks of."""
+        self._target = target
+        tracker = Tracker()
+        for batch in trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / max(1, self.size))
+            for event in batch:
+                self._take(event, tracker)
+
+    def items(self) -> Iterator[tuple[ThreadKey, str, tuple[Facets, ...]]]:
+        """Every item with what it can be selected by."""
+        for key, shelf in self.shelves.items():
+            for item, facets in shelf.facets.items():
+                yield key, item, facets
+
+    def _take(self, event: Event, tracker: Tracker) -> None:
+        if event.event_type in ABOUT_THE_TRACE:
+            if event.event_type == SESSION_ENDED:
+                tracker.ended(event)
+            return
+        key = tracker.place(event).cursor.key
+        record = event.record
+        if not isinstance(record, Item | Assembly | Compaction):
+            return
+        shelf = self.shelves.get(key)
+        if shelf is None:
+            shelf = self.shelves[key] = Shelf(self._target)
+        if isinstance(record, Item):
+            if event.event_type != ITEM_REMOVED:
+                shelf.item(record, event.line)
+        elif isinstance(record, Assembly):
+            if record.target == self._target:
+                shelf.assembly(record)
+        else:
+            shelf.compaction(record)
+
+
+def _server(*names: str | None) -> str | None:
+    """The tool server that a source, a title or an id tells; a source may be `mcp:SERVER` and no more."""
+    first = names[0]
+    if first is not None and first.startswith("mcp:") and first[4:] and not set(first[4:]) & set(":/"):
+        return first[4:]
+    return server_in(*names)

@@ -1,0 +1,187 @@
+"""What an item costs where it is, and what would have to go for it where it is not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from ctxctl.inspector.why.chronicle import Chronicle, Row, StepRow
+from ctxctl.inspector.why.reading import Reader
+from ctxctl.model.vocab import segment_of
+from ctxctl.model.why import Link
+
+_SEEN: Final = ("added", "updated", "skipped")
+_ORDERS: Final = ("summarize_oldest", "truncate_tail")
+"""Overflow strategies that take whole items in an order that the frame tells."""
+_NAMED: Final = 6
+"""Items of a set that are named."""
+
+
+class Carried:
+    """The requests that carried an item, as runs of steps with the same tokens."""
+
+    def __init__(self, reader: Reader, ordinal: int, life: list[Row]) -> None:
+        self.runs: list[tuple[list[int], int]] = []
+        """Ordinals of the thread's steps, and the tokens that all copies held in each."""
+        steps = reader.steps_of(ordinal)
+        for n, row in enumerate(life):
+            if row.held <= 0:
+                continue
+            start = bisect_left(steps, row.first)
+            stop = (
+                bisect_left(steps, life[n + 1].first) if n + 1 < len(life) else bisect_right(steps, ordinal)
+            )
+            if start < stop:
+                self.runs.append((steps[start:stop], row.held))
+
+    @property
+    def requests(self) -> int:
+        """How many carried it."""
+        return sum(len(steps) for steps, _ in self.runs)
+
+    @property
+    def tokens(self) -> int:
+        """Of all of them."""
+        return sum(len(steps) * held for steps, held in self.runs)
+
+
+def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+    """What an item has cost so far, in tokens; none where it never was in a frame with some."""
+    found = Carried(reader, ordinal, life)
+    if not found.requests:
+        return []
+    all_used = sum(chronicle.steps["used"][n] for steps, _ in found.runs for n in steps)
+    share = f", {100 * found.tokens / all_used:.1f} % of all that they carried" if all_used else ""
+    requests = f"{found.requests:,} request{'s' if found.requests != 1 else ''}"
+    text = f"has cost {found.tokens:,} tokens in {requests} up to here{share}"
+    numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
+    return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
+
+
+def whole(life: list[Row]) -> int | None:
+    """Tokens of an item as it was last uncut; of one that was only ever seen cut, what was left of it."""
+    if not life:
+        return None
+    uncut = [row.tokens for row in life if row.status in _SEEN and "truncated" not in row.flags]
+    return life[-1].tokens if life[-1].status == "omitted" or not uncut else uncut[-1]
+
+
+def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], said: list[Link]) -> list[Link]:
+    """What it would take to have an item that is not there: tokens, and what would have to go."""
+    tokens = whole(life)
+    moment, step = reader.moment(ordinal), chronicle.step(ordinal)
+    if not tokens:
+        text = "its size is not recorded: what it would take to have it here is not known"
+        return [Link("room", "unknown", text, moment, None, {}, "derived")]
+    numbers = {"tokens": tokens, "used": step.used, "cap": step.cap}
+    if step.cap is None:
+        text = (
+            f"it would take {tokens:,} tokens; no limit is recorded, so whether they were free is not known"
+        )
+        return [Link("room", "no-limit", text, moment, None, _known(numbers), "derived")]
+    free = step.cap - step.used
+    numbers["free"] = free
+    if tokens <= free:
+        text = f"would have fitted by its tokens: {tokens:,}, and {free:,} of {step.cap:,} were free"
+        text += _by_its_own(said, ordinal)
+        return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
+    need = tokens - free
+    over = f"{free:,} free" if free >= 0 else f"over by {-free:,} already"
+    text = (
+        f"it would take {tokens:,} tokens with {over} of {step.cap:,}: {need:,} would have to go, "
+        f"or {_limit_of(step, need)}"
+    )
+    numbers["need"] = need
+    found = [Link("room", "short", text, moment, None, _known(numbers), "derived")]
+    return found + _sets(chronicle, reader, ordinal, need, _strategy(said))
+
+
+def _by_its_own(said: list[Link], ordinal: int) -> str:
+    """What the step's budget record counts itself, which need not be what the frame holds."""
+    for link in reversed(said):
+        used, limit = link.numbers.get("actual_tokens"), link.numbers.get("max_tokens")
+        here = link.at is not None and link.at.ordinal == ordinal
+        if here and isinstance(used, int) and isinstance(limit, int):
+            return f"; by our count, for the budget itself counted {used:,} of {limit:,} used"
+    return ""
+
+
+def _limit_of(step: StepRow, need: int) -> str:
+    """Which limit would have to be how high."""
+    assert step.cap is not None
+    if step.limit is not None and step.cap >= step.limit - (step.reserved or 0):
+        return f"the window would have to be {step.limit + need:,} instead of {step.limit:,}"
+    return f"the limit on input would have to be {step.cap + need:,} instead of {step.cap:,}"
+
+
+def _strategy(said: list[Link]) -> str | None:
+    """The overflow strategy that the last budget record in the chain names."""
+    told = (link.numbers.get("overflow_strategy") for link in reversed(said))
+    return next((name for name in told if isinstance(name, str)), None)
+
+
+def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strategy: str | None) -> list[Link]:
+    """What would make the room: in the order of the recorded strategy, and the fewest items."""
+    frame = chronicle.frame(ordinal)
+    held = {item: row.held for item, row in frame.items() if row.held > 0}
+    moment = reader.moment(ordinal)
+    found = []
+    order = _in_order(chronicle, frame, strategy)
+    for what, names in ((f"in the order of {strategy}", order), ("the fewest", least(held, need))):
+        if what != "the fewest":
+            names = _until(names, held, need)
+        if not names:
+            continue
+        total = sum(held[item] for item in names)
+        shown = ", ".join(f"{chronicle.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        count = "1 item" if len(names) == 1 else f"{len(names):,} items"
+        text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
+        verdict = "fewest" if what == "the fewest" else "in-order"
+        numbers: dict[str, int | float | str | None] = {"items": len(names), "tokens": total}
+        if verdict == "in-order":
+            text, numbers["strategy"] = text.replace(" that would", ", what would"), strategy
+        found.append(Link("room", verdict, text, moment, None, numbers, "derived"))
+    if not found:
+        text = "nothing that is in the window could make that room"
+        return [Link("room", "impossible", text, moment, None, {"need": need}, "derived")]
+    return found
+
+
+def _in_order(chronicle: Chronicle, frame: dict[int, Row], strategy: str | None) -> list[int] | None:
+    """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
+    if strategy not in _ORDERS:
+        return None
+    kept = ("tools", "system")
+    loose = [n for n in frame if segment_of(chronicle.entry(n).kind) not in kept and frame[n].held > 0]
+    came = {n: chronicle.life(n)[0].number for n in loose}
+    return sorted(loose, key=came.__getitem__, reverse=strategy == "truncate_tail")
+
+
+def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int] | None:
+    """As many of the first ones as it takes; None if all are not enough."""
+    total = 0
+    for at, item in enumerate(names or ()):
+        total += held[item]
+        if total >= need and names is not None:
+            return names[: at + 1]
+    return None
+
+
+def least(held: dict[int, int], need: int) -> list[int] | None:
+    """The fewest items that hold `need` tokens together, the last one no larger than it must be."""
+    ordered = sorted(held, key=lambda item: (-held[item], item))
+    chosen: list[int] = []
+    left = need
+    for at, item in enumerate(ordered):
+        if held[item] >= left:
+            # The smallest one that is still enough.
+            enough = [other for other in ordered[at:] if held[other] >= left]
+            return [*chosen, enough[-1]]
+        chosen.append(item)
+        left -= held[item]
+    return None
+
+
+def _known(numbers: dict[str, int | None]) -> dict[str, int | float | str | None]:
+    return {name: value for name, value in numbers.items() if value is not None}

@@ -1,0 +1,117 @@
+"""A committed file of findings that are known: only others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.model.findings import Finding
+from ctxctl.text import visible
+
+_MOST: Final = 16 << 20
+_VERSION: Final = 1
+
+Known = dict[str, dict[str, str]]
+"""By trace, marks of findings with what they said."""
+
+
+class Held(NamedTuple):
+    """Findings held against a baseline."""
+
+    new: list[Finding]
+    known: int
+    stale: list[str]
+    """What the baseline has and the traces have not, one line each."""
+
+
+def mark(finding: Finding) -> str:
+    """What stays the same of a finding from run to run: rule, session, thread and subject."""
+    from hashlib import sha256
+
+    place = finding.place
+    told = "\0".join((finding.code, place.session or "", place.thread, finding.subject))
+    return f"{finding.code}:{sha256(told.encode('utf-8', 'replace')).hexdigest()[:16]}"
+
+
+def name_of(trace: str) -> str:
+    """The name under which a baseline knows a trace: the same wherever the file lies."""
+    import os
+
+    return os.path.basename(trace) or trace
+
+
+def held(findings: Sequence[Finding], traces: Iterable[str], codes: Iterable[str], path: Path) -> Held:
+    """Split findings by what the baseline knows; raises UnreadableError (`no-such-file`, `bad-baseline`).
+
+    Only of the traces that were read, and of the rules that ran, can an entry be stale.
+    """
+    known = read(path)
+    left = {(name, key) for name in map(name_of, traces) for key in known.get(name, {})}
+    new = []
+    for finding in findings:
+        key = (name_of(finding.trace), mark(finding))
+        if key[1] in known.get(key[0], {}):
+            left.discard(key)
+        else:
+            new.append(finding)
+    ran = set(codes)
+    stale = sorted(
+        f"{visible(name)}: {known[name][key]}" for name, key in left if key.partition(":")[0] in ran
+    )
+    return Held(new, len(findings) - len(new), stale)
+
+
+def write(findings: Sequence[Finding], traces: Iterable[str], path: Path) -> list[str]:
+    """Write the file anew for the traces that were read; what changed, one line each.
+
+    What it has of other traces stays.  Raises CtxctlError("write-failed"), UnreadableError("bad-baseline").
+    """
+    import json
+    import os
+
+    before = read(path) if path.is_file() else {}
+    now: Known = {name: marks for name, marks in before.items() if name not in set(map(name_of, traces))}
+    for finding in findings:
+        told = f"{finding.code} {visible(finding.message)[:120]}"
+        now.setdefault(name_of(finding.trace), {})[mark(finding)] = told
+    table = {name: dict(sorted(marks.items())) for name, marks in sorted(now.items())}
+    text = json.dumps({"version": _VERSION, "findings": table}, indent=2)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text + "\n", encoding="utf-8")
+        partial.replace(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a usable name"
+        raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None
+    old = {(name, key): told for name, marks in before.items() for key, told in marks.items()}
+    new = {(name, key): told for name, marks in now.items() for key, told in marks.items()}
+    changes = [f"{visible(name)}: {new[name, key]}, new" for name, key in sorted(new.keys() - old.keys())]
+    return changes + [
+        f"{visible(name)}: {old[name, key]}, gone" for name, key in sorted(old.keys() - new.keys())
+    ]
+
+
+def read(path: Path) -> Known:
+    """What a file knows."""
+    import json
+
+    shown = visible(str(path))
+    hint = "`ctxctl lint ... --baseline FILE --update-baseline` writes it"
+    try:
+        if not path.is_file():
+            raise UnreadableError("no-such-file", f"{shown}: no such file", hint=hint)
+        with path.open("rb") as file:
+            data: Any = json.loads(file.read(_MOST))
+        table = data["findings"]
+        if data["version"] != _VERSION:
+            raise ValueError
+        return {
+            str(name): {str(key): visible(str(told)) for key, told in marks.items()}
+            for name, marks in table.items()
+        }
+    except OSError as error:
+        raise UnreadableError("bad-baseline", f"{shown}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UnreadableError("bad-baseline", f"{shown} is no baseline of findings", hint=hint) from None

@@ -1,0 +1,204 @@
+"""What rules are shown: a step with its frame, and a record with its line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from ctxctl.inspector.costs import StepCost, cost_of
+from ctxctl.model.findings import Place
+from ctxctl.model.records import Item
+from ctxctl.tokens.catalogue.find import find
+
+if TYPE_CHECKING:
+    from ctxctl.engine.thread import Sealed, ThreadState
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.inspector.facade import Inspector
+    from ctxctl.model.content import Content
+    from ctxctl.model.event import Event
+    from ctxctl.model.records import Record
+    from ctxctl.model.results import Placement, Step
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+LONGEST: Final = 1 << 20
+"""Bytes up to which a text is read by a rule; what is longer is only measured."""
+
+
+class Around:
+    """What stays the same over a whole trace."""
+
+    def __init__(
+        self, inspector: Inspector, book: RateBook, own: dict[str, dict[str, Any]] | None = None
+    ) -> None:
+        self.inspector = inspector
+        self.book = book
+        self.native = inspector.format == "native"
+        self.own = own
+        self._lines: dict[int, str | None] = {}
+        self._windows: dict[tuple[str, str | None], int | None] = {}
+
+    def text(self, content: Content) -> str:
+        """The text of a content."""
+        return self.inspector.text(content)
+
+    def named(self, line: int, event_id: str | None) -> None:
+        """Remember the id of the event of a line, for as many as fit."""
+        if event_id is not None and len(self._lines) < _IDS:
+            self._lines[line] = event_id
+
+    def window(self, model: str | None, provider: str | None) -> int | None:
+        """The window of a model, where the settings or the tables are sure of it."""
+        if model is None:
+            return None
+        found = self._windows.get((model, provider))
+        if found is None and (model, provider) not in self._windows and len(self._windows) < _MODELS:
+            known = find(model, provider, own=self.own)
+            found = self._windows[model, provider] = known.window if known.sure else None
+        return found
+
+    def event_id(self, line: int) -> str | None:
+        """The id of the event of a line, where it is remembered."""
+        return self._lines.get(line)
+
+
+_IDS: Final = 1 << 15
+_MODELS: Final = 256
+
+
+class Running:
+    """Sums over the steps of one thread so far, so that what goes on for many costs nothing at each."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.rates = Decimal(0)
+        """Sum over the steps of what a token of their context cost on average, in US dollars."""
+        self.unpriced = 0
+        """Steps whose price is not known."""
+
+
+class Look:
+    """One step."""
+
+    def __init__(
+        self,
+        around: Around,
+        ordinal: int,
+        step: Step,
+        placements: list[Placement],
+        sealed: Sealed,
+        thread: ThreadState,
+        running: Running,
+    ) -> None:
+        self.around = around
+        self.ordinal = ordinal
+        self.step = step
+        self.placements = placements
+        self.sealed = sealed
+        self.thread = thread
+        self.running = running
+        """Of the thread, this step not yet included."""
+
+    @property
+    def key(self) -> ThreadKey:
+        """The thread that the step is of."""
+        return self.thread.key
+
+    @cached_property
+    def _moved(self) -> tuple[list[Placement], list[Placement]]:
+        """What came and what left; what only changed its place did neither."""
+        delta = self.sealed.delta
+        if not delta.inserted or not delta.removed:
+            return delta.inserted, delta.removed
+        both = Counter(p.key for p in delta.inserted) & Counter(p.key for p in delta.removed)
+        if not both:
+            return delta.inserted, delta.removed
+        return _less(delta.inserted, both.copy()), _less(delta.removed, both)
+
+    @property
+    def came(self) -> list[Placement]:
+        """Placements that came into the frame, against the step before, in its order."""
+        return self._moved[0]
+
+    @property
+    def left(self) -> list[Placement]:
+        """Placements that left it, in the order of the frame before."""
+        return self._moved[1]
+
+    @property
+    def before(self) -> list[Placement]:
+        """The frame of the step before."""
+        return self.sealed.before.placements
+
+    @cached_property
+    def cost(self) -> StepCost:
+        """What the request cost."""
+        return cost_of(self.step, self.around.book)
+
+    @cached_property
+    def rate(self) -> Decimal | None:
+        """What a token of the context cost on average, in US dollars; None: unknown."""
+        counted, used = self.cost.counted, self.step.window.used
+        if counted is None or not used:
+            return None
+        return counted.context / used
+
+    def money(self, tokens: int) -> Decimal | None:
+        """What so many tokens of the context cost in this request, at its average; None: unknown."""
+        return None if self.rate is None else self.rate * tokens
+
+    def text(self, placement: Placement) -> str | None:
+        """The text of a placement; None where the trace has none, or a very long one."""
+        content = placement.content
+        if content is None or content.size > LONGEST:
+            return None
+        return self.around.text(content)
+
+    def place(self, line: int | None = None) -> Place:
+        """The step, and the line that shows it: its first where none is given."""
+        step = self.step
+        line = line or step.first_line
+        return Place(
+            self.ordinal, step.session, step.thread, step.turn, step.step, line, self.around.event_id(line)
+        )
+
+    def current(self) -> Iterator[Placement]:
+        """Placements that are not stale."""
+        return (p for p in self.placements if not p.stale)
+
+
+def _less(placements: list[Placement], fewer: Counter[int]) -> list[Placement]:
+    """The placements without so many of each key."""
+    rest = []
+    for placement in placements:
+        if fewer[placement.key] > 0:
+            fewer[placement.key] -= 1
+        else:
+            rest.append(placement)
+    return rest
+
+
+class Seen:
+    """One record of the trace, in its thread."""
+
+    def __init__(self, around: Around, event: Event, record: Record, thread: ThreadState) -> None:
+        self.around = around
+        self.event = event
+        self.record = record
+        self.thread = thread
+
+    @property
+    def item(self) -> Item | None:
+        """The record, if it is an item's."""
+        return self.record if type(self.record) is Item else None
+
+    @property
+    def place(self) -> Place:
+        """The open step of the thread; it has no ordinal before it is over."""
+        ids, key = self.thread.ids, self.thread.key
+        return Place(
+            None, key.session, key.thread, ids.turn if ids is not None else None,
+            ids.step if ids is not None else None, self.event.line, self.event.event_id,
+        )  # fmt: skip

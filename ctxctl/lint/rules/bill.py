@@ -1,0 +1,132 @@
+"""What the provider billed, against what the trace says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.lint.rule import Hit, Rule
+
+if TYPE_CHECKING:
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.lint.look import Look
+
+_TOLD: Final = 0.2
+"""Share of a bill that the frame has to hold."""
+_KEPT: Final = 512
+"""Steps of a thread whose ratio is kept; of longer ones, those that come at even distances."""
+
+
+class _Ratios:
+    """Estimated to billed, over the steps of a thread."""
+
+    def __init__(self, hit: Hit) -> None:
+        self.hit = hit
+        self.steps = 0
+        self.off = 0
+        self.values: list[float] = []
+        self._every = 1
+
+    def add(self, ratio: float, off: int) -> None:
+        """One more step."""
+        self.off += off
+        if self.steps % self._every == 0:
+            self.values.append(ratio)
+            if len(self.values) >= _KEPT:
+                self.values = self.values[::2]
+                self._every *= 2
+        self.steps += 1
+
+    @property
+    def median(self) -> float:
+        """The middle one."""
+        return sorted(self.values)[len(self.values) // 2]
+
+
+class EstimateOffBill(Rule):
+    """The runtime's own count of its window is far from what the provider billed.
+
+    It compacts too early or overflows without knowing: characters divided by four halve tool schemas and miss
+    Chinese by a factor of four, and a count without tools or system prompt misses all of them.
+    """
+
+    code = "CTX026"
+    name = "estimate-off-bill"
+    needs = "budget records with actual_tokens, and usage"
+    fix = "Count with the model's tokenizer and count everything that is sent, or correct by the last bill."
+    parameters = {  # noqa: RUF012
+        "share": "how far off the middle of a session may be",
+        "tokens": "billed tokens below which a step says nothing",
+    }
+    share = 0.3
+    tokens = 2000
+
+    def __init__(self) -> None:
+        self._threads: dict[ThreadKey, _Ratios] = {}
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """A step with both figures."""
+        usage, facts = look.step.usage, look.step.stages["budget"].facts
+        actual = facts.get("actual_tokens")
+        billed = usage.reported_input if usage is not None and usage.provenance == "native" else None
+        if actual is not None and billed is not None and billed >= self.tokens:
+            ratios = self._threads.get(look.key)
+            if ratios is None:
+                ratios = self._threads[look.key] = _Ratios(Hit("", "", look.place()))
+            ratios.add(actual / billed, abs(actual - billed))
+        return iter(())
+
+    def end(self) -> Iterator[Hit]:
+        """Threads whose middle step is far off."""
+        for ratios in self._threads.values():
+            middle = ratios.median
+            if abs(middle - 1) <= self.share:
+                continue
+            message = (
+                f"the runtime counts {middle:.0%} of what is billed, in the middle of {ratios.steps} requests"
+            )
+            yield ratios.hit._replace(
+                message=message, tokens=ratios.off, steps=ratios.steps,
+                note="tokens by which the count was off, over all requests", money=None,
+            )  # fmt: skip
+
+
+class UnrecordedCut(Rule):
+    """The bill fell, and nothing in the trace says that anything left the window.
+
+    Somebody cut the context without a record of it: a provider's own truncation, a proxy, or a runtime that
+    drops silently.
+    """
+
+    code = "CTX027"
+    name = "unrecorded-cut"
+    needs = "usage"
+    fix = "Record the compaction or truncation where it is done; look for context editing by the provider."
+    parameters = {  # noqa: RUF012
+        "tokens": "tokens by which the bill fell, from which it counts",
+        "share": "share of the bill, from which it counts",
+    }
+    tokens = 5000
+    share = 0.2
+
+    def __init__(self) -> None:
+        self._billed: dict[ThreadKey, int] = {}
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """A step that the engine flags."""
+        usage = look.step.usage
+        if usage is not None and usage.provenance != "native":
+            return
+        billed = usage.reported_input if usage is not None else None
+        before = self._billed.get(look.key)
+        if billed is not None:
+            self._billed[look.key] = billed
+        if "unrecorded_cut" not in look.step.flags or billed is None or before is None:
+            return
+        if look.step.window.used < _TOLD * billed:
+            return  # the trace holds too little of the request to say what nothing in it says
+        if before - billed >= max(self.tokens, self.share * before):
+            message = (
+                f"the bill fell from {before:,} to {billed:,} tokens and no record says what left the window"
+            )
+            yield Hit("", message, look.place(), None, before - billed)

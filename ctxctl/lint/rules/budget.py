@@ -1,0 +1,121 @@
+"""Budget records that contradict themselves, and budgets that were not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.records import Budget
+
+if TYPE_CHECKING:
+    from ctxctl.lint.look import Look, Seen
+
+_SLACK = 0.02
+"""Share by which the sum of a budget's segments may miss its total: separators are nobody's."""
+_FEW = 16
+
+
+class BudgetDoesNotAddUp(Rule):
+    """The numbers of a budget record cannot all be true.
+
+    Segments that do not add up to the total, a reserve larger than the window, something dropped that is
+    still there: whatever decided by this record decided wrongly.
+    """
+
+    code = "CTX015"
+    name = "budget-does-not-add-up"
+    severity = "error"
+    needs = "budget records"
+    fix = "Compute the record from the assembled window, after the last change to it, with one tokenizer."
+
+    def seen(self, seen: Seen) -> Iterator[Hit]:
+        """The record by itself."""
+        record = seen.record
+        if not isinstance(record, Budget):
+            return
+        window, reserve = record.max_tokens, record.reserved_tokens
+        if window is not None and reserve is not None and reserve >= window > 0:
+            message = f"the budget reserves {reserve:,} of a window of {window:,} tokens"
+            yield Hit("reserve", message, seen.place)
+        if record.actual_tokens is not None:
+            total = _segments(seen)
+            if total is not None and abs(total - record.actual_tokens) > max(
+                _FEW, _SLACK * record.actual_tokens
+            ):
+                message = (
+                    f"the budget's segments add up to {total:,} tokens, and it says {record.actual_tokens:,}"
+                )
+                yield Hit("segments", message, seen.place, None, abs(total - record.actual_tokens))
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """The records against the frame."""
+        facts = look.sealed.facts
+        truncations = [t for budget in facts.budgets for t in budget.truncations]
+        if not truncations or look.step.mode == "append":
+            return
+        frame = {p.item: p for p in look.placements if not p.stale}
+        injected = look.step.basis == "assembly"
+        for record in truncations:
+            item = look.sealed.reading.item_of(record.ref)
+            there = frame.get(item)
+            if there is None:
+                continue
+            if record.dropped and injected and not there.truncated:
+                message = f"the budget says that {item} was dropped, and it is in the window"
+                yield Hit(
+                    f"dropped {item}", message, look.place(), item, there.tokens, look.money(there.tokens)
+                )
+
+
+def _segments(seen: Seen) -> int | None:
+    """What the record's window segments add up to; None where one of them does not say, or there is none."""
+    event = seen.event
+    try:
+        value: Any = orjson.loads(seen.around.inspector.trace.line(event.offset, event.length))
+        segments = value["data"]["window_segments"]
+        found = [segment["actual_tokens"] for segment in segments]
+    except (ValueError, KeyError, TypeError):
+        return None
+    whole = all(isinstance(tokens, int) and not isinstance(tokens, bool) for tokens in found)
+    return sum(found) if found and whole else None
+
+
+class StillOverBudget(Rule):
+    """The budget cut, dropped or compacted, and the window is over its limit all the same.
+
+    The request is refused, or the provider cuts it where it likes.  Runtimes that compact to a fixed target
+    (Amplifier's levels, for one) reach this when what they may not touch is too large already.
+    """
+
+    code = "CTX016"
+    name = "still-over-budget"
+    severity = "error"
+    needs = "budget records"
+    fix = (
+        "Let the last level touch what the others protect, or refuse the request with a message of your own."
+    )
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """A step that the engine flags."""
+        step = look.step
+        if "still_over_budget" not in step.flags:
+            return
+        facts = step.stages["budget"].facts
+        actual, cap = facts.get("actual_tokens"), step.window.cap
+        if cap is not None and actual is not None and actual > cap:
+            over = actual - cap
+            message = f"still over budget after it was cut: {actual:,} tokens, and {cap:,} fit"
+        elif step.window.over:
+            over = step.window.over
+            message = f"still over budget after it was cut: {step.window.used:,} tokens, and {cap:,} fit"
+        else:
+            over = 0
+            told = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]
+            message = f"still over budget after it was cut: {', '.join(told) or 'by its own record'}"
+        yield Hit("", message, look.place(), None, over or None)
+
+
+_OTHERS = ("over_items", "over_bytes", "over_time_ms")

@@ -1,0 +1,91 @@
+"""What breaks a prompt cache for nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.lint.rule import Hit, Rule
+
+if TYPE_CHECKING:
+    from ctxctl.lint.look import Look
+    from ctxctl.model.results import Placement
+
+_LONGEST: Final = 200_000
+_VOLATILE: Final = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+    r"|\b(?=[a-f]*[0-9])[0-9a-f]{7,64}\b"
+    r"|\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b"
+    r"|\b(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:tember)?"
+    r"|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)\b"
+    r"|\b[AaPp]\.?[Mm]\b\.?"
+    r"|\d+"
+)
+_RUNS: Final = re.compile("(?:\0[ ,.:/+TZ-]*)+")
+
+
+def masked(text: str) -> str:
+    """The text with every time, id and number made the same."""
+    return _RUNS.sub("\0", _VOLATILE.sub("\0", text))
+
+
+class VolatilePrefix(Rule):
+    """An item near the head of the window changes from request to request in a time, id or counter only.
+
+    A prompt cache reads the longest equal head.  From the first differing byte on everything is billed as if
+    it had never been sent, and written to the cache again at a higher rate.
+    """
+
+    code = "CTX007"
+    name = "volatile-prefix"
+    needs = "texts of the items"
+    fix = "Move the value behind the history, or round it off (the date without the time)."
+    parameters = {"tokens": "tokens lost from which a break counts"}  # noqa: RUF012
+    tokens = 1024
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """A step whose possible prefix was broken by an item that changed in such a value only."""
+        cache = look.step.cache
+        broken = cache.broken_by
+        if broken is None or broken.status != "updated" or cache.possible_prefix is None:
+            return
+        lost = look.step.ledger.window_before - cache.possible_prefix
+        if lost < self.tokens:
+            return
+        new = _one(look.came, broken.item)
+        old = _one(look.left, broken.item)
+        if old is None or new is None:
+            return
+        values = _volatile(look.text(old), look.text(new))
+        if values is None:
+            return
+        reported = cache.reported_cached
+        if reported is not None and reported > cache.possible_prefix + self.tokens:
+            return  # the provider's cache got further: the order of the frame is not that of the request
+        message = (
+            f"{new.title or new.item} changes only in {values} and breaks the cached prefix "
+            f"after {cache.possible_prefix:,} tokens; {lost:,} behind it cannot be read from the cache"
+        )
+        yield Hit(broken.item, message, look.place(new.line), broken.item, lost, look.cost.broken)
+
+
+def _one(placements: list[Placement], item: str) -> Placement | None:
+    found = [p for p in placements if p.item == item and not p.stale]
+    return found[0] if len(found) == 1 else None
+
+
+def _volatile(old: str | None, new: str | None) -> str | None:
+    """The values in which two texts differ, shown; None where they differ in anything else."""
+    if old is None or new is None or old == new or max(len(old), len(new)) > _LONGEST:
+        return None
+    if masked(old) != masked(new):
+        return None
+    at = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    begin = max(old.rfind(mark, 0, at) for mark in (" ", "\n", '"', ">", "(")) + 1
+    return f"“{_word(old, begin)}” → “{_word(new, begin)}”"
+
+
+def _word(text: str, begin: int) -> str:
+    match = re.compile(r"[^\s\"<>()]{1,40}").match(text, begin)
+    return match[0].rstrip(".,;:") if match is not None else ""

@@ -1,0 +1,69 @@
+"""What was redacted and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.engine.told import UNREDACTED
+from ctxctl.inspector.leaks import Watch
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.records import Item, Redaction
+
+if TYPE_CHECKING:
+    from ctxctl.lint.look import Seen
+
+_MOST: Final = 1 << 14
+
+
+class RedactedReturns(Rule):
+    """Text that was redacted stands again in a later item, block or summary.
+
+    One of Agent Context's failure cases.  Where the trace holds what was redacted, exact occurrences of it
+    are found; where it holds only the digest of the text, the whole text is found by its digest.  A
+    paraphrase is not found.
+    """
+
+    code = "CTX020"
+    name = "redacted-returns"
+    severity = "error"
+    needs = "redactions, and texts or digests of what was redacted"
+    fix = "Redact at the source, before summaries are made of it, and rotate what has leaked."
+
+    def __init__(self) -> None:
+        self._watch: Watch | None = None
+        self._digests: dict[str, str] = {}
+        """Digests of texts that were redacted, with their items."""
+
+    @property
+    def repeats(self) -> bool:
+        """Something was redacted: what comes again in the very same words matters from here on."""
+        return bool(self._digests) or (self._watch is not None and bool(self._watch))
+
+    def seen(self, seen: Seen) -> Iterator[Hit]:
+        """A record that may hold something redacted before."""
+        if self._watch is None:
+            self._watch = Watch(seen.around.inspector.trace)
+        record = seen.record
+        name = seen.thread.book.item_of(record.item_id) if isinstance(record, Item | Redaction) else ""
+        found = False
+        for problem in self._watch.see(seen.event):
+            found = True
+            yield Hit(problem.message, problem.message, seen.place, name or None)
+        if not found and isinstance(record, Item) and record.redaction is None:
+            secret = self._digests.get(record.content_digest or "")
+            if secret is not None:
+                message = f"item {name} has the digest of {secret}, which was redacted before"
+                yield Hit(message, message, seen.place, name)
+        self._learn(seen, name)
+
+    def _learn(self, seen: Seen, name: str) -> None:
+        """Digests of what the redacted item said before."""
+        record = seen.record
+        redaction = record.redaction if isinstance(record, Item) else record
+        if not isinstance(redaction, Redaction) or redaction.redaction_state in UNREDACTED:
+            return
+        for version in seen.thread.book.history(name):
+            stated = version.record
+            if stated.redaction is None and stated.content_digest and len(self._digests) < _MOST:
+                self._digests[stated.content_digest] = name

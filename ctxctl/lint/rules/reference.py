@@ -1,0 +1,114 @@
+"""Sources that nothing in the answers goes back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.vocab import segment_of
+
+if TYPE_CHECKING:
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.lint.look import Look, Running
+    from ctxctl.model.results import Placement
+
+_WORD: Final = re.compile(r"[^\W_][\w./:-]{5,60}")
+_ANSWERS: Final = frozenset({"assistant_message", "tool_call"})
+_SOURCES: Final = 256
+_WORDS: Final = 2000
+_READ: Final = 20_000
+"""Characters of one text that are read."""
+
+
+class _Source:
+    """What one source put into the window, and whether anything went back to it."""
+
+    def __init__(self, hit: Hit, running: Running) -> None:
+        self.hit = hit
+        self.running = running
+        self.since = running.steps
+        self.words: set[str] = set()
+        self.tokens = 0
+        self.answers = 0
+        self.used = False
+
+
+class UnreferencedSource(Rule):
+    """A source's context is in request after request, and no answer or tool call ever takes up a word of it.
+
+    Words that the user or another source has too are not counted for it.  Use cannot be proved by words, nor
+    can its absence: a rule of style leaves no trace.  So this is off by default.
+    """
+
+    code = "CTX006"
+    name = "unreferenced-source"
+    severity = "info"
+    default = False
+    needs = "context items with sources, and texts of the answers"
+    fix = "Detach the source, or fetch from it on demand."
+    parameters = {  # noqa: RUF012
+        "tokens": "tokens of a source below which it does not count",
+        "answers": "answers from which they say anything",
+    }
+    tokens = 100
+    answers = 5
+
+    def __init__(self) -> None:
+        self._threads: dict[ThreadKey, dict[str, _Source]] = {}
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """What sources brought, and what the answers say."""
+        sources = self._threads.setdefault(look.key, {})
+        for came in look.came:
+            if came.source is not None and segment_of(came.kind) == "context" and not came.stale:
+                self._bring(look, sources, came)
+            elif came.kind in _ANSWERS and sources:
+                text = look.text(came)
+                if text is not None:
+                    said = set(_WORD.findall(text[:_READ].lower()))
+                    for name, source in sources.items():
+                        source.answers += came.kind == "assistant_message"
+                        source.used |= not said.isdisjoint(source.words) or name.lower() in text.lower()
+            elif came.kind == "user_message" and sources:
+                self._known(look, sources, came)
+        return iter(())
+
+    @staticmethod
+    def _known(look: Look, sources: dict[str, _Source], came: Placement) -> None:
+        """Words that the user says are nobody's."""
+        text = look.text(came)
+        if text is not None:
+            words = set(_WORD.findall(text[:_READ].lower()))
+            for source in sources.values():
+                source.words -= words
+
+    @staticmethod
+    def _bring(look: Look, sources: dict[str, _Source], came: Placement) -> None:
+        assert came.source is not None
+        source = sources.get(came.source)
+        if source is None:
+            if len(sources) >= _SOURCES:
+                return
+            hit = Hit(came.source, "", look.place(came.line), came.item)
+            source = sources[came.source] = _Source(hit, look.running)
+        text = look.text(came)
+        source.tokens = max(source.tokens, came.tokens)
+        if text is not None and len(source.words) < _WORDS:
+            source.words |= set(_WORD.findall(text[:_READ].lower()))
+        if came.title:
+            source.words.add(came.title.lower())
+
+    def end(self) -> Iterator[Hit]:
+        """Sources that were there for long enough and never used."""
+        for sources in self._threads.values():
+            for name, source in sources.items():
+                steps = source.running.steps - source.since
+                if source.used or source.answers < self.answers or source.tokens < self.tokens:
+                    continue
+                if not source.words:
+                    continue
+                tokens = f"{source.tokens:,} tokens in {steps} requests"
+                message = f"{name}: {tokens}, and no answer takes up a word of it"
+                yield source.hit._replace(message=message, tokens=source.tokens * steps, steps=steps)

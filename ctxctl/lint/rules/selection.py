@@ -1,0 +1,170 @@
+"""Selections that do not say what happened: what was chosen, and what the model got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.facts import UNCHANGED
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model import vocab
+from ctxctl.model.records import Selection, Surface
+
+if TYPE_CHECKING:
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.lint.look import Look, Seen
+    from ctxctl.model.records import Ref
+
+
+def _ids(refs: list[str]) -> str:
+    more = f" and {len(refs) - 3} more" if len(refs) > 3 else ""
+    return ", ".join(refs[:3]) + more
+
+
+class SelectedNotInjected(Rule):
+    """The selection names an item, and the assembly of the same request does not hold it.
+
+    Nothing says that it was dropped: no budget record, compaction, removal or redaction.  Whoever reads the
+    selection believes that the model knew it.
+    """
+
+    code = "CTX012"
+    name = "selected-not-injected"
+    severity = "error"
+    needs = "selections and assemblies"
+    fix = "Assemble what was selected, or record why it was left out (truncation_records, omitted_item_refs)."
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """Selected items that are not in the frame, without a word why."""
+        sealed = look.sealed
+        if sealed.facts.selection is None or sealed.basis != "assembly" or sealed.facts.rerooted:
+            return
+        there = {p.item for p in look.placements}
+        excused = {*sealed.reading.dropped(), *sealed.reading.compacted(), *sealed.facts.removed}
+        excused |= sealed.facts.redacted | look.thread.telling.withheld
+        for placement in sealed.reading.selected():
+            item = placement.item
+            if item not in there and item not in excused:
+                message = f"{placement.title or item} was selected and is not in the assembly"
+                tokens = placement.tokens or None
+                yield Hit(item, message, look.place(), item, tokens)
+
+
+class InjectedNotSelected(Rule):
+    """An item is in the window although the selection of that very request omitted it, or never chose it.
+
+    Only candidates are looked at; what is always there (system prompt, tools, messages) is no selection's
+    business.  Either the record is wrong or the window is.
+    """
+
+    code = "CTX013"
+    name = "injected-not-selected"
+    severity = "error"
+    needs = "selections with candidates or omissions, and assemblies"
+    fix = "Assemble from the selection, or record the selection after the last change to it."
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """Candidates in the frame that were not selected."""
+        sealed = look.sealed
+        selection = sealed.facts.selection
+        if selection is None or sealed.basis != "assembly":
+            return
+        item_of = sealed.reading.item_of
+        chosen = {item_of(ref.ref) for ref in selection.selected}
+        refused = {item_of(r.ref): r for r in (*selection.candidates, *selection.omitted)}
+        refused.update({item_of(r.ref): r for r in selection.omitted})
+        refused = {i: r for i, r in refused.items() if i not in chosen and r.reason != UNCHANGED}
+        if not refused:
+            return
+        # A history that grows holds what was chosen at an earlier step: only what came now contradicts.
+        frame = look.came if look.step.mode == "append" else look.placements
+        for placement in frame:
+            ref = refused.pop(placement.item, None)
+            if ref is not None and not placement.stale:
+                yield self._hit(look, placement.item, placement.title, placement.tokens, ref)
+
+    @staticmethod
+    def _hit(look: Look, item: str, title: str | None, tokens: int, ref: Ref) -> Hit:
+        why = f"omitted it ({ref.reason})" if ref.reason else "did not choose it"
+        message = f"{title or item} is in the window and the selection {why}"
+        return Hit(item, message, look.place(), item, tokens, look.money(tokens))
+
+
+class OmittedWithoutReason(Rule):
+    """Something was left out and nothing says why.
+
+    Silent omission is what users of every runtime complain of: a rule, skill or memory that is configured and
+    not there.  Agent Context has `omission_reason` for it.
+    """
+
+    code = "CTX014"
+    name = "omitted-without-reason"
+    needs = "selections or budget records"
+    fix = "Give each omitted ref and each truncation record a reason."
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """Omissions, drops and candidates that nobody accounts for."""
+        sealed = look.sealed
+        item_of = sealed.reading.item_of
+        selection = sealed.facts.selection
+        if selection is not None:
+            told = {item_of(r.ref) for r in (*selection.selected, *selection.omitted)}
+            silent = [item_of(r.ref) for r in selection.omitted if not r.reason and not r.native_reason]
+            yield from self._hits(look, "omitted", silent, "the selection omits {} and gives no reason")
+            lost = [i for r in selection.candidates if (i := item_of(r.ref)) not in told]
+            dropped = sealed.reading.dropped()
+            lost = [item for item in lost if item not in dropped]
+            text = "{}: a candidate that was neither selected nor omitted"
+            yield from self._hits(look, "unaccounted", lost, text)
+        drops = [
+            item_of(t.ref)
+            for budget in sealed.facts.budgets
+            for t in budget.truncations
+            if t.dropped and not t.reason
+        ]
+        yield from self._hits(look, "dropped", drops, "the budget drops {} and gives no reason")
+
+    @staticmethod
+    def _hits(look: Look, subject: str, items: list[str], text: str) -> Iterator[Hit]:
+        if items:
+            items = list(dict.fromkeys(items))
+            yield Hit(subject, text.format(_ids(items)), look.place(), items[0])
+
+
+class SecondSelection(Rule):
+    """A second selection in one step chooses something else, and nothing says that it replaces the first.
+
+    The window follows the last one; a reader of the first is misled.
+    """
+
+    code = "CTX024"
+    name = "second-selection"
+    needs = "selections"
+    fix = "Record the selection once, or begin the second with selection.started or say why in its rationale."
+
+    def __init__(self) -> None:
+        self._first: dict[ThreadKey, tuple[tuple[int, int], Selection]] = {}
+
+    def seen(self, seen: Seen) -> Iterator[Hit]:
+        """A completed selection after another one of the step."""
+        record, ids, key = seen.record, seen.thread.ids, seen.thread.key
+        if seen.event.event_type == vocab.SELECTION_STARTED or isinstance(record, Surface):
+            self._first.pop(key, None)
+            return
+        if not isinstance(record, Selection) or seen.event.event_type != vocab.SELECTION_COMPLETED:
+            return
+        at = (ids.turn, ids.step) if ids is not None else (0, 0)
+        before = self._first.get(key)
+        self._first[key] = (at, record)
+        if before is None or before[0] != at or record.rationale or seen.event.attempt_id:
+            return
+        first = before[1]
+        if first.surface_id != record.surface_id:
+            return  # of something else
+        old, new = {r.ref for r in first.selected}, {r.ref for r in record.selected}
+        if old != new:
+            gone, came = sorted(old - new), sorted(new - old)
+            parts = [f"{word} {_ids(refs)}" for word, refs in (("without", gone), ("with", came)) if refs]
+            what = "; ".join(parts)
+            message = f"a second selection in the step, {what}, and nothing says that it replaces the first"
+            yield Hit("", message, seen.place)

@@ -1,0 +1,101 @@
+"""What the window holds: old copies, and single items that fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ctxctl.lint.carried import Carried
+from ctxctl.lint.rule import Hit, Rule
+
+if TYPE_CHECKING:
+    from ctxctl.lint.look import Look
+
+_MANY = frozenset({"session_history", "thread_summary"})
+"""Kinds that stand for more than one thing."""
+
+
+class StaleCopies(Rule):
+    """Older copies of items that have a newer one take up a good part of the window.
+
+    In a history that only grows, an updated item is sent anew and its older copies stay: billed again in each
+    request, and read by the model as if they were true.
+    """
+
+    code = "CTX004"
+    name = "stale-copies"
+    needs = "a history that grows by what is injected (append mode)"
+    fix = "Cut the older copies out of the history, or send only what changed in the item."
+    parameters = {  # noqa: RUF012
+        "tokens": "tokens of stale copies from which they count",
+        "share": "share of the window from which they count",
+    }
+    tokens = 500
+    share = 0.1
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """A step with too many stale tokens."""
+        stale, used = look.step.ledger.stale, look.step.window.used
+        if stale >= self.tokens and stale >= self.share * used:
+            message = (
+                f"{stale:,} of {used:,} tokens in the window are older copies of items that were updated"
+            )
+            yield Hit("", message, look.place(), None, stale, look.money(stale))
+
+
+class LargeItem(Rule):
+    """One item takes a large share of what the prompt may hold.
+
+    It leaves no room for the rest, and where a runtime compacts or drops by age it goes first or pushes out
+    what is smaller and more useful.  Most often it is one tool's unabridged output.
+    """
+
+    code = "CTX009"
+    name = "large-item"
+    needs = "a limit on the window"
+    fix = "Cut it where it is made (head, tail, filter, pages), or hand over a reference to it."
+    parameters = {  # noqa: RUF012
+        "share": "share of the cap from which an item counts",
+        "tokens": "size below which none counts",
+    }
+    share = 0.25
+    tokens = 2000
+
+    def __init__(self) -> None:
+        self._carried = Carried()
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """What came into the frame and is too large for it."""
+        for gone in look.left:
+            yield from self._carried.over((look.key, gone.key))
+        cap, whose = self._cap(look)
+        if not cap:
+            return
+        for came in look.came:
+            if came.tokens < self.tokens or came.tokens <= self.share * cap:
+                continue
+            if came.segment in ("system", "tools") or came.kind in _MANY:
+                continue
+            message = (
+                f"{came.title or came.item} takes {came.tokens:,} tokens, "
+                f"{came.tokens / cap:.0%} of the {cap:,} that {whose}"
+            )
+            hit = Hit(
+                came.item, message, look.place(came.line), came.item, note="in every request that holds it"
+            )
+            beyond = self._carried.begin((look.key, came.key), hit, came.tokens, look)
+            if beyond is not None:
+                yield beyond
+
+    @staticmethod
+    def _cap(look: Look) -> tuple[int | None, str]:
+        """What the prompt may hold: as recorded, else as the tables have it of the model."""
+        if look.step.window.cap is not None:
+            return look.step.window.cap, "the prompt may hold"
+        usage = look.step.usage
+        window = look.around.window(look.step.model, usage.provider if usage is not None else None)
+        return window, f"a {look.step.model} holds at most"
+
+    def end(self) -> Iterator[Hit]:
+        """What is still in a window."""
+        return self._carried.rest()

@@ -1,0 +1,234 @@
+"""Tools that are paid for and not used, and contexts that are dressed as tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from ctxctl.lint.look import LONGEST
+from ctxctl.lint.rule import Hit, Rule
+from ctxctl.lint.rules import names
+
+if TYPE_CHECKING:
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.lint.look import Look, Running, Seen
+    from ctxctl.model.findings import Place
+    from ctxctl.model.results import Placement
+
+_TOLD: Final = 3
+"""Tools named in a message; the others are counted."""
+_MOST: Final = 4096
+"""Tools of one thread that are looked at."""
+
+
+class _Tool:
+    """One tool's definition in one thread."""
+
+    def __init__(self, placement: Placement, look: Look) -> None:
+        self.server = names.server(placement)
+        self.tokens = placement.tokens
+        self.key = placement.key
+        self.item = placement.item
+        self.place = look.place(placement.line)
+        self._running: Running | None = None
+        self._since = (0, Decimal(0), 0)
+        self.steps = 0
+        self.spent = 0
+        self.money: Decimal | None = Decimal(0)
+        self.into(placement, look.running)
+
+    def into(self, placement: Placement, running: Running) -> None:
+        """It is in the window from this step on."""
+        self.outof()
+        self.tokens, self.key, self._running = placement.tokens, placement.key, running
+        self._since = (running.steps, running.rates, running.unpriced)
+
+    def outof(self) -> None:
+        """It is not any more."""
+        running = self._running
+        if running is None:
+            return
+        steps, rates, unpriced = self._since
+        self.steps += running.steps - steps
+        self.spent += self.tokens * (running.steps - steps)
+        if running.unpriced != unpriced:
+            self.money = None
+        elif self.money is not None:
+            self.money += (running.rates - rates) * self.tokens
+        self._running = None
+
+
+class UnusedTools(Rule):
+    """Tools are defined in every request of a session and never called, by server.
+
+    Schemas of tool servers are resent with each request; a session with a handful of servers pays tens of
+    thousands of tokens for tools that nobody needs for the task.
+    """
+
+    code = "CTX008"
+    name = "unused-tools"
+    needs = "tool definitions and tool calls"
+    fix = "Attach the server only where it is needed, allow only tools in use, or load definitions on demand."
+    parameters = {  # noqa: RUF012
+        "tokens": "tokens a request, of a server's unused tools, from which they count",
+        "own": "the same of the runtime's own tools, which are harder to leave out",
+        "steps": "requests from which a session says anything about use",
+    }
+    tokens = 1000
+    own = 5000
+    steps = 10
+
+    def __init__(self) -> None:
+        self._tools: dict[ThreadKey, dict[str, _Tool]] = {}
+        self._called: dict[ThreadKey, set[str]] = {}
+
+    def seen(self, seen: Seen) -> Iterator[Hit]:
+        """Note calls, those of a last answer too, which no request holds."""
+        item = seen.item
+        if item is not None and item.context_kind == "tool_call":
+            called = self._called.setdefault(seen.thread.key, set())
+            if len(called) < _MOST:
+                known = item.content is not None and item.content.size <= LONGEST
+                name = names.called(seen.around.text(item.content)) if known and item.content else None
+                called.update(n for n in (name, item.title) if n)
+        return iter(())
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """Note definitions."""
+        tools = self._tools.setdefault(look.key, {})
+        for gone in look.left:
+            if gone.kind == "tool_definition" and (name := names.defined(gone)) in tools:
+                tool = tools[name]
+                if tool.key == gone.key:
+                    tool.outof()
+        for came in look.came:
+            if came.kind == "tool_definition":
+                name = names.defined(came)
+                if name in tools:
+                    tools[name].into(came, look.running)
+                elif name is not None and len(tools) < _MOST:
+                    tools[name] = _Tool(came, look)
+        return iter(())
+
+    def end(self) -> Iterator[Hit]:
+        """Unused tools of each thread, by server."""
+        for key, tools in self._tools.items():
+            called = self._called.get(key, set())
+            by_server: dict[str, list[tuple[str, _Tool]]] = {}
+            number: dict[str, int] = {}
+            for name, tool in tools.items():
+                tool.outof()
+                number[tool.server] = number.get(tool.server, 0) + 1
+                if name not in called and not _is_called(name, called):
+                    by_server.setdefault(tool.server, []).append((name, tool))
+            if called:
+                for server, unused in by_server.items():
+                    yield from self._told(server, unused, number[server])
+
+    def _told(self, server: str, unused: list[tuple[str, _Tool]], number: int) -> Iterator[Hit]:
+        tokens = sum(tool.tokens for _, tool in unused)
+        steps = max(tool.steps for _, tool in unused)
+        if tokens < (self.own if server == names.OWN else self.tokens) or steps < self.steps:
+            return
+        unused.sort(key=lambda one: (-one[1].tokens, one[0]))
+        listed = ", ".join(name for name, _ in unused[:_TOLD])
+        more = f" and {len(unused) - _TOLD} more" if len(unused) > _TOLD else ""
+        whole = "none" if len(unused) == number else f"{len(unused)}"
+        verb = "was called" if whole == "none" else "were never called"
+        message = (
+            f"{server}: {whole} of {number} tools {verb} in {steps} requests, "
+            f"{tokens:,} tokens in each ({listed}{more})"
+        )
+        moneys = [tool.money for _, tool in unused]
+        money = None if None in moneys else sum((m for m in moneys if m is not None), Decimal(0))
+        spent = sum(tool.spent for _, tool in unused)
+        first = unused[0][1]
+        yield Hit(server, message, first.place, first.item, spent, money, steps)
+
+
+def _is_called(name: str, called: set[str]) -> bool:
+    """Whether a call names the tool by its last part, or the tool the call's."""
+    short = name.rpartition("__")[2]
+    return short in called or any(c.rpartition("__")[2] == name for c in called)
+
+
+class ToolAsContext(Rule):
+    """Each turn begins with the same tool called with the same arguments: a context dressed as a tool.
+
+    What is wanted on every turn is context.  As a tool it costs a request of its own each time, and its
+    results pile up in the history; sanqian's context providers and Sibyl's hooks are for this.
+    """
+
+    code = "CTX005"
+    name = "tool-as-context"
+    needs = "tool calls with arguments, and turns"
+    fix = "Inject it as a context item at the beginning of a turn, and only where it changed."
+    parameters = {"turns": "turns in a row from which it counts"}  # noqa: RUF012
+    turns = 4
+
+    def __init__(self) -> None:
+        self._threads: dict[ThreadKey, _Firsts] = {}
+
+    def step(self, look: Look) -> Iterator[Hit]:
+        """The first call of a turn, and its result."""
+        firsts = self._threads.setdefault(look.key, _Firsts())
+        if "branched" in look.step.flags:
+            firsts.again()  # a retry of the same turn is no turn of its own
+        for came in look.came:
+            if came.kind == "tool_call":
+                text = look.text(came)
+                if text is not None:
+                    yield from firsts.call(look, came, text, self.turns)
+            elif came.kind == "user_message":
+                firsts.asked = True
+            elif came.kind == "tool_result" and firsts.waits:
+                firsts.waits = False
+                if firsts.run >= self.turns:
+                    money = look.money(came.tokens)
+                    yield Hit(firsts.tool, firsts.message, look.place(came.line), None, came.tokens, money, 0)
+
+
+class _Firsts:
+    """The first call of each turn of a thread."""
+
+    def __init__(self) -> None:
+        self.asked = True
+        """Somebody has said something since the last call."""
+        self.run = 0
+        self.waits = False
+        self.tool = self.message = ""
+        self._digest = 0
+        self._since: Place | None = None
+
+    def again(self) -> None:
+        """The conversation went back: what follows is no further turn."""
+        self.run, self._digest, self.waits = 0, 0, False
+
+    def call(self, look: Look, came: Placement, text: str, least: int) -> Iterator[Hit]:
+        """A call; only the first after a message of the user says anything."""
+        if not self.asked:
+            return
+        self.asked = False
+        digest = xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace"))
+        self.run = self.run + 1 if digest == self._digest else 1
+        self.waits = True
+        if self.run == 1:
+            self._since = look.place(came.line)
+        self._digest = digest
+        if self.run >= least and self._since is not None:
+            self.tool = names.called(text) or came.title or came.item
+            shown = came.title or text[:60]
+            self.message = f"{shown}: the first call of {self.run} turns in a row, with the same arguments"
+            steps = self.run if self.run == least else 1
+            yield Hit(
+                self.tool,
+                self.message,
+                look.place(came.line),
+                None,
+                came.tokens,
+                look.money(came.tokens),
+                steps,
+            )

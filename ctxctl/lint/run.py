@@ -1,0 +1,177 @@
+"""One pass of the rules over a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ctxctl.lint.gather import Gathered
+from ctxctl.lint.look import Around, Look, Running, Seen
+from ctxctl.model.findings import Finding, Tally
+from ctxctl.model.records import Item
+from ctxctl.tokens.catalogue.rates import RateBook
+
+if TYPE_CHECKING:
+    from ctxctl.engine.cursor import At
+    from ctxctl.engine.replay import Engine
+    from ctxctl.engine.track import ThreadKey
+    from ctxctl.inspector.facade import Inspector, Progress
+    from ctxctl.lint.choice import Choice
+    from ctxctl.lint.rule import Hit, Rule
+    from ctxctl.model.event import Event
+
+_RECORDS: Final = 1 << 15
+"""Item records remembered so that equal ones are shown to the rules once."""
+_IGNORING: Final = 1 << 14
+"""Items whose own records ask for findings to be ignored."""
+
+
+class Linted:
+    """The findings of one trace, and what was held against it."""
+
+    def __init__(self, findings: list[Finding], tally: Tally) -> None:
+        self.findings = findings
+        self.tally = tally
+
+
+def lint(
+    inspector: Inspector,
+    choice: Choice,
+    own: dict[str, dict[str, Any]] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Finding]:
+    """What the chosen rules find in a trace, in the order of `model.findings.order`; one replay of it.
+
+    `own` are models of the user's own, as the settings have them.
+    """
+    yield from linted(inspector, choice, own, progress).findings
+
+
+def linted(
+    inspector: Inspector,
+    choice: Choice,
+    own: dict[str, dict[str, Any]] | None = None,
+    progress: Progress | None = None,
+) -> Linted:
+    """The same with the tally."""
+    run = Pass(inspector, choice, own)
+    for at, engine in inspector.walk(progress, seen=run.seen):
+        run.step(at, engine)
+    return run.over()
+
+
+class Pass:
+    """The rules beside one walk: tell it each event and each step of it, then ask for the sum."""
+
+    def __init__(self, inspector: Inspector, choice: Choice, own: dict[str, dict[str, Any]] | None) -> None:
+        self._name = inspector.name
+        self._around = Around(inspector, RateBook(own), own)
+        self._rules = [made for made in (rule(choice) for rule in choice.rules) if made is not None]
+        self._of_records = [rule for rule in self._rules if rule.sees_records()]
+        self._of_steps = [rule for rule in self._rules if rule.sees_steps()]
+        self._gathered = Gathered()
+        self._gathered.tally.rules = tuple(rule.code for rule in self._rules)
+        self._running: dict[ThreadKey, Running] = {}
+        self._pending: dict[ThreadKey, list[tuple[Rule, Hit]]] = {}
+        """What records showed in steps that are still open."""
+        self._known: set[Item] = set()
+        self._steps = 0
+        self._ignored: dict[str, tuple[str, ...]] = {}
+        """By item, what its records ask to ignore."""
+        self._here: dict[ThreadKey, tuple[str, ...]] = {}
+        """What other records of the open step ask to ignore at that step."""
+
+    def seen(self, event: Event, engine: Engine) -> None:
+        """A record; an item's record that was shown before only to those who want repeats."""
+        record, thread = event.record, engine.current
+        if record is None or thread is None:
+            return
+        rules: Iterable[Rule] = self._of_records
+        if type(record) is Item:
+            if record in self._known:
+                rules = [rule for rule in self._of_records if rule.repeats]
+                if not rules:
+                    return
+            else:
+                if len(self._known) >= _RECORDS:
+                    self._known.clear()
+                self._known.add(record)
+        self._around.named(event.line, event.event_id)
+        asked = _asked(getattr(record, "metadata", None))
+        if asked:
+            self._ask(record, asked, thread.key, engine)
+        shown = Seen(self._around, event, record, thread)
+        for rule in rules:
+            for hit in rule.seen(shown):
+                self._pending.setdefault(thread.key, []).append((rule, hit))
+
+    def _ask(self, record: Any, asked: tuple[str, ...], key: ThreadKey, engine: Engine) -> None:
+        if isinstance(record, Item):
+            if len(self._ignored) < _IGNORING:
+                self._ignored[engine.threads[key].book.item_of(record.item_id)] = asked
+        else:
+            self._here[key] = self._here.get(key, ()) + asked
+
+    def step(self, at: At, engine: Engine) -> None:
+        """A step with its frame."""
+        key = (at.step.session, at.step.thread)
+        thread = engine.threads[key]  # type: ignore[index]
+        key = thread.key
+        running = self._running.get(key)
+        if running is None:
+            running = self._running[key] = Running()
+        assert engine.sealed is not None
+        look = Look(self._around, self._steps, at.step, at.placements, engine.sealed, thread, running)
+        here = self._here.pop(key, ())
+        for rule, hit in self._pending.pop(key, ()):
+            place = hit.place
+            if (place.turn, place.step) == (at.step.turn, at.step.step):
+                place = msgspec.structs.replace(place, ordinal=self._steps)
+            self._take(rule, hit._replace(place=place), here)
+        for rule in self._of_steps:
+            for hit in rule.step(look):
+                self._take(rule, hit, here)
+        running.steps += 1
+        if look.rate is None:
+            running.unpriced += 1
+        else:
+            running.rates += look.rate
+        self._steps += 1
+
+    def _take(self, rule: Rule, hit: Hit, here: tuple[str, ...] = ()) -> None:
+        asked = here if hit.item is None else here + self._ignored.get(hit.item, ())
+        if asked and any(rule.code.startswith(name) or rule.name == name for name in asked):
+            ignored = self._gathered.tally.ignored
+            ignored[rule.code] = ignored.get(rule.code, 0) + 1
+            return
+        self._gathered.add(rule, hit)
+
+    def over(self) -> Linted:
+        """The trace has ended."""
+        for waiting in self._pending.values():
+            for rule, hit in waiting:
+                self._take(rule, hit)
+        for rule in self._rules:
+            for hit in rule.end():
+                self._take(rule, hit)
+        tally = self._gathered.tally
+        tally.steps = self._steps
+        several = len({key.session for key in self._running}) > 1
+        return Linted(self._gathered.findings(self._name, several=several), tally)
+
+
+"""For those who walk themselves: it wants each event (`seen`) and each step (`step`), and tells in `over`."""
+
+
+def _asked(metadata: object) -> tuple[str, ...]:
+    """Codes and names under `metadata.ctxctl.lint.ignore`; a single text stands for a list of one."""
+    for name in ("ctxctl", "lint", "ignore"):
+        if not isinstance(metadata, dict):
+            return ()
+        metadata = metadata.get(name)
+    names = [metadata] if isinstance(metadata, str) else metadata
+    if not isinstance(names, list):
+        return ()
+    return tuple(name for name in names if isinstance(name, str) and name)

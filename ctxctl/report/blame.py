@@ -1,0 +1,362 @@
+"""The assembled text with a gutter that says whose each stretch of it is, and the sums below.
+
+Behind the gutter a mark says what a row is: ``|`` a line of the text begins, ``+`` a block begins within a
+line, ``:`` no line of its own (the gutter, or a long line on a terminal, goes on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple
+
+from ctxctl.model.blame import Blame, Block, Moment, Total, Totals
+from ctxctl.model.vocab import MAIN_THREAD, MODEL
+from ctxctl.report import jsonout
+from ctxctl.report.changes import short
+from ctxctl.report.frame import notes
+from ctxctl.report.paint import Paint
+from ctxctl.report.step import heading
+from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.text import cells, clip, pad, preview, visible
+
+_WIDE: Final = 130
+"""Cells of a line from which on the whole gutter stands in one row."""
+_ITEM, _VERSION, _SOURCE, _NOTE = 26, 8, 18, 22
+"""Most cells of a column."""
+_NAME: Final = 48
+_LEAST_TEXT: Final = 20
+LISTED: Final = 20
+"""Names of one kind of sum that are listed; the others are one row, unless all are asked for."""
+
+
+def address(found: Blame) -> str:
+    """``[SESSION/][THREAD:]TURN.STEP`` of the frame, shown."""
+    step = found.step
+    session = f"{visible(step.session)}/" if found.several and step.session is not None else ""
+    thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD or session else ""
+    return f"{session}{thread}{step.turn}.{step.step}"
+
+
+def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str]:
+    """Which frame, and what keeps this text from being what the model is known to have got."""
+    step = found.step
+    yield from labelled("frame", f"{visible(trace)}@{address(found)}, {heading(step)}", width)
+    yield from labelled("under", under, width)
+    remarks = list(_remarks(found))
+    if remarks:
+        yield from labelled("note", "; ".join(remarks), width)
+
+
+def _remarks(found: Blame) -> Iterator[str]:
+    step = found.step
+    if step.basis == "policy" or "simulated" in step.flags:
+        yield "simulated: this is not what was sent"
+    elif step.layer != "injected":
+        yield "not known to have been sent: no injection is recorded"
+    if step.basis == "repeat":
+        yield "nothing was recorded for this step: it repeats the frame before"
+    if step.target != MODEL:
+        yield f"as {visible(step.target)} sees it"
+    if not found.joint_known:
+        called = f"only called {visible(found.joint_name)!r}" if found.joint_name else "not recorded"
+        yield f"what stands between the blocks is {called}; here it is a line end"
+
+
+# The text ---------------------------------------------------------------------------------------------------
+
+
+def text_lines(
+    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, *, wrapped: bool = False
+) -> Iterator[str]:
+    """The text of some blocks with its gutter, a row for each line of it.
+
+    Lines are as long as they are; with `wrapped`, longer ones than `width` go on in the next row.
+    """
+    gutter = _Gutter(found, blocks, width)
+    room = max(width - gutter.width - 3, _LEAST_TEXT) if wrapped else None
+    yield paint("dim", f"{gutter.title()} |").rstrip()
+    last = -2
+    for block in blocks:
+        yield from _block_lines(found, block, gutter, paint, room, gap=block.position != last + 1)
+        last = block.position
+
+
+def _block_lines(
+    found: Blame, block: Block, gutter: _Gutter, paint: Paint, room: int | None, *, gap: bool
+) -> Iterator[str]:
+    """The rows of one block, the joint behind it included; `gap`: the one before is not shown."""
+    role = "dim" if block.placement.stale else "warn" if block.twin is not None else None
+    end = found.blocks[block.position + 1].start if block.position + 1 < len(found.blocks) else block.end
+    shown = visible(found.text[block.start : end], newline=True)
+    begins = gap or not block.start or found.text[block.start - 1] == "\n"
+    lines = shown.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    rows = ((mark, part) for n, line in enumerate(lines) for mark, part in _parts(line, n, room, begins))
+    blank = " " * gutter.width
+    for left, row in zip_longest(gutter.rows(block), rows):
+        mark, text = row or (":", "")
+        line = f"{paint('hunk', left or blank)} {mark} {paint(role, text) if role else text}"
+        yield line.rstrip(" ") if not text else line
+
+
+def _parts(line: str, n: int, room: int | None, begins: bool) -> Iterator[tuple[str, str]]:
+    mark = "|" if n or begins else "+"
+    for part in _cut(line, room):
+        yield mark, part
+        mark = ":"
+
+
+def _cut(line: str, room: int | None) -> Iterator[str]:
+    """A line in parts of at most `room` cells, none of them looked at twice."""
+    if room is None or len(line) <= room // 2:
+        yield line
+        return
+    at = 0
+    while True:
+        part = line[at : at + room]
+        while len(part) > 1 and cells(part) > room:
+            part = part[:-1]
+        yield part
+        at += len(part)
+        if at >= len(line):
+            return
+
+
+class _Gutter:
+    """The columns in front of the text, as wide as what stands in them, in one row or in several."""
+
+    def __init__(self, found: Blame, blocks: Sequence[Block], width: int) -> None:
+        steps = any(m.step != 1 for b in blocks for m in (b.since, b.entered) if m is not None)
+        self._steps = steps or found.step.step != 1
+        self._one = width >= _WIDE
+        self._cells = [self._of(block) for block in blocks]
+        columns = list(zip(*self._cells, strict=True)) or [()] * len(_TITLES)
+        most = (99, 99, 99, _ITEM, _VERSION, _SOURCE, _NOTE)
+        self._wide = [
+            min(max([cells(title), *map(cells, column)]), top)
+            for title, column, top in zip(_TITLES, columns, most, strict=True)
+        ]
+        self._made = dict(zip((b.position for b in blocks), self._cells, strict=True))
+        if not self._one:
+            below = self._wide[0] + 1 + max(self._wide[4] + 1 + self._wide[5], self._wide[6])
+            self._wide[3] += max(0, min(below - cells(self._row(_TITLES, 0, 4)), 8))
+        self.width = cells(self._row(_TITLES, 0, len(_TITLES) if self._one else 4))
+
+    def title(self) -> str:
+        """What the columns of the first row hold."""
+        return self._row(_TITLES, 0, len(_TITLES) if self._one else 4)
+
+    def rows(self, block: Block) -> list[str]:
+        """What stands in front of a block's first rows, each `width` cells wide."""
+        found = self._made[block.position]
+        if self._one:
+            return [self._row(found, 0, len(found))]
+        indent = " " * (self._wide[0] + 1)
+        below = [" ".join(cell for cell in found[4:6] if cell), found[6]]
+        rows = [self._row(found, 0, 4)]
+        return rows + [pad(indent + text, self.width) for text in below if text]
+
+    def _row(self, found: Sequence[str], first: int, last: int) -> str:
+        return " ".join(pad(found[n], self._wide[n], right=n < _RIGHT) for n in range(first, last))
+
+    def _of(self, block: Block) -> tuple[str, ...]:
+        p = block.placement
+        title = p.title if p.title and p.derived else None  # ids that were derived say nothing to a reader
+        return (
+            number(block.position + 1),
+            self._when(block.since),
+            "?" if p.method == "uncounted" else number(p.tokens),
+            clip(preview(title or p.item, 200), _ITEM),
+            clip(short(p.version), _VERSION) if p.version is not None else "",
+            _source(p.source, _SOURCE) if p.source and p.source != p.item else "",
+            remarks_of(block),
+        )
+
+    def _when(self, since: Moment | None) -> str:
+        if since is None:
+            return "before"
+        return f"{since.turn}.{since.step}" if self._steps else str(since.turn)
+
+
+_TITLES: Final = ("#", "since", "tokens", "item", "version", "source", "")
+_RIGHT: Final = 3
+"""The first columns, which are numbers."""
+
+
+def remarks_of(block: Block) -> str:
+    """What there is to say of a block beside its columns."""
+    said = ["stale"] if block.placement.stale else []
+    if block.twin is not None:
+        said.append(f"= #{block.twin.position + 1}" if block.twin.share == 100 else
+                    f"~ #{block.twin.position + 1} {block.twin.share}%")  # fmt: skip
+    other = notes(block.placement)
+    return ", ".join([*said, other] if other else said)
+
+
+# The sums ---------------------------------------------------------------------------------------------------
+
+_SUM_COLUMNS: Final = (
+    Column("", least=10),
+    Column("blocks", right=True),
+    Column("tokens", right=True),
+    Column("share", right=True),
+    Column("uncounted", right=True),
+)
+
+
+class _Group(NamedTuple):
+    name: str
+    sums: tuple[Total, ...]
+    none: str
+    """What stands for a name that the trace does not give."""
+
+
+def sum_lines(
+    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, *, everything: bool = False
+) -> Iterator[str]:
+    """What the blocks hold together; always of all blocks, whichever are shown."""
+    used = found.step.window.used
+    sums = found.totals
+    yield from labelled("window", _window(found), width)
+    yield from labelled("evidence", _evidence(found), width)
+    if len(blocks) < len(found.blocks):
+        tokens = sum(block.placement.tokens for block in blocks)
+        yield from labelled(
+            "shown", f"{plural(len(blocks), 'block')}, {tokens:,} tokens; the sums are of all blocks", width
+        )
+    groups = (
+        _Group("kind", sums.kinds, "?"),
+        _Group("source", sums.sources, "(none recorded)"),
+        _Group("tool server", sums.servers, "?"),
+        _Group("in the window since", sums.ages, "?"),
+    )
+    for group in groups:
+        if any(total.name is not None for total in group.sums):
+            yield ""
+            yield from _sum_table(group, used, width, paint, everything=everything)
+
+
+def _window(found: Blame) -> str:
+    sums, window = found.totals, found.step.window
+    said = f"{window.used:,} tokens in {plural(len(found.blocks), 'block')}"
+    if window.uncounted:
+        said += f", {window.uncounted:,} of them uncounted"
+    for total, what in ((sums.stale, "stale"), (sums.duplicate, "repeat others")):
+        if total.blocks:
+            said += f"; {what}: {plural(total.blocks, 'block')}, {total.tokens:,} tokens"
+    return said
+
+
+def _evidence(found: Blame) -> str:
+    """What was billed beside what the blocks hold: separators, overhead, what the provider adds."""
+    usage, extra = found.step.usage, found.evidence
+    if usage is None or usage.reported_input is None:
+        return "no bill is recorded: what was sent beside the blocks is not known"
+    if extra is None:
+        return f"billed {usage.reported_input:,} tokens for another frame than this one"
+    if extra < 0:
+        return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
+    return f"billed {usage.reported_input:,} tokens: {extra:,} beside those of the blocks"
+
+
+def _source(name: str, width: int) -> str:
+    """A name in at most `width` cells: of a long one, such as a path, its end tells the most."""
+    shown = preview(name, 4000)
+    if cells(shown) <= width:
+        return shown
+    end = shown[-(width - 1) :]
+    while cells(end) > width - 1:
+        end = end[1:]
+    return "\u2026" + end
+
+
+def _sum_table(group: _Group, used: int, width: int, paint: Paint, *, everything: bool) -> Iterator[str]:
+    sums = list(group.sums)
+    if len(sums) > LISTED and not everything:
+        rest = sums[LISTED - 1 :]
+        sums = sums[: LISTED - 1]
+        sums.append(
+            Total(
+                f"({len(rest):,} more)",
+                sum(t.blocks for t in rest),
+                sum(t.tokens for t in rest),
+                sum(t.uncounted for t in rest),
+            )
+        )
+    rows = [
+        (
+            _source(total.name, _NAME) if total.name is not None else group.none,
+            number(total.blocks),
+            number(total.tokens),
+            f"{100 * total.tokens / used:.1f}%" if used else "-",
+            number(total.uncounted) if total.uncounted else "",
+        )
+        for total in sums
+    ]
+    columns = (_SUM_COLUMNS[0]._replace(title=group.name), *_SUM_COLUMNS[1:])
+    made = table(columns, rows, width - 2)
+    for line in made.head:
+        yield "  " + paint("dim", line)
+    for lines in made.rows:
+        yield from ("  " + line for line in lines)
+
+
+# JSON -------------------------------------------------------------------------------------------------------
+
+
+def block_json(found: Blame, block: Block) -> dict[str, Any]:
+    """One `block` line."""
+    twin = block.twin
+    return {
+        "type": "block",
+        **jsonout.placement(block.placement, block.position),
+        "start": block.start,
+        "body": block.body,
+        "stop": block.stop,
+        "end": block.end,
+        "since": block.since,
+        "entered": block.entered,
+        "age": block.age,
+        "server": block.server,
+        "duplicate_of": None if twin is None else twin.position,
+        "share": None if twin is None else twin.share,
+        "repeated": block.repeated,
+        "text": found.text[block.start : block.end],
+    }
+
+
+def to_json(found: Blame, blocks: Sequence[Block]) -> dict[str, Any]:
+    """The `blame` line."""
+    step = found.step
+    return {
+        "type": "blame",
+        "session": step.session,
+        "thread": step.thread,
+        "turn": step.turn,
+        "step": step.step,
+        "layer": step.layer,
+        "basis": step.basis,
+        "used": step.window.used,
+        "uncounted": step.window.uncounted,
+        "reported_input": None if step.usage is None else step.usage.reported_input,
+        "evidence": found.evidence,
+        "blocks": len(found.blocks),
+        "shown": len(blocks),
+        "characters": len(found.text),
+        "joint": found.joint,
+        "joint_known": found.joint_known,
+        "totals": _totals(found.totals),
+    }
+
+
+def _totals(sums: Totals) -> dict[str, Any]:
+    return {
+        "kind": sums.kinds,
+        "source": sums.sources,
+        "server": sums.servers,
+        "age": sums.ages,
+        "stale": sums.stale,
+        "duplicate": sums.duplicate,
+    }

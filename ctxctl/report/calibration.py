@@ -1,0 +1,213 @@
+"""Calibrations for people and as JSON: errors first, then what was fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.text import visible
+from ctxctl.tokens.calibrate.book import Calibration, Fit, Outcome, Refused
+from ctxctl.tokens.calibrate.errors import Errors
+from ctxctl.tokens.calibrate.features import CLASSES
+
+METHODS: Final = (
+    ("next_size", "next size, from the last bill"),
+    ("alternate", "every other step of a segment"),
+    ("halves", "second half of a segment"),
+    ("first", "any step, from the first bill"),
+)
+"""Fields of a fit with errors, and what was predicted."""
+_REFUSED: Final = 12
+
+
+def share(value: float) -> str:
+    """A share in per cent, with two digits that say something."""
+    per_cent = 100 * value
+    return f"{per_cent:.2f} %" if per_cent < 10 else f"{per_cent:,.0f} %"
+
+
+def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bool) -> Iterator[str]:
+    """What was fitted, what was not, and why."""
+    calibration = outcome.calibration
+    told = [
+        ("sessions", number(sessions)),
+        (
+            "calibrated",
+            plural(len(calibration.fits), "model")
+            + (f", digest {calibration.digest}" if calibration.fits else ""),
+        ),
+    ]
+    for label, text in told:
+        yield from labelled(label, text, width, tab=12)
+    yield from fits_lines(calibration.fits, width)
+    yield from _refused_lines(outcome.refused, width, everything=everything)
+
+
+def saved_lines(
+    current: Calibration | None, others: Sequence[str], width: int, *, everything: bool
+) -> Iterator[str]:
+    """What is kept for later sessions."""
+    if current is None:
+        yield from labelled(
+            "saved", "nothing; `ctxctl calibrate TRACE… --save` keeps a calibration", width, tab=12
+        )
+    else:
+        yield from labelled("saved", f"{current.digest}, {plural(len(current.fits), 'model')}", width, tab=12)
+    if others:
+        shown = others if everything else others[:5]
+        more = f" and {len(others) - len(shown)} more" if len(others) > len(shown) else ""
+        yield from labelled("also kept", ", ".join(shown) + more, width, tab=12)
+    if current is not None:
+        yield from fits_lines(current.fits, width)
+
+
+def fits_lines(fits: Iterable[Fit], width: int) -> Iterator[str]:
+    """Every fit: its errors, its weights and what was billed beyond what was recorded."""
+    for fit in fits:
+        yield ""
+        yield from _fit_lines(fit, width)
+
+
+def _fit_lines(fit: Fit, width: int) -> Iterator[str]:
+    name = visible(fit.model)
+    told = f"{number(fit.steps)} steps of {plural(fit.sessions, 'session')}, counted with {fit.encoding}"
+    yield from labelled(name, told, width, tab=max(12, len(name) + 2))
+    yield from _errors_table(fit, width)
+    yield ""
+    yield from _weights_table(fit, width)
+    beyond = fit.beyond
+    text = (
+        f"{number(beyond.p10)} / {number(beyond.p50)} / {number(beyond.p90)} tokens (p10/p50/p90 of"
+        f" {plural(beyond.segments, 'segment')}) billed beyond what the traces hold"
+    )
+    yield from labelled("beyond", text, width, tab=12)
+    worst = f"{visible(fit.next_size.reason)} (next size; left out: {visible(fit.by)} in turn)"
+    yield from labelled("worst", worst, width, tab=12)
+    left = []
+    if fit.contradicted:
+        left.append(f"{plural(fit.contradicted, 'bill')} that cannot be of what was counted")
+    if fit.blind:
+        left.append(f"{plural(fit.blind, 'bill')} of content that is neither recorded nor counted")
+    if left:
+        yield from labelled("left out", "; ".join(left), width, tab=12)
+
+
+def _errors_table(fit: Fit, width: int) -> Iterator[str]:
+    columns = (
+        Column("error on steps that were not fitted", least=20), Column("steps", right=True),
+        Column("p50", right=True), Column("p95", right=True), Column("p99", right=True),
+        Column("worst", right=True),
+    )  # fmt: skip
+    rows = [
+        (title, number(e.steps), share(e.p50), share(e.p95), share(e.p99), share(e.worst))
+        for name, title in METHODS
+        if (e := _errors(fit, name)) is not None
+    ]
+    yield from _lines(columns, rows, width)
+
+
+def _weights_table(fit: Fit, width: int) -> Iterator[str]:
+    """What nothing was seen of has no weight of its own, and no line."""
+    columns = (
+        Column("class", least=12), Column("billed for 1 counted", right=True),
+        Column("for an item", right=True), Column("tokens seen", right=True), Column("items", right=True),
+    )  # fmt: skip
+    width_of = len(CLASSES)
+    rows = [
+        (
+            name.replace("_", " "),
+            f"{fit.weights[n]:.2f}" if fit.seen[n] else "",
+            f"{fit.weights[n + width_of]:.0f}" if fit.seen[n + width_of] else "",
+            number(fit.seen[n]),
+            number(fit.seen[n + width_of]),
+        )
+        for n, name in enumerate(CLASSES)
+        if fit.seen[n] or fit.seen[n + width_of]
+    ]
+    yield from _lines(columns, rows, width)
+
+
+def _errors(fit: Fit, name: str) -> Errors | None:
+    found = getattr(fit, name)
+    return found if isinstance(found, Errors) else None
+
+
+def _refused_lines(refused: Sequence[Refused], width: int, *, everything: bool) -> Iterator[str]:
+    if not refused:
+        return
+    known = [one for one in refused if "public" in one.why]
+    others = sorted((one for one in refused if one not in known), key=lambda one: (-one.steps, one.model))
+    shown = others if everything else others[:_REFUSED]
+    if shown:
+        yield ""
+        columns = (Column("not calibrated", least=14), Column("steps", right=True), Column("why", least=20))
+        rows = [(visible(one.model), number(one.steps), visible(one.why)) for one in shown]
+        yield from _lines(columns, rows, width)
+    if len(shown) < len(others):
+        yield f"and {len(others) - len(shown)} more; --all lists them"
+    if known:
+        yield ""
+        names = ", ".join(visible(one.model) for one in known)
+        yield from labelled("exact", f"{names}: the tokenizer is public, nothing is fitted", width, tab=12)
+
+
+def _lines(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
+    listed = table(columns, rows, width)
+    yield from listed.head
+    yield from (line for lines in listed.rows for line in lines)
+
+
+def calibration_object(calibration: Calibration, sessions: int | None) -> dict[str, Any]:
+    """The first line of JSON."""
+    return {
+        "type": "calibration",
+        "version": calibration.version,
+        "digest": calibration.digest or None,
+        "sessions": sessions,
+        "models": [fit.model for fit in calibration.fits],
+    }
+
+
+def fit_object(fit: Fit) -> dict[str, Any]:
+    """One fit; errors are shares of what was billed."""
+    slopes, items = fit.weights[: len(CLASSES)], fit.weights[len(CLASSES) :]
+    classes = {
+        name: {
+            "slope": slopes[n],
+            "per_item": items[n],
+            "tokens_seen": fit.seen[n],
+            "items_seen": fit.seen[n + len(CLASSES)],
+        }
+        for n, name in enumerate(CLASSES)
+    }
+    return {
+        "type": "fit",
+        "model": fit.model,
+        "method": f"calibrated:{fit.encoding}",
+        "steps": fit.steps,
+        "sessions": fit.sessions,
+        "contradicted": fit.contradicted,
+        "blind": fit.blind,
+        "classes": classes,
+        "beyond": msgspec.structs.asdict(fit.beyond),
+        "held_out": fit.by,
+        "errors": {
+            name: msgspec.structs.asdict(found) if (found := _errors(fit, name)) is not None else None
+            for name, _ in METHODS
+        },
+    }
+
+
+def refused_object(refused: Refused) -> dict[str, Any]:
+    """A model that is not calibrated."""
+    errors = refused.next_size
+    return {
+        "type": "refused",
+        "model": refused.model,
+        "steps": refused.steps,
+        "why": refused.why,
+        "errors": {"next_size": msgspec.structs.asdict(errors) if errors is not None else None},
+    }

@@ -1,0 +1,86 @@
+"""Context envelopes of the Agent Context draft: one a step, which binds its records and items together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+
+from ctxctl.inspector import Inspector
+from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
+from ctxctl.report.html.veil import Veil
+
+Json = dict[str, Any]
+_REFS: Final = (
+    ("surface_refs", "surface", "surface_id"),
+    ("selection_refs", "selection", "selection_id"),
+    ("assembly_refs", "assembly", "assembly_id"),
+    ("injection_refs", "injection", "injection_id"),
+)
+"""A field of the envelope, and the stage and its fact that name the record."""
+
+
+def written(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
+    """One envelope a line, in the order of the steps; each follows the published schema.
+
+    `version` is ctxctl's.
+    """
+    veil = Veil(inspector, progress, sizes=False)
+    time = NO_TIME
+    for ordinal, (at, _) in enumerate(inspector.walk(progress)):
+        time = at.step.time or time
+        envelope = veil.masked(_envelope(ordinal, at.step, at.placements, time, version))
+        try:
+            yield orjson.dumps(envelope, option=orjson.OPT_APPEND_NEWLINE)
+        except orjson.JSONEncodeError:  # lone surrogates
+            import json
+
+            yield json.dumps(envelope, separators=(",", ":"), default=str).encode() + b"\n"
+
+
+def _envelope(ordinal: int, step: Step, placements: list[Placement], time: str, version: str) -> Json:
+    made: Json = {
+        "schema_version": SCHEMA_VERSION,
+        "context_id": step.told.ids.context_id or _derived(ordinal, step),
+        "scope": "turn",
+        "lifecycle": step.layer,
+        "created_at": time,
+        "producer": {"name": "ctxctl", "version": version},
+        "item_refs": list(dict.fromkeys(_ref(p) for p in placements if not p.stale)),
+    }
+    for field, stage, name in _REFS:
+        view = step.stages.get(stage)
+        found = view.facts.get(name) if view is not None else None
+        if isinstance(found, str):
+            made[field] = [found]
+    compactions = [c.compaction_id for c in step.told.compactions if c.compaction_id is not None]
+    missing = [m.missing_id for m in step.told.missing if m.missing_id is not None]
+    if compactions:
+        made["compaction_refs"] = compactions
+    if missing:
+        made["missing_context_refs"] = missing
+    made["metadata"] = {"ctxctl": _about(ordinal, step)}
+    return made
+
+
+def _about(ordinal: int, step: Step) -> Json:
+    """Where the envelope is from, and the size that it stands for."""
+    return {
+        "ordinal": ordinal, "session_id": step.session, "thread_id": step.thread, "turn": step.turn,
+        "step": step.step, "turn_id": step.turn_id, "step_id": step.step_id, "target": step.target,
+        "tokens": step.window.used, "uncounted": step.window.uncounted, "provenance": "derived",
+    }  # fmt: skip
+
+
+def _ref(placement: Placement) -> str:
+    version = placement.version
+    return placement.item if version is None else f"{placement.item}@{version}"
+
+
+def _derived(ordinal: int, step: Step) -> str:
+    """An id where the runtime gave none: the same for the same step of the same session."""
+    name = "\0".join((step.session or "", step.thread, str(ordinal)))
+    return f"ctx-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:16]}"

@@ -1,0 +1,115 @@
+"""Steps at which a predicate holds, one line each, with the changes that it holds of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from ctxctl.engine.query.facts import breaks
+from ctxctl.model.results import Change, Step
+from ctxctl.report import jsonout
+from ctxctl.report.changes import SIGNS, why
+from ctxctl.report.paint import Paint
+from ctxctl.report.tables import plural
+from ctxctl.text import clip, pad, preview, visible
+
+_ADDRESS: Final = 24
+_KIND: Final = 12
+_CHANGES: Final = 10
+"""Changes of one step that are listed, unless all are asked for."""
+
+
+def step_lines(
+    address: str, step: Step, changes: Sequence[Change], width: int, paint: Paint, *, everything: bool = False
+) -> Iterator[str]:
+    """The line of one step, and under it the changes that fit."""
+    window, ledger = step.window, step.ledger
+    share = f" ({100 * window.used // window.cap}%)" if window.cap else ""
+    said = f"window {window.used:,}{share}  +{ledger.new:,} -{ledger.freed:,}"
+    flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
+    if step.cache.broken_by is not None and breaks(step):
+        flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.item)}"
+    line = f"{pad(address, max(_ADDRESS, len(address)))}  {said}"
+    yield paint("head", address) + clip(line + (f"  {flags}" if flags else ""), width)[len(address) :]
+    listed = changes if everything else changes[:_CHANGES]
+    for change in listed:
+        yield "    " + _change(change, width - 4, paint)
+    if len(listed) < len(changes):
+        yield f"    ... {len(changes) - len(listed):,} more changes (--all lists them)"
+
+
+def _change(change: Change, width: int, paint: Paint) -> str:
+    sign = SIGNS.get(change.status, " ")
+    reason = why(change)
+    told = f"{change.tokens:,}" + (f"  {reason}" if reason else "")
+    name = preview(change.title or change.item, 400)
+    if change.title and change.title != change.item:
+        name += f"  ({preview(change.item, 60)})"
+    head = f"{sign} {pad(visible(change.status), 8)}{pad(visible(change.kind), _KIND + 6)} "
+    text = clip(
+        f"{clip(name, max(width - len(head) - len(told) - 2, 12))}  {told}", max(width - len(head), 12)
+    )
+    return paint(change.status, head) + text
+
+
+class Narrowed(NamedTuple):
+    """What a predicate leaves of a replay."""
+
+    predicate: str
+    shown: int
+    hidden: int
+    """Steps that are not shown."""
+    undecided: int
+    """Of these, steps of which the trace does not say enough to tell."""
+
+    def text(self) -> str:
+        """The same in words."""
+        said = f"{plural(self.shown, 'step')} where {visible(self.predicate)}; {self.hidden:,} hidden"
+        if self.undecided:
+            said += f", of {self.undecided:,} of them the trace does not say enough to tell"
+        return said
+
+
+def sum_line(steps: int, changes: int, of: int, undecided: int) -> str:
+    """What was found, and what could not be decided."""
+    said = f"{plural(steps, 'step')} of {of:,}"
+    if changes:
+        said += f", {plural(changes, 'change')}"
+    if undecided:
+        said += f"; of {plural(undecided, 'step')} the trace does not say enough to tell"
+    return said
+
+
+def hit_json(trace: str, ordinal: int, step: Step, changes: Sequence[Change]) -> dict[str, Any]:
+    """One `hit` line."""
+    return {
+        "type": "hit",
+        "trace": trace,
+        "session": step.session,
+        "thread": step.thread,
+        "turn": step.turn,
+        "step": step.step,
+        "ordinal": ordinal,
+        "used": step.window.used,
+        "new": step.ledger.new,
+        "freed": step.ledger.freed,
+        "flags": step.flags,
+        "changes": jsonout.changes(changes, skipped=True),
+    }
+
+
+def found_json(
+    trace: str, predicate: str, counts: tuple[int, int, int, int], *, complete: bool
+) -> dict[str, Any]:
+    """The `found` line of one trace."""
+    steps, changes, of, undecided = counts
+    return {
+        "type": "found",
+        "trace": trace,
+        "predicate": predicate,
+        "steps": steps,
+        "changes": changes,
+        "of": of,
+        "undecided": undecided,
+        "complete": complete,
+    }

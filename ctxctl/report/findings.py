@@ -1,0 +1,43 @@
+"""Findings for reports that walk through a trace anyway: the rules look on, and no second replay is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ctxctl.engine.cursor import At
+from ctxctl.engine.replay import Engine
+from ctxctl.inspector import Inspector
+from ctxctl.lint.choice import choose
+from ctxctl.lint.run import Pass
+from ctxctl.model.event import Event
+from ctxctl.model.findings import Finding
+
+
+class Looking:
+    """The rules of the settings, beside a walk.
+
+    Args:
+        own: The settings of `lint`.
+        models: Models of the user's own, as the settings have them.
+    """
+
+    def __init__(
+        self, inspector: Inspector, own: Mapping[str, Any], models: Mapping[str, dict[str, Any]]
+    ) -> None:
+        choice = choose(
+            own.get("select", ()), own.get("ignore", ()), own.get("severity"), own.get("rules", {})
+        )
+        self._pass = Pass(inspector, choice, dict(models))
+
+    def seen(self, event: Event, engine: Engine) -> None:
+        """For `Inspector.walk`."""
+        self._pass.seen(event, engine)
+
+    def step(self, at: At, engine: Engine) -> None:
+        """The next step."""
+        self._pass.step(at, engine)
+
+    def findings(self) -> list[Finding]:
+        """What was found, the worst first; once the walk is over."""
+        return self._pass.over().findings

@@ -1,0 +1,90 @@
+// Elements are made of text nodes only: no text of the trace is ever parsed as markup.
+
+const $ = (id) => document.getElementById(id);
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === 'on') {
+      for (const [event, act] of Object.entries(value)) node.addEventListener(event, act);
+    } else if (name === 'href') {
+      if (value.startsWith('#')) node.setAttribute('href', value);
+    } else {
+      node.setAttribute(name, value === true ? '' : String(value));
+    }
+  }
+  for (const child of children.flat(2)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return node;
+}
+
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+const clear = (node, ...children) => { node.replaceChildren(...children.flat(2).filter(Boolean)); return node; };
+
+// Text of the trace in a line: made visible, cut, and kept from turning its neighbours around.
+function say(text, most = 300) {
+  const shown = visible(String(text));
+  const cut = shown.length > most ? shown.slice(0, most) + '…' : shown;
+  return el('bdi', shown.length > most ? { title: shown.slice(0, 2000) } : {}, cut);
+}
+
+const commas = new Intl.NumberFormat('en-US');
+const number = (n) => (n === null || n === undefined ? '-' : commas.format(n).replace('-', '−'));
+const signed = (n) => (n > 0 ? '+' + number(n) : number(n));
+const plural = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
+const dollars = (micro) => (micro === null || micro === undefined ? '-' : '$' + (micro / 1e6).toFixed(4));
+
+function short(n) {
+  const size = Math.abs(n);
+  for (const [unit, letter] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
+    if (size >= unit) return (n / unit).toFixed(size >= 100 * unit ? 0 : 1) + letter;
+  }
+  return String(n);
+}
+
+const SIGNS = { added: '+', updated: '~', removed: '−', skipped: '=', omitted: '∅' };
+const own = (object, key) => Object.prototype.hasOwnProperty.call(object, key);
+
+function status(name) {
+  const known = own(SIGNS, name);
+  return el('span', { class: 'status ' + (known ? name : 'other') }, (known ? SIGNS[name] : '?') + ' ', say(name, 20));
+}
+
+// A table that scrolls in itself when it is too wide; cells are texts or nodes.
+function table(caption, heads, rows, classes = '') {
+  const head = heads.map((h) => el('th', { scope: 'col', class: h.right ? 'right' : null }, h.name));
+  const body = rows.map((row) => el('tr', {}, row.map((cell, n) =>
+    el('td', { class: heads[n].right ? 'right' : null }, cell))));
+  const name = caption instanceof Node ? caption.textContent : caption;
+  return el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': name },
+    el('table', { class: classes }, el('caption', {}, caption), el('thead', {}, el('tr', {}, head)),
+      el('tbody', {}, body)));
+}
+
+function facts(pairs) {
+  const list = el('dl', { class: 'pairs' });
+  for (const [name, value] of pairs) {
+    if (value === null || value === undefined || value === '') continue;
+    list.append(el('dt', {}, name), el('dd', {}, value));
+  }
+  return list;
+}
+
+// Any JSON value of the trace as a tree of text.
+function tree(value, depth = 0) {
+  if (value === null || typeof value !== 'object') return say(value === null ? 'null' : value, 600);
+  const entries = Array.isArray(value) ? value.map((v, n) => [n, v]) : Object.entries(value);
+  if (depth > 12) return el('span', { class: 'quiet' }, '…');
+  if (!entries.length) return el('span', { class: 'quiet' }, Array.isArray(value) ? '[]' : '{}');
+  if (Array.isArray(value) && value.every((v) => v === null || typeof v !== 'object') && value.length <= 40) {
+    return el('span', {}, value.map((v, n) => [n ? ', ' : '', say(v === null ? 'null' : v, 300)]));
+  }
+  const shown = entries.slice(0, 200).map(([name, one]) =>
+    el('li', {}, el('span', { class: 'quiet' }, say(name, 80), ': '), tree(one, depth + 1)));
+  if (entries.length > 200) shown.push(el('li', { class: 'quiet' }, `… and ${number(entries.length - 200)} more`));
+  return el('ul', { class: 'tree' }, shown);
+}

@@ -1,0 +1,200 @@
+"""The frames of a page: runs of steps of one thread, each frame told by how it differs from the one before.
+
+A run begins with a whole frame, so it can be opened by itself; it ends once its differences weigh as much as
+that frame.  The page therefore grows with what changes, not with steps times items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ctxctl.model.results import Change, Placement, Step
+from ctxctl.report import jsonout
+from ctxctl.report.html.pack import dumped, packed, plain
+from ctxctl.report.html.splices import splices
+from ctxctl.report.html.texts import Texts
+from ctxctl.report.html.veil import Veil
+
+_FULL: Final = 96 << 10
+"""Bytes of differences that a run holds at least before it ends."""
+_PENDING: Final = 32 << 20
+"""Bytes that all open runs may hold together."""
+_PLACE: Final = frozenset({"type", "session", "thread", "turn", "step"})
+"""What a step's row says already."""
+
+
+class Mark(NamedTuple):
+    """Since when a placement has been in the window, and what it took the place of."""
+
+    since: int
+    """Ordinal of the first step of this stay."""
+    version: str | None
+    """The version of the same item that the thread held last before."""
+    text: int | None
+    """Its text, by number; None: there was none."""
+
+
+class Run:
+    """The open run of a thread."""
+
+    def __init__(self) -> None:
+        self.steps: list[bytes] = []
+        self.rows: list[bytes] = []
+        self.places: dict[tuple[int, Mark], int] = {}
+        self.held: list[Placement] = []
+        """Keeps the placements alive whose identity the table goes by."""
+        self.key = 0
+        self.weight = 0
+
+    def place(self, placement: Placement, mark: Mark, row: Callable[[Placement, Mark], bytes]) -> int:
+        """The number of a placement in the run's table."""
+        found = self.places.get((id(placement), mark))
+        if found is None:
+            found = self.places[id(placement), mark] = len(self.rows)
+            self.rows.append(row(placement, mark))
+            self.held.append(placement)
+            self.weight += len(self.rows[-1])
+        return found
+
+    def packed(self, name: str) -> bytes:
+        """The finished run as an element of the page."""
+        return packed(name, b'{"p":[%s],"s":[%s]}' % (b",".join(self.rows), b",".join(self.steps)))
+
+
+class Thread:
+    """What is known of a thread as of its last step."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.steps = 0
+        self.begun = 0
+        """Place in the thread of the open run's first step."""
+        self.frame: Sequence[Placement] = ()
+        self.marks: list[Mark] = []
+        self.last: dict[str, tuple[str | None, int]] = {}
+        """By item, version and text number that the thread held last."""
+        self.run: Run | None = None
+
+
+class Frames:
+    """Writes frames.
+
+    Args:
+        emit: Takes each finished run.
+    """
+
+    def __init__(self, texts: Texts, veil: Veil, emit: Callable[[bytes], None]) -> None:
+        self._texts = texts
+        self._veil = veil
+        self._emit = emit
+        self._pending = 0
+        self._threads: dict[tuple[str | None, str], Thread] = {}
+        self.runs: list[tuple[int, int, int]] = []
+        """Thread, place in it of the first step, number of steps; in the order of the blocks."""
+
+    def thread(self, step: Step) -> Thread:
+        """The thread of a step."""
+        key = (step.session, step.thread)
+        found = self._threads.get(key)
+        if found is None:
+            found = self._threads[key] = Thread(len(self._threads))
+        return found
+
+    def add(self, ordinal: int, step: Step, frame: Sequence[Placement]) -> Thread:
+        """Take in the next step of the trace; its thread."""
+        thread = self.thread(step)
+        run = thread.run
+        found = splices(thread.frame, frame)
+        marks = self._marked(thread, ordinal, frame, found)
+        before = 0 if run is None else run.weight
+        if run is None:
+            run = thread.run = Run()
+            thread.begun = thread.steps
+            edits: list[Any] = [
+                [0, 0, [run.place(p, m, self._row) for p, m in zip(frame, marks, strict=True)]]
+            ]
+            run.key = run.weight
+        else:
+            edits = [
+                [
+                    s.at,
+                    s.removed,
+                    [run.place(frame[n], marks[n], self._row) for n in range(s.start, s.end)],
+                ]
+                for s in found
+            ]
+        thread.frame, thread.marks = frame, marks
+        run.steps.append(dumped({"e": edits, **self._told(thread, step)}))
+        run.weight += len(run.steps[-1])
+        thread.steps += 1
+        self._pending += run.weight - before
+        if run.weight - run.key >= max(_FULL, run.key):
+            self._close(thread)
+        elif self._pending > _PENDING:
+            self._close(max(self._threads.values(), key=lambda t: t.run.weight if t.run else 0))
+        return thread
+
+    def flush(self) -> None:
+        """Close all open runs, in the order of their threads."""
+        for thread in self._threads.values():
+            self._close(thread)
+
+    def _close(self, thread: Thread) -> None:
+        run = thread.run
+        if run is None:
+            return
+        self._emit(run.packed(f"s{len(self.runs)}"))
+        self.runs.append((thread.number, thread.begun, len(run.steps)))
+        self._pending -= run.weight
+        thread.run = None
+
+    def _marked(
+        self, thread: Thread, ordinal: int, frame: Sequence[Placement], found: list[Any]
+    ) -> list[Mark]:
+        """The marks of the new frame: what only moved keeps its own."""
+        moved = {thread.frame[n].key: thread.marks[n] for s in found for n in range(s.at, s.at + s.removed)}
+        marks = list(thread.marks)
+        for splice in reversed(found):
+            fresh = []
+            for n in range(splice.start, splice.end):
+                p = frame[n]
+                mark = moved.get(p.key)
+                fresh.append(self._new(thread, ordinal, p) if mark is None else mark)
+            marks[splice.at : splice.at + splice.removed] = fresh
+        return marks
+
+    def _new(self, thread: Thread, ordinal: int, placement: Placement) -> Mark:
+        number = self._texts.number(placement, ordinal)
+        before = thread.last.get(placement.item)
+        thread.last[placement.item] = (placement.version, number)
+        if before is None or before[1] == number:
+            return Mark(ordinal, None, None)
+        return Mark(ordinal, before[0], before[1])
+
+    def _row(self, p: Placement, mark: Mark) -> bytes:
+        number = self._texts.number(p, mark.since)
+        flags = p.stale | p.derived << 1 | p.simulated << 2 | p.truncated << 3 | p.carried << 4 | p.own << 5
+        row = [
+            p.item, p.version, p.kind, p.title, p.source, p.segment, p.role, p.tokens, p.method, number,
+            flags, p.redaction, p.opens, p.closes, p.line, p.digest, *mark,
+            None if p.title is not None else self._texts.head(number),
+        ]  # fmt: skip
+        return dumped(self._veil.masked(row))
+
+    def _head(self, thread: Thread, change: Change) -> str | None:
+        """What an item without a title is called: the first words of what the thread held of it last."""
+        held = thread.last.get(change.item) if change.title is None else None
+        return None if held is None else self._texts.head(held[1])
+
+    def _told(self, thread: Thread, step: Step) -> dict[str, Any]:
+        told = jsonout.step(step)
+        told["changes"] = [
+            {**change, "line": value.line, "head": self._head(thread, value)}
+            for change, value in zip(
+                told["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
+            )
+        ]
+        made = {name: plain(value) for name, value in told.items() if name not in _PLACE}
+        veiled: dict[str, Any] = self._veil.masked(made)
+        return veiled

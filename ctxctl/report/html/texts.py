@@ -1,0 +1,130 @@
+"""The contents of a page: each once, numbered as they are met, in blocks that are opened one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
+
+from ctxctl.inspector import Inspector
+from ctxctl.model.results import Placement
+from ctxctl.report.html.pack import dumped, packed
+from ctxctl.report.html.veil import Veil
+from ctxctl.text import preview
+
+NONE: Final = -1
+"""The trace has no text."""
+WITHHELD: Final = -2
+"""It has one, and it says what was redacted."""
+
+_BLOCK: Final = 256 << 10
+"""Characters after which a block is full."""
+_HEAD: Final = 80
+_LEAST: Final = 512
+"""No text is cut to less, however little there is room for."""
+
+
+class Met(NamedTuple):
+    """One content, as the page has it (an array)."""
+
+    text: str
+    ordinal: int
+    """The first step that held it."""
+    item: str
+    """And the item there."""
+    left_out: int
+    """Characters cut out of the middle; the text then holds the beginning and the end, parted by `split`."""
+    split: int
+
+
+def limit_for(sizes: Collection[int], room: int) -> int | None:
+    """The size to which each text is cut so that all together need no more than `room`; None: all fit.
+
+    The longest ones are cut first; below `_LEAST` none is.
+    """
+    left, count = room, len(sizes)
+    if sum(sizes) <= room:
+        return None
+    for size in sorted(sizes):
+        if size * count > left:
+            return max(left // count, _LEAST)
+        left -= size
+        count -= 1
+    return None
+
+
+class Texts:
+    """Numbers contents and packs them.
+
+    Args:
+        emit: Takes each finished block.
+        limit: Characters of the longest text; longer ones lose their middle.
+    """
+
+    def __init__(
+        self, inspector: Inspector, veil: Veil, emit: Callable[[bytes], None], limit: int | None
+    ) -> None:
+        self._inspector = inspector
+        self._veil = veil
+        self._emit = emit
+        self._limit = limit
+        self._numbers: dict[str, int] = {}
+        self._heads: list[str] = []
+        self._open: list[Met] = []
+        self._held = 0
+        self.count = 0
+        self.blocks: list[int] = []
+        """The number of the first content of each block."""
+        self.cut = 0
+        """Texts that were cut."""
+        self.left_out = 0
+        """Characters that were cut out of them."""
+        self.withheld = 0
+        """Texts that were withheld because they say what was redacted."""
+        self.characters = 0
+        """Of all texts as they are in the page."""
+
+    def number(self, placement: Placement, ordinal: int) -> int:
+        """The number of a placement's text, `NONE` or `WITHHELD`."""
+        content = placement.content
+        if content is None:
+            return NONE
+        if self._veil.withholds(placement):
+            return WITHHELD
+        found = self._numbers.get(content.digest)
+        if found is None:
+            found = self._numbers[content.digest] = self._add(placement, ordinal)
+        return found
+
+    def _add(self, placement: Placement, ordinal: int) -> int:
+        assert placement.content is not None
+        text = self._inspector.text(placement.content)
+        if self._veil.secret(text):
+            self.withheld += 1
+            return WITHHELD
+        self._heads.append(preview(text, _HEAD))
+        left_out = split = 0
+        if self._limit is not None and len(text) > self._limit:
+            split = self._limit * 2 // 3
+            left_out = len(text) - self._limit
+            text = text[:split] + text[split + left_out :]
+            self.cut += 1
+            self.left_out += left_out
+        if not self._open:
+            self.blocks.append(self.count)
+        self._open.append(Met(text, ordinal, self._veil.masked(placement.item), left_out, split))
+        self._held += len(text)
+        self.characters += len(text)
+        self.count += 1
+        if self._held >= _BLOCK:
+            self.flush()
+        return self.count - 1
+
+    def head(self, number: int) -> str | None:
+        """First words of a content, made visible; what an item without a title is shown as."""
+        return self._heads[number] if number >= 0 else None
+
+    def flush(self) -> None:
+        """Close the open block."""
+        if self._open:
+            self._emit(packed(f"c{len(self.blocks) - 1}", dumped(self._open)))
+            self._open, self._held = [], 0

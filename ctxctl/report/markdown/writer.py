@@ -1,0 +1,251 @@
+"""The report of a trace as markdown: small enough for an issue or a pull request on GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.costs import Costs
+from ctxctl.inspector.survey import row_of
+from ctxctl.model.findings import Finding
+from ctxctl.model.results import Change, Step, Turn
+from ctxctl.model.told import Compacted
+from ctxctl.report.costs import dollars
+from ctxctl.report.findings import Looking
+from ctxctl.report.header import Header
+from ctxctl.report.html.veil import Veil
+from ctxctl.report.markdown.escape import code, details, table
+from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.tables import number, plural, signed
+from ctxctl.tokens.catalogue.rates import RateBook
+
+Only = Callable[[Step | Turn], bool]
+
+LIMIT: Final = 65_536
+"""Characters that GitHub takes in an issue, a pull request or a comment."""
+_ROOM: Final = 64_000
+MINUS: Final = "\u2212"
+_SIGNS: Final = {"added": "+", "updated": "~", "removed": MINUS, "skipped": "=", "omitted": "∅"}
+_CHANGES: Final = 40
+_FINDINGS: Final = 40
+_SPENT: Final = 12
+
+
+def write(
+    inspector: Inspector,
+    header: Header,
+    progress: Callable[[float], None],
+    *,
+    prices: RateBook,
+    rules: Looking,
+    only: Only | None,
+) -> Iterator[bytes]:
+    """The report; nothing where no step is asked for.  Reads the trace twice, first for what was redacted.
+
+    Args:
+        rules: What looks for findings meanwhile.
+        only: Which steps and turns; findings of the other ones are left out too.
+    """
+    veil = Veil(inspector, progress, sizes=False)
+    found = Gathered(Costs(prices, lambda placement: placement.kind))
+    shown: set[int] = set()
+    walk = inspector.walk(lambda share: progress((1 + share) / 2), seen=rules.seen, settle=True)
+    for ordinal, (at, engine) in enumerate(walk):
+        rules.step(at, engine)
+        if only is None or only(at.step):
+            if only is not None:
+                shown.add(ordinal)
+            found.step(at.step, found.costs.add(at.step, at.placements), row_of(ordinal, at.step).broken)
+        if at.turn is not None and (only is None or only(at.turn)):
+            found.turn(at.turn)
+    if not found.totals.steps:
+        return
+    findings = [finding for finding in rules.findings() if only is None or finding.place.ordinal in shown]
+    report = _Report(veil)
+    yield report.text(inspector, header, found, findings).encode()
+
+
+class _Report:
+    """Lines of a report, as many as there is room for."""
+
+    def __init__(self, veil: Veil) -> None:
+        self._veil = veil
+        self._lines: list[str] = []
+        self._left = _ROOM
+        self._dropped: list[str] = []
+
+    def text(self, inspector: Inspector, header: Header, found: Gathered, findings: Sequence[Finding]) -> str:
+        """The whole report."""
+        self._part("summary", [f"## Context of {self._say(header.trace)}", ""])
+        self._part("summary", [*self._summary(inspector, header, found, findings), ""])
+        for finding in findings[:_FINDINGS]:
+            if finding is findings[0]:
+                self._part("findings", ["### Findings", ""])
+            self._part("findings", self._finding(finding))
+        if len(findings) > _FINDINGS:
+            self._part("findings", [f"… and {number(len(findings) - _FINDINGS)} more findings.", ""])
+        turns = found.turns
+        if turns:
+            self._part("turns", [*([""] if findings else []), "### Turns with the most change", ""])
+        for turn in turns:
+            self._part("turns", self._turn(turn))
+        self._part("compactions", self._compactions(found))
+        self._part("cache breaks", self._breaks(found))
+        self._part("costs", self._spent(found))
+        said = "".join(f"{line}\n" for line in self._lines)
+        if self._dropped:
+            dropped = ", ".join(
+                f"{name} ({self._dropped.count(name)} parts)" for name in dict.fromkeys(self._dropped)
+            )
+            said += f"Left out, for GitHub takes {number(LIMIT)} characters: {dropped}.\n"
+        return said
+
+    def _part(self, name: str, lines: Sequence[str]) -> None:
+        """Add lines, all or none of them."""
+        size = sum(len(line) + 1 for line in lines)
+        if size > self._left:
+            self._dropped.append(name)
+            return
+        self._left -= size
+        self._lines += lines
+
+    def _say(self, text: str | None, most: int = 80) -> str:
+        return code(self._veil.masked(text or ""), most) if text else ""
+
+    def _summary(
+        self, inspector: Inspector, header: Header, found: Gathered, findings: Sequence[Finding]
+    ) -> list[str]:
+        totals, costs = found.totals, found.costs
+        threads = f" in {plural(totals.threads, 'thread')}" if totals.threads > 1 else ""
+        rows = [["steps", f"{number(totals.steps)} in {plural(len(totals.turns), 'turn')}{threads}"]]
+        if header.turn is not None:
+            rows.append(["only", f"turns {self._say(header.turn)}"])
+        if found.peak is not None:
+            over = f", {plural(totals.over, 'step')} over it" if totals.over else ""
+            cap = "cap unknown" if found.cap is None else f"cap {number(found.cap)}{over}"
+            peak = f"at most {number(found.peak[0])} tokens, at {self._say(address(found.peak[1]))}; {cap}"
+            rows.append(["window", peak])
+        flow = f"{signed(totals.new)} new, {signed(-totals.freed)} freed tokens"
+        rows.append(["ledger", f"{number(totals.before)} before, {flow}, {number(totals.after)} after"])
+        rows.append(
+            ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
+        )
+        if any(costs.sources):
+            billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
+            rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])
+        if findings:
+            rows.append(["findings", number(len(findings))])
+        if inspector.problem_count:
+            rows.append(["problems", f"{number(inspector.problem_count)} in the trace"])
+        encoding = self._say(header.encoding) + ("" if header.encoding_known else " (assumed)")
+        model = f", model {self._say(header.model)}" if header.model else ""
+        supposed = "; its limits are supposed, so this is simulated" if header.limits.given else ""
+        rows.append(
+            [
+                "replayed as",
+                f"format {self._say(header.format)}, policy {self._say(header.policy)}{model}, "
+                f"encoding {encoding}, target {self._say(header.target)}; ctxctl {header.version}{supposed}",
+            ]
+        )
+        return table(["", ""], rows)
+
+    def _finding(self, finding: Finding) -> list[str]:
+        place = finding.place
+        where = f"line {number(place.line)}" if place.turn is None else self._say(address(place))  # type: ignore[arg-type]
+        more = f", and {plural(finding.count - 1, 'other place')}" if finding.count > 1 else ""
+        cost = "" if finding.tokens is None else f"; {plural(finding.tokens, 'token')}"
+        money = "" if finding.money is None else f", {dollars(finding.money)}"
+        return [
+            f"- **{finding.code}** {finding.severity}: {self._say(finding.message, 400)}",
+            f"  at {where}{more}{cost}{money}. {self._say(finding.fix, 400)}",
+        ]
+
+    def _turn(self, turn: Turn) -> list[str]:
+        ledger, counts = turn.ledger, turn.counts
+        thread = "" if turn.thread == "main" else " of another thread"
+        signs = " ".join(
+            f"{sign}{getattr(counts, name)}" for name, sign in _SIGNS.items() if getattr(counts, name)
+        )
+        summary = (
+            f"Turn {turn.turn}{thread}: {signed(ledger.new)} new, {signed(-ledger.freed)} freed, "
+            f"{number(ledger.window_after)} tokens in the window; items {signs}"
+        )
+        head = [
+            f"At {self._say(address(turn))}" + (f": {self._say(turn.title, 200)}" if turn.title else ""),
+            "",
+        ]
+        changes = [change for change in turn.changes if change.status != "skipped"]
+        rows = [self._change(change) for change in changes[:_CHANGES]]
+        made = table(["", "item", "kind", "tokens", "new", "freed", "why"], rows, {3, 4, 5}) if rows else []
+        if len(changes) > _CHANGES:
+            made += ["", f"… and {number(len(changes) - _CHANGES)} more changes."]
+        return details(summary, head + made)
+
+    def _change(self, change: Change) -> list[str]:
+        why = [self._say(part) for part in (change.cause, change.reason) if part]
+        if change.into:
+            why.append(f"into {self._say(change.into)}")
+        if change.provenance != "native":
+            why.append(change.provenance)
+        name = self._say(change.title or change.item)
+        if change.title and change.title != change.item:
+            name += f" {self._say(change.item, 40)}"
+        return [
+            f"{_SIGNS[change.status]} {change.status}", name, self._say(change.kind, 30),
+            number(change.tokens), number(change.new) if change.new else "",
+            number(change.freed) if change.freed else "", ", ".join(why),
+        ]  # fmt: skip
+
+    def _compactions(self, found: Gathered) -> list[str]:
+        rows = [
+            self._compaction(where, step, one)
+            for where, step in found.compactions
+            for one in step.told.compactions or (None,)
+        ]
+        if not rows:
+            return []
+        heads = ["at", "method", "trigger", "items", "into", "freed", "coverage", "loss notes"]
+        more = found.compacted - len(found.compactions)
+        lines = table(heads, rows[:40], {3, 5}) + ([f"… and {number(more)} more."] if more > 0 else [])
+        return ["### Compactions", "", *lines, ""]
+
+    def _compaction(self, where: Where, step: Step, told: Compacted | None) -> list[str]:
+        freed = signed(-step.ledger.freed)
+        if told is None:
+            return [self._say(address(where)), "", "", "", "", freed, "", ""]
+        coverage = ", ".join(f"{name} {value}" for name, value in list(told.coverage.items())[:4])
+        return [
+            self._say(address(where)), self._say(told.method, 40), self._say(told.trigger, 40),
+            number(len(told.source_item_refs)), self._say(told.summary, 40), freed,
+            self._say(coverage, 160), self._say("; ".join(told.loss_notes[:3]), 300),
+        ]  # fmt: skip
+
+    def _breaks(self, found: Gathered) -> list[str]:
+        rows = []
+        for cost in found.breaks:
+            by = cost.step.cache.broken_by
+            item = (self._say(by.item), by.status) if by is not None else ("", "")
+            rows.append([self._say(address(cost.step)), *item, dollars(cost.broken)])
+        if not rows:
+            return []
+        return [
+            "### Dearest cache breaks (derived)",
+            "",
+            *table(["at", "broken by", "how", "cost"], rows, {3}),
+            "",
+        ]
+
+    def _spent(self, found: Gathered) -> list[str]:
+        costs = found.costs
+        rows = [
+            [self._say(spent.name, 40), number(spent.steps), number(spent.tokens), dollars(spent.money)]
+            for spent in costs.spent()[:_SPENT]
+        ]
+        if not rows:
+            return []
+        if not any(costs.sources):
+            rows = [[*row[:3], "-"] for row in rows]
+        notes = [f"Prices: {self._say(note, 200)}" for note in list(costs.notes)[:5]]
+        lines = table(["kind", "steps", "tokens", "counted"], rows, {1, 2, 3})
+        return details("What the context was spent on, by kind", [*lines, "", *notes])

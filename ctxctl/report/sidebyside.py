@@ -1,0 +1,221 @@
+"""A what-if beside the record, turn by turn: the table, its sums, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Final
+
+from ctxctl.inspector.comparison import Comparison
+from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.model.turnpairs import TurnPair, TurnSide
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.whatif import Pair, Totals
+from ctxctl.report.costs import dollars
+from ctxctl.report.header import Header
+from ctxctl.report.paint import Paint
+from ctxctl.report.step import methods
+from ctxctl.report.tables import Column, fits, labelled, number, plural, signed, table
+from ctxctl.text import visible
+
+_TAB: Final = 12
+_UNKNOWN: Final = "unknown"
+
+
+def heading(header: Header, comparison: Comparison, width: int) -> Iterator[str]:
+    """What both sides are replayed under, and what to know before the numbers are read."""
+    supposed = comparison.supposed
+    params, edited = supposed.params, supposed.params.edited
+    facts = [
+        ("trace", visible(header.trace)),
+        ("format", visible(header.format)),
+        ("recorded", _under(header.policy, header.model, header.encoding)),
+        ("simulated", _under(params.policy, params.model, params.encoding) + _limits(comparison)),
+    ]
+    if edited.drops:
+        facts.append(("dropped", visible(drops_text(edited))))
+    facts += [("set", visible(text_of(one))) for one in edited.texts]
+    if edited.given:
+        facts.append(("not known", NOT_KNOWN))
+    facts += [("note", visible(note)) for note in supposed.notes]
+    facts.append(("target", visible(header.target)))
+    if header.thread is not None:
+        facts.append(("thread", f"only {visible(header.thread)}"))
+    if header.turn is not None:
+        facts.append(("turn", f"only {visible(header.turn)}"))
+    for label, text in facts:
+        yield from labelled(label, text, width, tab=_TAB)
+
+
+def _under(policy: str, model: str | None, encoding: str) -> str:
+    named = f", model {visible(model)}" if model else ""
+    return f"policy {visible(policy)}{named}, encoding {visible(encoding)}"
+
+
+def _limits(comparison: Comparison) -> str:
+    limits = comparison.supposed.limits
+    named = (("window", limits.window), ("reserve", limits.reserve), ("max input", limits.max_input))
+    return "".join(f", {name} {tokens:,}" for name, tokens in named if tokens is not None)
+
+
+# The table --------------------------------------------------------------------------------------------------
+
+_COLUMNS: Final[Sequence[tuple[Column, Callable[[TurnSide], str], bool]]] = (
+    (Column("window", right=True), lambda side: number(side.used), True),
+    (Column("over", right=True), lambda side: _none_if_zero(side.over), False),
+    (Column("omitted", right=True), lambda side: _none_if_zero(side.omitted), False),
+    (Column("cut", right=True), lambda side: _none_if_zero(side.truncated), False),
+    (Column("compact.", right=True), lambda side: _none_if_zero(side.compactions), False),
+    (Column("breaks", right=True), lambda side: _none_if_zero(side.breaks), False),
+    (Column("broken tokens", right=True), lambda side: _none_if_zero(side.lost), False),
+    (Column("cost", right=True), lambda side: cost_of(side.cost, side.unpriced), True),
+)
+"""What stands in a column, and whether also where nothing happened."""
+_GIVE_WAY: Final = ("broken tokens", "cut", "compact.", "over")
+"""Columns that give way on a narrow line, the first first; the sums have them all the same."""
+
+
+def _none_if_zero(n: int | None) -> str:
+    return "0" if not n else number(n)
+
+
+def cost_of(cost: Decimal, unpriced: int) -> str:
+    """Money; `unknown` where no price is known, and a sign where one is not known of every step."""
+    if not unpriced:
+        return dollars(cost)
+    return f">{dollars(cost)}" if cost else _UNKNOWN
+
+
+def both(recorded: str, simulated: str) -> str:
+    """Two values, or the one that they are."""
+    return recorded if recorded == simulated else f"{recorded} -> {simulated}"
+
+
+def turn_cells(turn: TurnPair, address: str) -> tuple[str, ...]:
+    """One turn as cells: what is kept of it for the table."""
+    cells = [address]
+    for _, of, always in _COLUMNS:
+        text = both(of(turn.recorded), of(turn.simulated))
+        cells.append(text if always or text != "0" else "")
+    return tuple(cells)
+
+
+def turn_table(rows: Sequence[tuple[str, ...]], width: int, paint: Paint) -> Iterator[str]:
+    """A line for each turn; where the two sides are alike, their value stands once."""
+    columns = [Column("turn"), *(column for column, _, _ in _COLUMNS)]
+    for name in _GIVE_WAY:
+        if fits(columns, rows, width):
+            break
+        at = next(n for n, column in enumerate(columns) if column.title == name)
+        del columns[at]
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+    listed = table(columns, rows, width)
+    yield from (paint("head", line) for line in listed.head)
+    yield from (line for lines in listed.rows for line in lines)
+
+
+class Addresses:
+    """Turns as addresses of a trace: the session and the thread only where they are needed."""
+
+    def __init__(self) -> None:
+        self._first: str | None = None
+        self._begun = False
+
+    def of(self, place: TurnPair | Pair) -> str:
+        """The address of a turn."""
+        if not self._begun:
+            self._begun, self._first = True, place.session
+        thread = "" if place.thread == MAIN_THREAD else f"{visible(place.thread)}:"
+        if place.session != self._first and place.session is not None:
+            return f"{visible(place.session)}/{thread or f'{MAIN_THREAD}:'}{place.turn}"
+        return f"{thread}{place.turn}"
+
+
+# The sums ---------------------------------------------------------------------------------------------------
+
+
+def sums(comparison: Comparison, addresses: Addresses, width: int, paint: Paint) -> Iterator[str]:
+    """Both sides over all turns, how they differ, and where they part."""
+    recorded, simulated = comparison.recorded, comparison.simulated
+    yield ""
+    yield paint("head", "all turns")
+    facts = [
+        ("recorded", _sum(recorded)),
+        ("simulated", _sum(simulated)),
+        ("difference", _difference(recorded, simulated)),
+        ("differs", _differs(comparison, addresses)),
+        ("fits", f"recorded: {_verdict(recorded, addresses, simulated=False)}"),
+        ("", f"simulated: {_verdict(simulated, addresses, simulated=True)}"),
+        ("counted", both(*(methods(side.by_method) or "nothing" for side in (recorded, simulated)))),
+        ("prices", _prices(comparison)),
+    ]
+    facts += [("note", note) for note in _notes(comparison)]
+    for label, text in facts:
+        yield from labelled(label, text, width, indent=2, tab=_TAB)
+
+
+def _sum(side: Totals) -> str:
+    parts = [
+        f"{plural(side.sent, 'token')} in {plural(side.steps, 'request')}",
+        f"{side.omitted:,} omitted",
+        f"{side.truncated:,} cut",
+        plural(side.compactions, "compaction"),
+        f"{plural(side.breaks, 'cache break')} ({plural(side.lost, 'token')} behind)",
+        f"context {cost_of(side.cost, side.unpriced)}",
+    ]
+    return ", ".join(parts)
+
+
+def _difference(recorded: Totals, simulated: Totals) -> str:
+    tokens = simulated.sent - recorded.sent
+    text = f"{signed(tokens)} tokens"
+    if recorded.sent:
+        text += f" ({tokens / recorded.sent:+.1%})"
+    if recorded.unpriced or simulated.unpriced:
+        return text + ", cost unknown"
+    money = simulated.cost - recorded.cost
+    share = f" ({money / recorded.cost:+.1%})" if recorded.cost else ""
+    return f"{text}, {dollars(money)}{share}"
+
+
+def _differs(comparison: Comparison, addresses: Addresses) -> str:
+    first = comparison.first_differing
+    if first is None:
+        return "nowhere: the same is sent at every step"
+    was, now = first.recorded.used, first.simulated.used
+    how = f"{was:,} -> {now:,} tokens" if was != now else f"{was:,} tokens in another form"
+    return f"first at {addresses.of(first)}.{first.step}: {how}"
+
+
+def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
+    """Which steps do not fit."""
+    first = side.first_over
+    if first is None:
+        if side.unknown == side.steps:
+            return "no cap is known: nobody can say"
+        known = f"; of {plural(side.unknown, 'step')} no cap is known" if side.unknown else ""
+        billed = f"; {side.billed_over:,} were billed above the cap all the same" if side.billed_over else ""
+        return f"no step is over by our count{known}{billed}"
+    over = (first.simulated if simulated else first.recorded).over or 0
+    return (
+        f"{side.over:,} of {plural(side.steps, 'step')} over,"
+        f" the first at {addresses.of(first)}.{first.step} by {plural(over, 'token')}"
+    )
+
+
+def _prices(comparison: Comparison) -> str:
+    told = ", ".join(f"{name} ({plural(n, 'step')})" for name, n in comparison.prices_from.items())
+    if not told:
+        return "none are known"
+    whose = "the supposed model's on the simulated side" if comparison.supposed.model else "on both sides"
+    return f"{told}, {whose}; by our count, answers left out"
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    if comparison.appended:
+        yield (
+            "the policy only appends; the recorded requests carry the whole window each, and what they carry"
+            " again is counted again"
+        )
+    if comparison.held:
+        yield f"the recorded limit on input still decides at {plural(comparison.held, 'step')}"

@@ -1,0 +1,240 @@
+"""Calibrations as values: fits by model, under a digest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ctxctl.tokens.calibrate.errors import Errors, Sessions, constant, held_out, quantile, unrepeated
+from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH
+from ctxctl.tokens.calibrate.fit import Weights, fit, median
+from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, rows_of
+from ctxctl.tokens.encodings import RANKS_OF
+from ctxctl.tokens.models import resolve
+
+VERSION: Final = 1
+LEAST_STEPS: Final = 20
+"""Steps that follow another one of their segment, to fit a dozen weights to and to test them."""
+MOST_P50: Final = 0.02
+LEAST_BEYOND: Final = 0.1
+"""Share of a segment's bills that it may have been billed less than its content weighs."""
+_MUCH: Final = 0.2
+MOST_P95: Final = 0.10
+"""Errors of the next size beyond which a fit is refused: it would be no better than a guess."""
+
+
+class Beyond(msgspec.Struct, frozen=True):
+    """What was billed beyond what was recorded, in tokens, over segments.  Whatever it is: instructions, tool
+    definitions, wrappers, or content that the runtime does not write down."""
+
+    segments: int
+    p10: int
+    p50: int
+    p90: int
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """What is known of one model's tokenizer."""
+
+    model: str
+    """`points.family` of its name."""
+    encoding: str
+    """What the counts were made with that the weights belong to."""
+    weights: tuple[float, ...]
+    """For each class of `features.CLASSES` billed tokens for one counted, then billed tokens for an item."""
+    seen: tuple[int, ...]
+    """For each class the counted tokens that came or went in the fitted steps, then the items."""
+    steps: int
+    sessions: int
+    contradicted: int
+    """Bills that were left out because they cannot be the size of what was counted."""
+    blind: int
+    """Bills of steps that brought content which nobody recorded or counted: neither fitted nor tested."""
+    beyond: Beyond
+    by: str
+    """What was left out in turn for `next_size`: `sessions`, `threads` or `stretches` of one session."""
+    next_size: Errors
+    first: Errors | None = None
+    alternate: Errors | None = None
+    halves: Errors | None = None
+
+
+class Refused(NamedTuple):
+    """A model that is not calibrated, and why."""
+
+    model: str
+    steps: int
+    why: str
+    next_size: Errors | None = None
+
+
+class Calibration(msgspec.Struct, frozen=True):
+    """Fits of several models."""
+
+    fits: tuple[Fit, ...] = ()
+    """By model, then encoding."""
+    version: int = VERSION
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits that stand for all numbers in it; empty if there are none."""
+        return sha256(self.encode()).hexdigest()[:16] if self.fits else ""
+
+    def encode(self) -> bytes:
+        """As JSON, the same bytes for the same numbers."""
+        return msgspec.json.encode(self, order="deterministic")
+
+    def of(self, model: str | None, encoding: str) -> Fit | None:
+        """The fit for a model and the encoding of the counts; None for one with a public tokenizer."""
+        if model is None or not self.fits or resolve(model).known:
+            return None
+        name, ranks = family(model), RANKS_OF[encoding]
+        return next((f for f in self.fits if f.model == name and RANKS_OF.get(f.encoding) == ranks), None)
+
+    def with_fits(self, fits: Iterable[Fit]) -> Calibration:
+        """This one with other fits in place of its own for the same models."""
+        named = {(f.model, f.encoding): f for f in (*self.fits, *fits)}
+        return Calibration(tuple(named[key] for key in sorted(named)))
+
+
+class Outcome(NamedTuple):
+    """What came of calibrating."""
+
+    calibration: Calibration
+    refused: tuple[Refused, ...]
+
+
+def decode(raw: bytes) -> Calibration:
+    """A calibration from its JSON; raises ValueError for what is none, or has a weight out of bounds."""
+    found = msgspec.json.decode(raw, type=Calibration)
+    if found.version != VERSION:
+        raise ValueError(f"its version is {found.version}, not {VERSION}")
+    for one in found.fits:
+        if len(one.weights) != WIDTH or len(one.seen) != WIDTH:
+            raise ValueError(f"it has not {WIDTH} weights for each model")
+        if not all(b.low <= w <= b.high for w, b in zip(one.weights, BOUNDS, strict=True)):
+            raise ValueError("a weight is out of bounds")
+        if one.encoding not in RANKS_OF:
+            raise ValueError("an encoding in it is not known")
+    return found
+
+
+def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
+    """Fit every model of some sessions whose tokenizer is not public.
+
+    Args:
+        sessions: The lanes of each; their order does not matter.
+        encoding: What their contents were counted with.
+    """
+    by_model: dict[str, list[list[Lane]]] = defaultdict(list)
+    for session in sessions:
+        lanes: dict[str, list[Lane]] = defaultdict(list)
+        for lane in session:
+            lanes[lane.model].append(lane)
+        for model, own in lanes.items():
+            by_model[model].append(own)
+    fits, refused = [], []
+    for model in sorted(by_model):
+        found = fitted(model, by_model[model], encoding)
+        if isinstance(found, Fit):
+            fits.append(found)
+        else:
+            refused.append(found)
+    return Outcome(Calibration(tuple(fits)), tuple(refused))
+
+
+def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit | Refused:
+    """Fit one model, or say why not."""
+    if resolve(model).known:
+        steps = sum(len(lane.points) for lanes in sessions for lane in lanes)
+        return Refused(model, steps, "its tokenizer is public: counts are exact")
+    found, less = sound(unrepeated(sessions))
+    rows = _rows(found)
+    contradicted = less + sum(lane.contradicted for lanes in sessions for lane in lanes)
+    if why := _too_little(rows, contradicted):
+        return Refused(model, len(rows), why)
+    held = held_out(found)
+    errors = held.next_size
+    if errors is None or errors.steps < LEAST_STEPS // 4:
+        return Refused(model, len(rows), "too few steps to test: the sessions repeat one another")
+    if errors.p50 > MOST_P50 or errors.p95 > MOST_P95:
+        why = (
+            f"what was counted does not explain what was billed: off by {errors.p50:.1%} at p50 and"
+            f" {errors.p95:.1%} at p95 on steps that were not fitted; at most {MOST_P50:.0%} and"
+            f" {MOST_P95:.0%} are accepted"
+        )
+        return Refused(model, len(rows), why, errors)
+    weights = fit(rows)
+    seen = tuple(sum(abs(row.moved[i]) for row in rows) for i in range(WIDTH))
+    if stuck := _at_bounds(weights, seen):
+        return Refused(model, len(rows), f"the slope of {stuck} runs into its bound", errors)
+    return Fit(
+        model=model,
+        encoding=encoding,
+        weights=weights,
+        seen=seen,
+        steps=len(rows),
+        sessions=len(found),
+        contradicted=contradicted,
+        blind=sum(lane.blind for lanes in sessions for lane in lanes),
+        beyond=_beyond(weights, found),
+        by=held.by,
+        next_size=errors,
+        first=held.first,
+        alternate=held.alternate,
+        halves=held.halves,
+    )
+
+
+def _too_little(rows: Sequence[Row], contradicted: int) -> str:
+    """Why there is nothing to fit to; empty if there is."""
+    if contradicted > len(rows):
+        return f"{contradicted:,} of its bills cannot be the sizes of what was counted"
+    telling = sum(any(row.moved) for row in rows)
+    if telling >= LEAST_STEPS:
+        return ""
+    why = f"too few steps to fit and to test: {telling}, at least {LEAST_STEPS} are needed"
+    return why + (f" ({len(rows) - telling} more recorded nothing new)" if telling < len(rows) else "")
+
+
+def _rows(sessions: Sessions) -> list[Row]:
+    return [row for lanes in sessions for lane in lanes for points in lane for row in rows_of(points)]
+
+
+def sound(sessions: Sessions) -> tuple[Sessions, int]:
+    """Without the threads that were billed less, from the first, than what is recorded of them weighs.
+
+    A provider adds to what it is sent and takes nothing away: such bills are of something else.  Later in a
+    thread it may be less: the runtime has cut something out and not recorded it.
+    """
+    weights = fit(_rows(sessions))
+
+    def enough(points: tuple[Point, ...]) -> bool:
+        return constant(weights, points) >= -LEAST_BEYOND * median(point.reported for point in points)
+
+    kept = [[lane for lane in lanes if enough(lane[0])] for lanes in sessions]
+    sizes = [sum(len(points) for lanes in s for lane in lanes for points in lane) for s in (sessions, kept)]
+    return [lanes for lanes in kept if lanes], sizes[0] - sizes[1]
+
+
+def _at_bounds(weights: Weights, seen: tuple[int, ...]) -> str:
+    """Classes of much content whose slopes are as low or high as may be: they explain nothing."""
+    whole = sum(seen[: len(CLASSES)])
+    stuck = {
+        name: tokens
+        for name, bound, weight, tokens in zip(CLASSES, BOUNDS, weights, seen, strict=False)
+        if tokens and name != "reasoning" and weight in (bound.low, bound.high)
+    }
+    return ", ".join(stuck).replace("_", " ") if sum(stuck.values()) >= _MUCH * whole else ""
+
+
+def _beyond(weights: Weights, sessions: Sessions) -> Beyond:
+    constants = sorted(constant(weights, points) for lanes in sessions for lane in lanes for points in lane)
+    return Beyond(len(constants), *(round(quantile(constants, share)) for share in (0.1, 0.5, 0.9)))
+
+
+__all__ = ["CLASSES", "Calibration", "Fit", "Outcome", "Refused", "calibrate", "decode", "fitted"]

@@ -1,0 +1,174 @@
+"""What a request to OpenAI costs beside the texts in it.
+
+A request of the Chat Completions API is written out for the model as messages with roles, and its tools in
+another form than the JSON that was sent.  What is known of that:
+
+- Messages, their roles and names: OpenAI Cookbook, "How to count tokens with tiktoken" (MIT).  Exact on every
+  capture of docs/calibration.md that has texts only.
+- Functions of GPT-4o and later: the constants of the same guide, within a few tokens of the bills.
+- Functions of GPT-4 and GPT-3.5: written as TypeScript declarations, as models were made to repeat it (first
+  put down by hmarr/openai-chat-tokens); that is nearer to the bills than the guide's constants for these.
+- Tool calls: nobody says; `CALL` is the median of what the captures were billed.
+
+Anthropic and Google publish no such rules.  There what an item costs is fitted with the rest, in
+`tokens.calibrate`, and so is what a runtime adds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+Count = Callable[[str], int]
+"""Tokens of a text in the model's own encoding."""
+
+MESSAGE: Final = 3
+"""Around every message, its role apart."""
+ROLE: Final = 1
+NAME: Final = 1
+"""More for a message with the name of who speaks, beside the name itself."""
+ANSWER: Final = 3
+"""The answer is begun for the model."""
+CALL: Final = 7
+"""For a tool call and the message of its result, beside their texts and one message's cost; measured."""
+_NAMESPACE: Final = 9
+"""Around declarations; and one less for each than its text has, measured."""
+_FUNCTION: Final = 7
+_FUNCTION_END: Final = 12
+_PROPERTIES: Final = 3
+_PROPERTY: Final = 3
+_ENUM: Final = -3
+_ENUM_ITEM: Final = 3
+_DEPTH: Final = 8
+
+
+class Item(NamedTuple):
+    """One item of a request, as a trace has it."""
+
+    kind: str
+    text: str
+    tokens: int
+    """Of the text."""
+
+
+def chat_size(items: Iterable[Item], count: Count, *, older: bool = False) -> int:
+    """Tokens of a request to OpenAI's Chat Completions API.
+
+    Args:
+        items: In the order of the request.  An answer and the tool calls behind it are one message.
+        older: GPT-4 and GPT-3.5, whose functions begin with more.
+    """
+    total = ANSWER
+    tools: list[str] = []
+    answering = False
+    for item in items:
+        if item.kind == "tool_definition":
+            tools.append(item.text)
+            continue
+        calls = item.kind == "tool_call"
+        if not (calls and answering):
+            total += MESSAGE + ROLE
+        total += item.tokens + (CALL if calls else 0)
+        answering = calls or item.kind in ("assistant_message", "reasoning")
+    return total + tools_size(tools, count, older=older)
+
+
+def tools_size(tools: Iterable[str], count: Count, *, older: bool = False) -> int:
+    """Tokens that function definitions cost, each given as JSON in OpenAI's form.
+
+    What is no such JSON costs what its text does.
+    """
+    functions: list[dict[str, Any]] = []
+    total = 0
+    for text in tools:
+        function = _function(text)
+        if function is None:
+            total += count(text)
+        else:
+            functions.append(function)
+    if not functions:
+        return total
+    if older:
+        return total + count(_declared(functions)) + _NAMESPACE - len(functions)
+    for function in functions:
+        description = _text(function.get("description")).rstrip(".")
+        total += _FUNCTION + count(f"{_text(function.get('name'))}:{description}")
+        parameters = function.get("parameters")
+        total += _properties(parameters, count, _DEPTH) if isinstance(parameters, dict) else 0
+    return total + _FUNCTION_END
+
+
+def _declared(functions: Iterable[dict[str, Any]]) -> str:
+    """Functions as TypeScript declarations."""
+    lines = ["namespace functions {", ""]
+    for function in functions:
+        if description := _text(function.get("description")):
+            lines.append(f"// {description}")
+        parameters = function.get("parameters")
+        fields = _fields(parameters, _DEPTH) if isinstance(parameters, dict) else []
+        name = _text(function.get("name"))
+        lines += (
+            [f"type {name} = (_: {{", *fields, "}) => any;", ""]
+            if fields
+            else [f"type {name} = () => any;", ""]
+        )
+    return "\n".join([*lines, "} // namespace functions"])
+
+
+def _fields(schema: dict[str, Any], depth: int) -> list[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    lines: list[str] = []
+    for name, told in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(told, dict):
+            lines += [f"// {told['description']}"] if isinstance(told.get("description"), str) else []
+            mark = "" if isinstance(required, list) and name in required else "?"
+            lines.append(f"{name}{mark}: {_type(told, depth)},")
+    return lines
+
+
+def _type(told: dict[str, Any], depth: int) -> str:
+    choices, kind = told.get("enum"), told.get("type")
+    if isinstance(choices, list) and choices:
+        return " | ".join(json.dumps(choice, default=str) for choice in choices)
+    if depth and kind == "array" and isinstance(told.get("items"), dict):
+        return f"{_type(told['items'], depth - 1)}[]"
+    if depth and kind == "object" and isinstance(told.get("properties"), dict):
+        return "\n".join(["{", *_fields(told, depth - 1), "}"])
+    names = {"integer": "number", "array": "any[]"}
+    return names.get(kind, kind) if isinstance(kind, str) else "any"
+
+
+def _function(text: str) -> dict[str, Any] | None:
+    try:
+        tool = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    inner = tool.get("function", tool) if isinstance(tool, dict) else None
+    return inner if isinstance(inner, dict) and isinstance(inner.get("name"), str) else None
+
+
+def _properties(schema: dict[str, Any], count: Count, depth: int) -> int:
+    """The guide has properties of one level; those within are taken alike."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or not properties or depth == 0:
+        return 0
+    total = _PROPERTIES
+    for name, told in properties.items():
+        if not isinstance(told, dict):
+            continue
+        total += _PROPERTY
+        choices = told.get("enum")
+        if isinstance(choices, list) and choices:
+            total += _ENUM + sum(_ENUM_ITEM + count(_text(choice)) for choice in choices)
+        total += count(f"{name}:{_text(told.get('type'))}:{_text(told.get('description')).rstrip('.')}")
+        inner = told.get("items") if told.get("type") == "array" else told
+        total += _properties(inner, count, depth - 1) if isinstance(inner, dict) else 0
+    return total
+
+
+def _text(value: object) -> str:
+    """A field as text; a missing one is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

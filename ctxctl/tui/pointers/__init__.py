@@ -1,0 +1,1 @@
+"""Answers whose lines lead to steps and items: why, blame and findings."""
