@@ -81,8 +81,7 @@ def diff(
         policy=policy, format=format, strict=strict, color=color,
     )  # fmt: skip
     if sessions:
-        code = whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui)
-        raise typer.Exit(code)
+        raise typer.Exit(whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui))
     if ui:
         raise typer.Exit(_interface(left, right, thread, how))
     with ExitStack() as stack:
@@ -99,11 +98,10 @@ def diff(
         found = comparison(one, at, two, to)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()
-        if not json:
-            tell_problems(one, how)
-            if two is not one:
-                tell_problems(two, how)
-                pointed_out(left, right)
+        for inspector in () if json else dict.fromkeys((one, two)):
+            tell_problems(inspector, how)
+        if two is not one and not json:
+            pointed_out(left, right)
         code = max(verdict(one, how), verdict(two, how))
     raise typer.Exit(Exit.FINDINGS if exit_code and found.differs else code)
 

@@ -155,7 +155,8 @@ class Fitting:
             keeping = self._keeping = Keeping(self.policy, self._state, self._gone)
         told = self._heard(thread)
         make = partial(self._candidate, thread)
-        seen = keeping.step(self._history.visible(), told, make, room, self._made, thread.placer)
+        history = self._history
+        seen = keeping.step(history.visible(), told, make, room, self._made, thread.placer, history.grown)
         outcome = seen.outcome
         fitted = Fitted(
             self.policy.name, outcome.verdict, self._history.tokens, cap,

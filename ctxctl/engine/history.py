@@ -53,6 +53,8 @@ class History:
         """What would be sent; never changed once it is given away."""
         self._ghosts: set[int] = set()
         """Keys of the ghosts."""
+        self.grown: tuple[list[Placement], int] = ([], 0)
+        """The window of the step before, and how many that it begins with are surely there still."""
         self.tokens = 0
         """Of all rows that are not hidden."""
         self.restored = 0
@@ -81,8 +83,10 @@ class History:
 
     def move_to(self, delta: Delta, cause_of: Callable[[str], Cause]) -> None:
         """Follow the recorded window from one frame to the next."""
+        self.grown = (self._window, 0)
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
         if appended and (not self._ghosts or self._ghosts.isdisjoint(p.key for p in delta.inserted)):
+            self.grown = (self._window, len(self._window))
             if self._rows is None:
                 self._window = delta.after
             elif delta.inserted:

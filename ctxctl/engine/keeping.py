@@ -72,7 +72,7 @@ class Keeping:
 
     def step(
         self, window: list[Placement], told: Iterable[str], make: Make, room: Room | None,
-        made: Made, placer: Placer,
+        made: Made, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
     ) -> Seen:  # fmt: skip
         """Decide one step.
 
@@ -83,9 +83,10 @@ class Keeping:
             room: None: there is room for all.
             made: Makes what stands for others.
             placer: The thread's.
+            grown: The window before, and how many that it begins with are surely there still.
         """
         altered = self._altered(told, make)
-        moves = self._scene.move_to(window, make)
+        moves = self._scene.move_to(window, make, grown)
         if moves is None and not self._fresh:
             self._made_of = (self._keeper.state(), frozenset(self._dropped))
             self._begin()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ctxctl.model.results import Placement
 
 _rank = attrgetter("rank")
-_tokens = attrgetter("tokens")
+_tokens: Callable[[Placement], int] = attrgetter("tokens")
 
 
 class Prefix(NamedTuple):

@@ -44,9 +44,14 @@ class Scene:
         """All seats of an item's copies."""
         return self._of.get(item, [])
 
-    def move_to(self, window: list[Placement], make: Make) -> Moves | None:
-        """Take a window; None if there was no room for places in between, and all seats are new."""
-        found = list(hunks(self.window, window))
+    def move_to(
+        self, window: list[Placement], make: Make, grown: tuple[list[Placement], int] = ([], 0)
+    ) -> Moves | None:
+        """Take a window; None if there was no room for places in between, and all seats are new.
+
+        `grown` may tell with how much of another window it begins.
+        """
+        found = list(hunks(self.window, window, grown[1] if grown[0] is self.window else 0))
         left: list[Seat] = []
         came: list[Seat] = []
         for hunk in reversed(found):
@@ -90,13 +95,14 @@ class Scene:
             self._of.setdefault(seat.placement.item, []).append(seat)
 
 
-def hunks(before: list[Placement], after: list[Placement]) -> Iterator[Hunk]:
+def hunks(before: list[Placement], after: list[Placement], head: int = 0) -> Iterator[Hunk]:
     """How one window becomes another: in order, and few where little changed.
 
-    What is in both and in another order, or several times, is in one stretch.
+    What is in both and in another order, or several times, is in one stretch.  They surely begin with the
+    same `head`.
     """
     limit = min(len(before), len(after))
-    prefix = common_prefix(before, after, limit)
+    prefix = common_prefix(before, after, limit, head)
     suffix = common_suffix(before, after, limit - prefix)
     end, stop = len(before) - suffix, len(after) - suffix
     old, new = before[prefix:end], after[prefix:stop]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final, Literal
 
 from ctxctl.tokens.counter import Counter
@@ -12,6 +13,8 @@ MARKER: Final = "[…]"
 _LONGEST: Final = 128
 _SLICE: Final = 1 << 22
 """Characters looked at: no prompt holds more tokens than that many characters make."""
+_REMEMBERED: Final = 1 << 17
+"""Characters of a text at most whose tokens are remembered for the next cut."""
 
 
 def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"] = "head") -> str:
@@ -25,11 +28,13 @@ def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"]
         return ""
     if counter.count(text)[0] <= tokens:
         return text
-    marker = MARKER if counter.count(MARKER)[0] < tokens else ""
-    room = tokens - counter.count(marker)[0] if marker else tokens
-    encoding = get(RANKS_OF[counter.encoding])
+    base = RANKS_OF[counter.encoding]
+    mark = len(_pieces(base, MARKER))
+    marker = MARKER if mark < tokens else ""
+    room = tokens - mark if marker else tokens
+    encoding = get(base)
     near = text[:_SLICE] if side == "head" else text[-_SLICE:]
-    pieces = encoding.encode_ordinary(near.encode("utf-8", "replace").decode())
+    pieces = (_pieces if len(near) <= _REMEMBERED else _pieces.__wrapped__)(base, near)
     while room > 0:
         kept = pieces[:room] if side == "head" else pieces[-room:]
         raw = encoding.decode_bytes(kept)
@@ -40,6 +45,12 @@ def trim(counter: Counter, text: str, tokens: int, side: Literal["head", "tail"]
             return made
         room -= over
     return marker
+
+
+@lru_cache(maxsize=8)
+def _pieces(base: str, text: str) -> list[int]:
+    """The tokens of a text; from step to step of a session the same one is cut at other places."""
+    return get(base).encode_ordinary(text.encode("utf-8", "replace").decode())
 
 
 def _whole(raw: bytes, side: str) -> str:

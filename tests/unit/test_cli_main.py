@@ -247,10 +247,8 @@ def test_every_command_has_help(capsys: Out) -> None:
 
     names = list(get_command(app).commands)  # type: ignore[attr-defined]
     assert names == [
-        "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost", "budget",
-        "lint", "validate",
-        "import",
-        "export",
+        "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
+        "budget", "lint", "validate", "import", "export",
         "formats", "policies", "calibrate", "models",
     ]  # fmt: skip
     for name in names:

@@ -1,6 +1,6 @@
 """What became of every item of a trace, in some bytes a change: what `why` looks a life up in.
 
-It is written while a trace is replayed, kept beside the step index, and thirty bytes a row.  A row is a
+It is written while a trace is replayed, kept beside the step index, and some 47 bytes a row.  A row is a
 change of one item in one thread's frame; a run of steps in which an item was left out for the same reason is
 one row.  What was said of a change (scores, limits, events) is read again from the step's own lines.
 """

@@ -1,7 +1,7 @@
 """The frames of a page: runs of steps of one thread, each frame told by how it differs from the one before.
 
-A run begins with a whole frame, so it can be opened by itself; it ends once its differences weigh as much as
-that frame.  The page therefore grows with what changes, not with steps times items.
+A run begins with a whole frame, so it can be opened by itself; it ends once its differences weigh twice as
+much as that frame.  The page therefore grows with what changes, not with steps times items.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Frames:
         run.weight += len(run.steps[-1])
         thread.steps += 1
         self._pending += run.weight - before
-        if run.weight - run.key >= max(_FULL, run.key):
+        if run.weight - run.key >= max(_FULL, 2 * run.key):
             self._close(thread)
         elif self._pending > _PENDING:
             self._close(max(self._threads.values(), key=lambda t: t.run.weight if t.run else 0))
@@ -183,8 +183,10 @@ class Frames:
         return dumped(self._veil.masked(row))
 
     def _head(self, thread: Thread, change: Change) -> str | None:
-        """What an item without a title is called: the first words of what the thread held of it last."""
-        held = thread.last.get(change.item) if change.title is None else None
+        """What an item without a title was called that is no longer in the frame, or not yet: first words."""
+        held = None
+        if change.title is None and change.status in ("removed", "omitted"):
+            held = thread.last.get(change.item)
         return None if held is None else self._texts.head(held[1])
 
     def _told(self, thread: Thread, step: Step) -> dict[str, Any]:

@@ -18,7 +18,7 @@ WITHHELD: Final = -2
 
 _BLOCK: Final = 256 << 10
 """Characters after which a block is full."""
-_HEAD: Final = 80
+_HEAD: Final = 56
 _LEAST: Final = 512
 """No text is cut to less, however little there is room for."""
 

@@ -143,17 +143,18 @@ def test_a_trace_can_ask_for_silence(tmp_path: Path, where: str) -> None:
     assert [f.code for f in linted.findings] == ([] if where == "item" else ["CTX010"])
 
 
-def test_a_moved_item_neither_came_nor_left(tmp_path: Path) -> None:
-    made = (
-        Made(tmp_path / "t.jsonl")
-        .turn(1)
-        .item("a", PROSE)
-        .item("b", f"{PROSE} more")
-        .item("q", "?", "user_message")
-    )
-    for turn in range(1, 7):
-        made.turn(turn).sent(["a", "b", "q"] if turn % 2 else ["b", "q", "a"])
-    assert found(made.save(), "CTX001", "CTX010").findings == []
+def test_what_a_splice_puts_back_neither_came_nor_left(tmp_path: Path) -> None:
+    made = Made(tmp_path / "t.jsonl").turn(1).item("q", "Look again and again.", "user_message").sent(["q"])
+    for turn in range(2, 9):
+        call = f'look {{"at": "pier"}}{" " * turn}'.strip()
+        made.turn(turn).item(f"c{turn}", call, "tool_call").item(f"r{turn}", f"It is {turn}.", "tool_result")
+        made.event(
+            "context.assembly.created", assembly_id=f"a{turn}", target="model", created_at="2026-05-04T08:00:00Z",
+            ordered_blocks=[{"block_id": n, "item_refs": [n]} for n in ("q", f"c{turn}", f"r{turn}")],
+            metadata={"ctxctl": {"base": f"a{turn - 1}", "splices": [[0, 1, 1], [2 * turn - 3, 0, 2]]}},
+        )  # fmt: skip
+    # The question was asked once, whatever the assemblies write again.
+    assert found(made.save(), "CTX005").findings == []
 
 
 def captures() -> list[Path]:

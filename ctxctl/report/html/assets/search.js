@@ -68,6 +68,7 @@ async function inTexts({ first, id }, wanted, hit) {
 
 function excerpt(text, at, length) {
   const from = Math.max(0, at - 40);
-  return el('span', {}, from ? '…' : '', say(text.slice(from, at), 80), el('mark', {}, say(text.slice(at, at + length), 200)),
-    say(text.slice(at + length, at + length + 80), 200));
+  const part = (start, end) => say(text.slice(start, end).replace(/\s+/g, ' '), 200);
+  return el('span', {}, from ? '…' : '', part(from, at), el('mark', {}, part(at, at + length)),
+    part(at + length, at + length + 80));
 }

@@ -70,12 +70,15 @@ function whyOf(change) {
   return said.flatMap((one, n) => (n ? [' ', one] : [one]));
 }
 
-const calledIn = (change) => change.title ?? (change.head || change.item);
+function calledIn(change, step) {
+  const placed = change.title || change.head ? undefined : step.frame.findLast((p) => p[P.item] === change.item);
+  return change.title ?? (change.head || placed?.[P.head] || change.item);
+}
 
 // Where the item of a change stands: in this frame, or in the one before if it left.
 function linkOf(change, step) {
   const at = step.frame.findLastIndex((p) => p[P.item] === change.item && (change.version === undefined || p[P.version] === change.version));
-  const name = say(calledIn(change), 120);
+  const name = say(calledIn(change, step), 120);
   if (at >= 0) return el('a', { href: place(step.ordinal, `/item/${at}`) }, name);
   const n = step.row.place - 1;
   if (n < 0 || change.status !== 'removed') return name;
@@ -91,7 +94,7 @@ function changesPanel(step) {
   const made = [];
   if (!list.length) made.push(el('p', { class: 'quiet' }, 'Nothing changed in this step.'));
   else made.push(longTable('Changes', heads, list, (change) => [status(change.status),
-    [linkOf(change, step), calledIn(change) === change.item ? null : [' ', el('span', { class: 'quiet' }, say(change.item, 60))]],
+    [linkOf(change, step), calledIn(change, step) === change.item ? null : [' ', el('span', { class: 'quiet' }, say(change.item, 60))]],
     say(change.kind ?? '', 30), number(change.tokens), change.new ? number(change.new) : '',
     change.freed ? number(change.freed) : '', whyOf(change)]));
   if (skipped) made.push(el('p', { class: 'quiet' }, `= ${plural(skipped, 'item')} unchanged`));
@@ -144,44 +147,56 @@ function itemsPanel(step) {
   });
 }
 
-// The window as one text, block by block, each with what it is and since when it is there.
+const BLOCKS_AT_ONCE = 150;
+
+// The window as one text, block by block, each with what it is and since when it is there.  Blocks are made as
+// the reader comes near their end, and their texts as they come near the screen.
 function textPanel(step) {
-  const blocks = step.frame.map((p, n) => {
-    const gutter = el('div', { class: 'gutter' },
-      el('a', { href: place(step.ordinal, `/item/${n}`) }, say(named(p), 60)),
-      p[P.version] ? [' ', el('span', { class: 'quiet' }, say(p[P.version], 16))] : null,
-      el('span', { class: 'quiet' }, ' ', say(p[P.kind] ?? '', 24), p[P.source] ? [' · ', say(p[P.source], 40)] : null),
-      el('span', { class: 'quiet' }, ' since '), sinceOf(p),
-      el('span', { class: 'quiet' }, p[P.method] === 'uncounted' ? ' uncounted' : ` ${plural(p[P.tokens], 'token')}`),
-      signsOf(p));
-    const fresh = p[P.since] === step.ordinal ? ' fresh-block' : '';
-    const holder = el('div', { class: 'holder' }, el('p', { class: 'quiet' }, '…'));
-    holder.placement = p;
-    return el('section', { class: 'blame' + fresh, 'aria-label': `Block ${n + 1}` }, gutter, holder);
-  });
-  watchBlocks(blocks);
-  const ages = new Map();
-  for (const p of step.frame) {
-    const key = p[P.since] === step.ordinal ? 'new in this step' : 'from before';
-    ages.set(key, (ages.get(key) ?? 0) + p[P.tokens]);
-  }
-  const said = [...ages].map(([name, tokens]) => `${number(tokens)} tokens ${name}`).join(', ');
-  return [el('p', { class: 'quiet' }, said || 'No text.'), ...blocks];
-}
-
-let watcher = null;
-
-// Texts are fetched as their blocks come near the screen.
-function watchBlocks(blocks) {
   watcher?.disconnect();
   watcher = new IntersectionObserver((seen) => {
     for (const one of seen.filter((entry) => entry.isIntersecting)) {
+      if (one.target === more) { grow(); continue; }
       watcher.unobserve(one.target);
       fillBlock(one.target.querySelector('.holder'));
     }
   }, { rootMargin: '600px' });
-  for (const block of blocks) watcher.observe(block);
+  let shown = 0;
+  const blocks = el('div', {});
+  const more = el('button', { type: 'button', on: { click: () => grow() } });
+  function grow() {
+    const end = Math.min(shown + BLOCKS_AT_ONCE, step.frame.length);
+    for (; shown < end; shown += 1) {
+      const block = textBlock(step, shown);
+      blocks.append(block);
+      watcher.observe(block);
+    }
+    more.textContent = `Show more: ${number(step.frame.length - shown)} items left`;
+    more.hidden = shown >= step.frame.length;
+  }
+  grow();
+  watcher.observe(more);
+  const fresh = step.frame.filter((p) => p[P.since] === step.ordinal).reduce((sum, p) => sum + p[P.tokens], 0);
+  const all = step.frame.reduce((sum, p) => sum + p[P.tokens], 0);
+  const said = step.frame.length ? `${number(all - fresh)} tokens from before, ${number(fresh)} tokens new in this step` : 'No text.';
+  return [el('p', { class: 'quiet' }, said), blocks, more];
 }
+
+function textBlock(step, n) {
+  const p = step.frame[n];
+  const gutter = el('div', { class: 'gutter' },
+    el('a', { href: place(step.ordinal, `/item/${n}`) }, say(named(p), 60)),
+    p[P.version] ? [' ', el('span', { class: 'quiet' }, say(p[P.version], 16))] : null,
+    el('span', { class: 'quiet' }, ' ', say(p[P.kind] ?? '', 24), p[P.source] ? [' · ', say(p[P.source], 40)] : null),
+    el('span', { class: 'quiet' }, ' since '), sinceOf(p),
+    el('span', { class: 'quiet' }, p[P.method] === 'uncounted' ? ' uncounted' : ` ${plural(p[P.tokens], 'token')}`),
+    signsOf(p));
+  const holder = el('div', { class: 'holder' }, el('p', { class: 'quiet' }, '…'));
+  holder.placement = p;
+  const fresh = p[P.since] === step.ordinal ? ' fresh-block' : '';
+  return el('section', { class: 'blame' + fresh, 'aria-label': `Block ${n + 1}` }, gutter, holder);
+}
+
+let watcher = null;
 
 async function fillBlock(holder) {
   const p = holder.placement;
