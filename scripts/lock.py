@@ -4,7 +4,7 @@ The files hold versions and hashes and never an address: where packages come fro
 machine that installs them.  They are universal: one resolution for every supported Python and platform.
 ``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
 extra and the same versions.  The packages that hooks are tested with have files of their own, as their needs
-clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it, and what ctxctl needs has
+clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
 the same versions there.
 
     lock.py             keep what still fits

@@ -72,9 +72,9 @@ def _then(found: Turned) -> str:
     held = f"it holds at {found.held:,} of {plural(found.steps, 'step')}"
     if found.monotone:
         return f"{held}, from there to the end"
-    return (
-        f"{held}; it turns {found.turns - 1:,} more times, so that halving would have found any of its turns"
-    )
+    more = found.turns - 1
+    times = "once more" if more == 1 else f"{more:,} more times"
+    return f"{held}; it turns {times}, so that halving would have found any of its turns"
 
 
 def _flips(found: Turned, *, everything: bool) -> str:

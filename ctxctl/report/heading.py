@@ -45,9 +45,9 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
 def calibrated(told: dict[str, Any]) -> str:
     """A calibration by its digest, and its models with their errors on steps that were not fitted."""
     models = told["models"]
-    named = [
-        f"{visible(m['model'])} {m['error_p50']:g}/{m['error_p95']:g} %" for m in models[:_MODELS]
-    ] + [f"{len(models) - _MODELS} more"] * (len(models) > _MODELS)
+    named = [f"{visible(m['model'])} {m['error_p50']:g}/{m['error_p95']:g} %" for m in models[:_MODELS]] + [
+        f"{len(models) - _MODELS} more"
+    ] * (len(models) > _MODELS)
     why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
     if not models:
         return f"nothing ({told['from']}); " + "; ".join(why or ["no model of it with these counts"])

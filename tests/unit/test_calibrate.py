@@ -119,9 +119,7 @@ def test_nothing_is_fitted_for_a_public_tokenizer() -> None:
         (Fit(**{**{f: getattr(known, f) for f in Fit.__struct_fields__}, "model": "gpt-4o"}),)
     )
     assert forged.of("gpt-4o", "o200k_base") is None
-    assert weighing(forged, "gpt-4o", "o200k_base") == Weighing(
-        "exact:o200k_base", EXACT, None, None
-    )
+    assert weighing(forged, "gpt-4o", "o200k_base") == Weighing("exact:o200k_base", EXACT, None, None)
 
 
 def test_too_few_steps_are_refused_with_the_number() -> None:

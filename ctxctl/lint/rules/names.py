@@ -36,6 +36,11 @@ def server(tool: Placement) -> str:
     return head if between and head else OWN
 
 
+def short(name: str) -> str:
+    """A tool's name without its server's."""
+    return name.rpartition("__")[2]
+
+
 def called(text: str) -> str | None:
     """The tool that a call's text names: `NAME {arguments}`, or an object with a name."""
     if not text.startswith("{"):

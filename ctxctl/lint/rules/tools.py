@@ -117,12 +117,14 @@ class UnusedTools(Rule):
         """Unused tools of each thread, by server."""
         for key, tools in self._tools.items():
             called = self._called.get(key, set())
+            shorts = {names.short(name) for name in called}
             by_server: dict[str, list[tuple[str, _Tool]]] = {}
             number: dict[str, int] = {}
             for name, tool in tools.items():
                 tool.outof()
                 number[tool.server] = number.get(tool.server, 0) + 1
-                if name not in called and not _is_called(name, called):
+                # Some runtimes leave the server's name out of the call, some out of the definition.
+                if name not in called and names.short(name) not in called and name not in shorts:
                     by_server.setdefault(tool.server, []).append((name, tool))
             if called:
                 for server, unused in by_server.items():
@@ -147,12 +149,6 @@ class UnusedTools(Rule):
         spent = sum(tool.spent for _, tool in unused)
         first = unused[0][1]
         yield Hit(server, message, first.place, first.item, spent, money, steps)
-
-
-def _is_called(name: str, called: set[str]) -> bool:
-    """Whether a call names the tool by its last part, or the tool the call's."""
-    short = name.rpartition("__")[2]
-    return short in called or any(c.rpartition("__")[2] == name for c in called)
 
 
 class ToolAsContext(Rule):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from lint_help import FIXTURES, PROSE, Made, found
+from lint_help import FIXTURES, PROSE, TIME, Made, found
 
 from ctxctl.lint.registry import rules
 from ctxctl.lint.rule import Rule
@@ -146,10 +146,11 @@ def test_a_trace_can_ask_for_silence(tmp_path: Path, where: str) -> None:
 def test_what_a_splice_puts_back_neither_came_nor_left(tmp_path: Path) -> None:
     made = Made(tmp_path / "t.jsonl").turn(1).item("q", "Look again and again.", "user_message").sent(["q"])
     for turn in range(2, 9):
-        call = f'look {{"at": "pier"}}{" " * turn}'.strip()
-        made.turn(turn).item(f"c{turn}", call, "tool_call").item(f"r{turn}", f"It is {turn}.", "tool_result")
+        made.turn(turn).item(f"c{turn}", 'look {"at": "pier"}', "tool_call").item(
+            f"r{turn}", f"It is {turn}.", "tool_result"
+        )
         made.event(
-            "context.assembly.created", assembly_id=f"a{turn}", target="model", created_at="2026-05-04T08:00:00Z",
+            "context.assembly.created", assembly_id=f"a{turn}", target="model", created_at=TIME,
             ordered_blocks=[{"block_id": n, "item_refs": [n]} for n in ("q", f"c{turn}", f"r{turn}")],
             metadata={"ctxctl": {"base": f"a{turn - 1}", "splices": [[0, 1, 1], [2 * turn - 3, 0, 2]]}},
         )  # fmt: skip
