@@ -87,9 +87,27 @@ def onward(found: Onward, name: str, encoding: str) -> str:
     out += part_lines(threads, taken, now, unit)
     if rest:
         out += earlier_lines(rest, taken)
+    out += _billed(found)
     out += _start(found, name, history)
     out += _conversation(seen, unit, found.number, len(taken))
     return "\n".join(out) + "\n"
+
+
+def _billed(found: Onward) -> list[str]:
+    """A part that is commented out: what the provider's count has beside ours, by which it refuses."""
+    usage, used = found.step.usage, found.step.window.used
+    more = 0 if usage is None or usage.reported_input is None else usage.reported_input - used
+    if more <= used // 50:
+        return []
+    return [
+        f"# Billed were {used + more:,}. What the record does not hold, or the provider counts otherwise,",
+        "# is in no part, and makes the overflow come out late. To count it as large as it is now:",
+        "# [[part]]",
+        '# name = "billed beside"',
+        f"# tokens = {more}",
+        '# segment = "system"',
+        "",
+    ]
 
 
 def _now(observed: Observed) -> dict[Group, int]:

@@ -49,6 +49,7 @@ def blame(
 ) -> None:
     """Show the assembled text of a frame with, for each block, its item, version, source and age."""
     from ctxctl.cli.address import split
+    from ctxctl.cli.log import alike
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
     from ctxctl.errors import UsageError
@@ -67,10 +68,14 @@ def blame(
         found = blamed(inspector, ordinal, progress=how.out.progressed)
         blocks = shown(found, stale=stale, duplicate=duplicate, item=item)
         if item is not None and not blocks and not (stale or duplicate):
+            near = alike(
+                item, [name for b in found.blocks for name in (b.placement.item, b.placement.title) if name]
+            )
             raise UsageError(
                 "no-such-item",
                 f"no item of this frame is called {item!r}",
-                hint="`ctxctl show` lists its items, `ctxctl log` tells where an item went",
+                hint=(f"did you mean {near}? " if near else "")
+                + "`ctxctl show` lists its items, `ctxctl log` tells where an item went",
             )
         tell = _json if json else _plain
         tell(inspector, how, found, blocks, stat)

@@ -23,7 +23,7 @@ def destination(output: str, out: Output, *, force: bool) -> Iterator[IO[bytes] 
     if output == "-":
         if is_terminal(sys.stdout):
             raise UsageError(
-                "output-needed", "a trace is not for a terminal", hint="give -o FILE, or redirect"
+                "output-needed", "what is written is not for a terminal", hint="give -o FILE, or redirect"
             )
         yield cast("IO[bytes]", Through(out))
         return

@@ -101,6 +101,11 @@ def _nearest(inspector: Inspector, wanted: str, thread: str | None) -> str:
     raise UsageError("no-such-item", f"no item is called {wanted!r}", hint=hint)
 
 
+def alike(wanted: str, known: Iterable[str]) -> str:
+    """Names that resemble one, as an error's hint has them; empty if none does."""
+    return _some(_similar(wanted, dict.fromkeys(known)))
+
+
 def _similar(wanted: str, known: Iterable[str]) -> list[str]:
     from rapidfuzz import fuzz, process
 

@@ -156,10 +156,12 @@ def note(text: str) -> None:
 
 
 def complain(message: str, hint: str | None = None) -> None:
-    """An error in one line, and a second one with what to do."""
+    """An error in one line, and a second one with what to do; on a terminal a long one has several lines."""
     note(f"ctxctl: error: {' '.join(message.split())}")
     if hint:
-        note(f"hint: {' '.join(hint.split())}")
+        told = f"hint: {' '.join(hint.split())}"
+        long = len(told) > width() and is_terminal(sys.stderr)
+        note(told.replace("; ", "\n      ") if long else told)
 
 
 def fail(error: CtxctlError) -> NoReturn:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import msgspec
 
@@ -11,6 +12,7 @@ from ctxctl.model.recompute import Part, Piece, Recomputer, Recorded
 from ctxctl.model.results import Placement, StageView
 
 if TYPE_CHECKING:
+    from ctxctl.engine.placing import Placer
     from ctxctl.engine.thread import Sealed, ThreadState
 
 
@@ -62,7 +64,7 @@ def _recorded(thread: ThreadState, sealed: Sealed) -> Recorded:
         max_items=budget.max_items if budget is not None else None,
         dropped=tuple(reading.item_of(t.ref) for t in truncations if t.dropped),
         cut=tuple(reading.item_of(t.ref) for t in truncations if not t.dropped),
-        pieces=tuple(_piece(thread, p) for p in reading.assembled),
+        pieces=_Pieces(thread.placer, reading.assembled),
         separator=assembly.separator if assembly is not None else None,
     )
 
@@ -81,9 +83,26 @@ def _part(thread: ThreadState, item: str) -> Part | None:
     return Part(item, record.title, record.context_kind, read, _native(record.metadata))
 
 
-def _piece(thread: ThreadState, p: Placement) -> Piece:
-    content, placer = p.content, thread.placer
-    return Piece(p.item, (lambda: placer.text(content)) if content is not None else _unknown)
+class _Pieces(Sequence[Piece]):
+    """The blocks of an assembly, each made when it is looked at: most rules look at none or a few."""
+
+    def __init__(self, placer: Placer, assembled: Sequence[Placement]) -> None:
+        self._placer = placer
+        self._assembled = assembled
+
+    def __len__(self) -> int:
+        return len(self._assembled)
+
+    @overload
+    def __getitem__(self, at: int) -> Piece: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Piece]: ...
+    def __getitem__(self, at: int | slice) -> Piece | Sequence[Piece]:
+        if isinstance(at, slice):
+            return _Pieces(self._placer, self._assembled[at])
+        p = self._assembled[at]
+        content, placer = p.content, self._placer
+        return Piece(p.item, (lambda: placer.text(content)) if content is not None else _unknown)
 
 
 def _unknown() -> None:

@@ -37,8 +37,8 @@ class StepCost(NamedTuple):
     """None: no usage, or a rate that it needs is not known."""
     counted: Money | None
     broken: Decimal | None
-    """What the step's cache break cost: tokens of the request before that could have been read from a cache,
-    at the difference to what they were billed as.  None: nothing broke, or a rate is not known."""
+    """What the step's cache break cost: tokens of both requests that could have been read from a cache and
+    were not, at the difference to what they were billed as.  None: nothing was lost, or a rate is unknown."""
     saved: Decimal | None
     """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
     assumed: tuple[str, ...] = ()
@@ -217,11 +217,18 @@ def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
 
 
 def _break(step: Step, rates: Rates) -> Decimal | None:
-    """What would have been read from a cache had nothing broken it, at what it was billed more."""
-    cache = step.cache
+    """What would have been read from a cache had nothing broken it, at what it was billed more.
+
+    What left the window with the break (all that a compaction took out) is not sent and costs nothing.  The
+    bill has the last word: what it has beside the cache is the new tokens first, and only the rest was lost.
+    """
+    cache, ledger = step.cache, step.ledger
     if cache.broken_by is None or cache.possible_prefix is None or cache.reported_cached is None:
         return None
-    lost = step.ledger.window_before - cache.possible_prefix
+    lost = ledger.window_before - ledger.freed - cache.possible_prefix
+    billed = None if step.usage is None or "simulated" in step.flags else step.usage.reported_input
+    if billed is not None:
+        lost = min(lost, billed - cache.reported_cached - ledger.new)
     dearer = rates.cache_write if cache.reported_cache_write else rates.input
     if lost <= 0 or dearer is None or rates.cache_read is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
@@ -42,7 +42,8 @@ class Recorded(NamedTuple):
     max_items: int | None
     dropped: tuple[str, ...]
     cut: tuple[str, ...]
-    pieces: tuple[Piece, ...]
+    pieces: Sequence[Piece]
+    """In order; each is made when it is asked for, and the whole window may be in it."""
     separator: str | None
 
 

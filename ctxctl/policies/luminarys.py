@@ -32,12 +32,13 @@ class Luminarys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def recompute(self, recorded: Recorded) -> Mapping[str, Recomputed]:
         """The assembly of one call: order, separator, and the text that comes of them."""
         between = f"\n{self.marker}\n"
-        pieces = [piece for piece in recorded.pieces if piece.item.startswith((_CONTEXT, _RESULT))]
         mine = {part.item: part for part in recorded.entered}
-        placed = [piece for piece in pieces if piece.item in mine]
+        given = [item for item in mine if _is_answer(item)]
+        if not given:
+            return {}  # before the pieces are looked at: they may be a whole window
+        placed = [piece for piece in recorded.pieces if piece.item in mine and _is_answer(piece.item)]
         if not placed:
             return {}
-        given = [item for item in mine if item.startswith((_CONTEXT, _RESULT))]
         order = sorted(given, key=lambda item: not item.startswith(_CONTEXT))
         both = len(order) > 1
         expected = {
@@ -55,6 +56,10 @@ class Luminarys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         }
         inputs = {"marker": self.marker, "given": given}
         return {"assembly": Recomputed(expected, told, inputs)}
+
+
+def _is_answer(item: str) -> bool:
+    return item.startswith((_CONTEXT, _RESULT))
 
 
 def _joined(texts: list[str | None], separator: str) -> str | None:

@@ -7,6 +7,7 @@ line, ``:`` no line of its own (the gutter, or a long line on a terminal, goes o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,8 @@ _ITEM, _VERSION, _SOURCE, _NOTE = 26, 8, 18, 22
 """Most cells of a column."""
 _NAME: Final = 48
 _LEAST_TEXT: Final = 20
+_LARGEST: Final = 5
+"""Blocks that are listed by size."""
 LISTED: Final = 20
 """Names of one kind of sum that are listed; the others are one row, unless all are asked for."""
 
@@ -226,6 +229,7 @@ def sum_lines(
         yield from labelled(
             "shown", f"{plural(len(blocks), 'block')}, {tokens:,} tokens; the sums are of all blocks", width
         )
+    yield from _largest(found, used, width, paint)
     groups = (
         _Group("kind", sums.kinds, "?"),
         _Group("source", sums.sources, "(none recorded)"),
@@ -236,6 +240,30 @@ def sum_lines(
         if any(total.name is not None for total in group.sums):
             yield ""
             yield from _sum_table(group, used, width, paint, everything=everything)
+
+
+def _largest(found: Blame, used: int, width: int, paint: Paint) -> Iterator[str]:
+    """The blocks that fill the window most, where there are more than fit a glance."""
+    if len(found.blocks) <= 2 * _LARGEST or not used:
+        return
+    most = nsmallest(_LARGEST, found.blocks, key=lambda block: (-block.placement.tokens, block.position))
+    columns = (
+        Column("largest blocks", least=20), Column("#", right=True), Column("kind"),
+        Column("tokens", right=True), Column("share", right=True),
+    )  # fmt: skip
+    room = max(20, min(_NAME, width - 46))
+    rows = [
+        (
+            _name(p.title or p.item, room), number(block.position + 1), visible(p.kind),
+            number(p.tokens), f"{p.tokens / used:.1%}",
+        )
+        for block in most
+        for p in (block.placement,)
+    ]  # fmt: skip
+    made = table(columns, rows, width - 2)
+    yield ""
+    yield from ("  " + paint("dim", line) for line in made.head)
+    yield from ("  " + line for lines in made.rows for line in lines)
 
 
 def _window(found: Blame) -> str:
@@ -259,6 +287,14 @@ def _evidence(found: Blame) -> str:
     if extra < 0:
         return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
     return f"billed {usage.reported_input:,} tokens: {extra:,} beside those of the blocks"
+
+
+def _name(name: str, width: int) -> str:
+    """A name in at most `width` cells: a call is told by its tool and by the end of its path."""
+    tool, colon, rest = preview(name, 4000).partition(": ")
+    if not colon or cells(tool) > width // 2:
+        return clip(preview(name, 4000), width)
+    return f"{tool}: {_source(rest, width - cells(tool) - 2)}"
 
 
 def _source(name: str, width: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.tables import Column, labelled, number, plural, table, wrap
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.book import Calibration, Fit, Outcome, Refused
 from ctxctl.tokens.calibrate.errors import Errors
@@ -143,9 +143,10 @@ def _refused_lines(refused: Sequence[Refused], width: int, *, everything: bool) 
     shown = others if everything else others[:_REFUSED]
     if shown:
         yield ""
-        columns = (Column("not calibrated", least=14), Column("steps", right=True), Column("why", least=20))
-        rows = [(visible(one.model), number(one.steps), visible(one.why)) for one in shown]
-        yield from _lines(columns, rows, width)
+        yield "not calibrated"
+        for one in shown:
+            yield from wrap(f"  {visible(one.model)}, {plural(one.steps, 'step')}", width)
+            yield from labelled("", visible(one.why), width, indent=4, tab=0)
     if len(shown) < len(others):
         yield f"and {len(others) - len(shown)} more; --all lists them"
     if known:

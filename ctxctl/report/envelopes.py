@@ -11,7 +11,7 @@ import orjson
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
-from ctxctl.report.html.veil import Veil
+from ctxctl.report.veil import Veil
 
 Json = dict[str, Any]
 _REFS: Final = (

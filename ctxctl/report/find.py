@@ -10,8 +10,8 @@ from ctxctl.model.results import Change, Step
 from ctxctl.report import jsonout
 from ctxctl.report.changes import SIGNS, why
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import plural
-from ctxctl.text import clip, pad, preview, visible
+from ctxctl.report.tables import plural, wrap
+from ctxctl.text import cells, clip, pad, preview, visible
 
 _ADDRESS: Final = 24
 _KIND: Final = 12
@@ -29,8 +29,17 @@ def step_lines(
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks(step):
         flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.item)}"
-    line = f"{pad(address, max(_ADDRESS, len(address)))}  {said}"
-    yield paint("head", address) + clip(line + (f"  {flags}" if flags else ""), width)[len(address) :]
+    lead = pad(address, max(_ADDRESS, cells(address)))
+    whole = f"{lead}  {said}" + (f"  {flags}" if flags else "")
+    if cells(whole) <= width:
+        yield paint("head", address) + whole[len(address) :]
+    else:  # the address is to be copied, and the numbers are what was asked for: neither is cut
+        parts = [said, flags] if flags else [said]
+        if cells(f"{lead}  {said}") <= width:
+            address, parts = f"{lead}  {said}", parts[1:]
+        yield paint("head", address)
+        for part in parts:
+            yield from (f"      {line}" for line in wrap(part, max(width - 6, 20)))
     listed = changes if everything else changes[:_CHANGES]
     for change in listed:
         yield "    " + _change(change, width - 4, paint)

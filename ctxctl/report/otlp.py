@@ -16,7 +16,7 @@ import orjson
 
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step, Turn
-from ctxctl.report.html.veil import Veil
+from ctxctl.report.veil import Veil
 
 Json = dict[str, Any]
 _BATCH: Final = 64

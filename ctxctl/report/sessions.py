@@ -68,7 +68,10 @@ def _billed(a: SideTotal, b: SideTotal) -> str:
 
 
 def _cost(a: SideTotal, b: SideTotal) -> str:
-    said = f"${a.cost:.4f} and ${b.cost:.4f} ({_dollars(b.cost - a.cost)})"
+    known = [f"${side.cost:.4f}" if side.unpriced < side.steps else "unknown" for side in (a, b)]
+    said = " and ".join(known)
+    if "unknown" not in known:
+        said += f" ({_dollars(b.cost - a.cost)})"
     if a.unpriced or b.unpriced:
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
     return said

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from helpers import LARGE, SMALL, Session, check_golden, running
+from helpers import LARGE, SMALL, Session, check_golden, running, settle
 from test_tui_hostile import ALL, ATTACKS, faults, strips
 
 from ctxctl.inspector import Inspector
@@ -37,6 +37,15 @@ def screen(session: Session) -> PointerScreen:
     found = session.app.screen
     assert isinstance(found, PointerScreen)
     return found
+
+
+async def whole(session: Session) -> None:
+    """Wait for the second part of an answer, too."""
+    for _ in range(200):
+        if "being found out" not in screen(session).view.document.text:
+            break
+        await settle(session.app, session.pilot)
+    await settle(session.app, session.pilot)
 
 
 # Lines
@@ -119,6 +128,7 @@ async def test_screens_look_as_they_did(size: tuple[int, int]) -> None:
         await session.press("right_square_bracket", "b")
         check_golden(f"pointer-blame-{name}", session.text)
         await session.press("escape", "tab", "j", "w")
+        await whole(session)
         check_golden(f"pointer-why-{name}", session.text)
 
 

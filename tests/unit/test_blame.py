@@ -173,3 +173,20 @@ def test_a_trace_that_grows_is_blamed_as_what_was_read_of_it(tmp_path: Path, sou
                     compared += 1
         live.finish()
     assert compared
+
+
+def test_the_largest_blocks_stand_first_where_there_are_many() -> None:
+    sizes = [*range(1, 11), 40]
+    names = [f"b{n}" for n in sizes]
+    events = [add(name, "word " * n, turn="1") for name, n in zip(names, sizes, strict=True)]
+    sent = [assembly("A1", *names, turn="1", ours=None), inject("A1", turn="1")]
+    inspector, found = made(*events, *sent)
+    with inspector:
+        told = list(sum_lines(found, found.blocks, 80, plain))
+    at = next(n for n, line in enumerate(told) if "largest blocks" in line)
+    assert [line.split()[0] for line in told[at + 1 : at + 6]] == ["b40", "b10", "b9", "b8", "b7"]
+    assert told[at + 1].split()[1] == "11"
+    assert not told[at + 6]
+    few, found = made(*events[:10], assembly("A1", *names[:10], turn="1", ours=None), inject("A1", turn="1"))
+    with few:
+        assert not any("largest" in line for line in sum_lines(found, found.blocks, 80, plain))

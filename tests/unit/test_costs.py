@@ -85,8 +85,38 @@ def test_a_broken_prefix_costs_what_it_could_have_been_read_for(tmp_path: Path) 
     path.write_bytes(lines(at("1", "1", *first, bill) + at("1", "2", *second, bill)))
     _, steps = spend(path)
     assert steps[0].broken is None
-    # 6 tokens of the request before were lost to the cache, at 10 - 1 dollars a million.
-    assert steps[1].broken == Decimal(9) * 6 / 1_000_000
+    # 2 tokens of the request before stand behind the change, at 10 - 1 dollars a million.
+    assert steps[1].broken == Decimal(9) * 2 / 1_000_000
+
+
+def broken(tmp_path: Path, second: list[Event], bill: Event) -> Decimal | None:
+    """What the break in the second of two requests cost; the first holds 8 tokens."""
+    path = tmp_path / "t.jsonl"
+    first = [
+        item("a", "one two three four"),
+        item("b", "red green"),
+        item("c", "up down"),
+        assembly("w1", ["a", "b", "c"]),
+        inject("w1"),
+    ]
+    path.write_bytes(lines(at("1", "1", *first, usage(8)) + at("1", "2", *second, bill)))
+    _, steps = spend(path)
+    return steps[1].broken  # type: ignore[no-any-return]
+
+
+def test_what_is_not_sent_again_is_no_cost_of_a_break(tmp_path: Path) -> None:
+    second = [assembly("w2", ["c"]), inject("w2")]
+    assert broken(tmp_path, second, usage(60)) == Decimal(9) * 2 / 1_000_000
+    second = [item("d", "six seven"), assembly("w2", ["d"]), inject("w2")]
+    assert broken(tmp_path, second, usage(60)) is None
+
+
+def test_a_break_costs_no_more_than_the_bill_has_beside_the_cache(tmp_path: Path) -> None:
+    second = [item("d", "six seven"), assembly("w2", ["d", "a", "b", "c"]), inject("w2")]
+    assert broken(tmp_path, second, usage(10)) == Decimal(9) * 8 / 1_000_000
+    # 5 tokens were not read from the cache, and 2 are new.
+    assert broken(tmp_path, second, usage(10, cached=5)) == Decimal(9) * 3 / 1_000_000
+    assert broken(tmp_path, second, usage(10, cached=8)) is None
 
 
 @pytest.mark.parametrize("by", ["item", "kind", "segment"])

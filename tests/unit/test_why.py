@@ -401,7 +401,9 @@ def test_names(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as empty:
             explain(inspector, 0, "  ")
     assert many.value.slug == "ambiguous-item"
-    assert "bikes#2 (Bicycles: groups and trailers; turn 1.1, in the window)" in str(many.value.hint)
+    assert "bikes#2 (retrieval result, Bicycles: groups and trailers, turn 1.1, in the window)" in str(
+        many.value.hint
+    )
     assert (near.value.slug, near.value.hint) == ("no-such-item", "did you mean parking#1?")
     assert empty.value.slug == "no-such-item"
 

@@ -117,7 +117,7 @@ def call_title(name: str, arguments: Any) -> str:
             if isinstance(value, str) and value.strip():
                 # Of a long text, its first characters hold all that is shown.
                 line = value.strip()[: _TITLE + 1].splitlines()[0]
-                return f"{name}: {line[:_TITLE]}"
+                return f"{name}: {line if len(line) <= _TITLE else line[: _TITLE - 1] + '…'}"
     return name
 
 

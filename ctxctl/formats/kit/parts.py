@@ -150,14 +150,18 @@ def call_title(name: str, arguments: Any) -> str:
         for key in _ARGUMENTS:
             value = arguments.get(key)
             if isinstance(value, str) and value.strip():
-                return f"{name}: {value.strip().splitlines()[0][:_TITLE]}"
+                return f"{name}: {_short(value.strip().splitlines()[0])}"
     return name
 
 
 def first_line(text: Any) -> str | None:
     """The first line of a command, short enough for a title; None where there is none."""
     lines = text.strip().splitlines() if isinstance(text, str) else []
-    return lines[0][:_TITLE] if lines else None
+    return _short(lines[0]) if lines else None
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
 
 
 def string(value: Any) -> str | None:

@@ -11,6 +11,7 @@ from ctxctl.inspector.why.chronicle import INJECTED, Chronicle, Entry, Row
 from ctxctl.inspector.why.evidence import Evidence, came_numbers, came_text
 from ctxctl.inspector.why.fates import fate
 from ctxctl.inspector.why.reading import Named, Reader
+from ctxctl.inspector.why.room import percent
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
@@ -244,7 +245,7 @@ class Chain:
                 break
             start = row
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
-        share = f", {100 * since.held / step.used:.1f} % of it" if step.used and since.held else ""
+        share = f", {percent(since.held, step.used)} of it" if step.used and since.held else ""
         text = (
             f"is in the window since turn {_place(self._reader.moment(start.first))}; its copies hold "
             f"{since.held:,} of {step.used:,} tokens{share}; {_KEEPS.get(step.mode, '')}"

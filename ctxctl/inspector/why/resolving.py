@@ -99,12 +99,14 @@ class Resolver:
     def _described(self, entry: Entry) -> str:
         """An item with what tells it from others: its title, since when it is there, and whether it is."""
         life = self._chronicle.life(entry.number, self._ordinal)
-        told = [entry.title[:60]] if entry.title else []
+        told = [entry.kind.replace("_", " ")]
+        if entry.title:
+            told.append(entry.title if len(entry.title) <= 60 else entry.title[:59] + "…")
         if life:
             moment = self._reader.moment(life[0].first)
             there = life[-1].held > 0 and life[-1].status not in ("removed", "omitted", "gone")
             told.append(f"turn {moment.turn}.{moment.step}, {'in' if there else 'not in'} the window")
-        return f"{entry.item} ({'; '.join(told)})" if told else entry.item
+        return f"{entry.item} ({', '.join(told)})"
 
     def _elsewhere(self, name: str) -> None:
         """Raises UsageError where only other threads have what is asked for."""

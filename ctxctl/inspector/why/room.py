@@ -51,7 +51,7 @@ def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row])
     if not found.requests:
         return []
     all_used = sum(chronicle.steps["used"][n] for steps, _ in found.runs for n in steps)
-    share = f", {100 * found.tokens / all_used:.1f} % of all that they carried" if all_used else ""
+    share = f", {percent(found.tokens, all_used)} of all that they carried" if all_used else ""
     requests = f"{found.requests:,} request{'s' if found.requests != 1 else ''}"
     text = f"has cost {found.tokens:,} tokens in {requests} up to here{share}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
@@ -185,3 +185,9 @@ def least(held: dict[int, int], need: int) -> list[int] | None:
 
 def _known(numbers: dict[str, int | None]) -> dict[str, int | float | str | None]:
     return {name: value for name, value in numbers.items() if value is not None}
+
+
+def percent(part: int, whole: int) -> str:
+    """A share of something that is not nothing; what is there is never told as none."""
+    share = 100 * part / whole
+    return "under 0.1 %" if 0 < share < 0.05 else f"{share:.1f} %"

@@ -8,16 +8,14 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Room, Swap, Verdict
 from ctxctl.model.recompute import Part, Recomputed, Recorded
 from ctxctl.policies.fitting.units import size
-from ctxctl.policies.sibyl.markdown import Pack, Shown, compact, rendered, sizes, trailer
+from ctxctl.policies.sibyl.keeper import Packer
+from ctxctl.policies.sibyl.markdown import Pack, Shown, rendered, sizes, trailer
+from ctxctl.policies.sibyl.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, shortened
 
 LAYERS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
-_KIND: Final = "durable_memory"
-_SECTION: Final = "pack/section/"
-_TRAILER: Final = "pack/trailer"
-_MEMORY: Final = "  - Memory: "
 _HINT: Final = "\n_Hint: "
 
 
@@ -56,44 +54,46 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """Linear in the candidates and their texts."""
-        items = [at for at, c in enumerate(candidates) if c.kind == _KIND]
-        sections = {c.segment for c in candidates if c.kind == _KIND}
+        items = [at for at, c in enumerate(candidates) if c.kind == KIND]
+        sections = {c.segment for c in candidates if c.kind == KIND}
         limit = sizes(room.cap, len(items), len(sections))
         assert limit.chars is not None
         pack = [*items, *_header(candidates), *_headings(candidates)]
         if not items or sum(candidates[at].chars + 1 for at in pack) <= limit.chars:
             # By characters, as Sibyl has it.
             return Fit("fits" if size(candidates) <= room.cap else "still_over")
-        texts = {at: _shortened(candidates[at].read(), limit.content) for at in items}
         used = sum(candidates[at].chars + 1 for at in _header(candidates))
         kept: list[int] = []
-        heads: dict[int, int] = {}
+        swaps: dict[int, str] = {}
+        opened: set[int] = set()
         heading: int | None = None
         for at, candidate in enumerate(candidates):
-            if candidate.item.startswith(_SECTION):
+            if is_heading(candidate):
                 heading = at
-            elif candidate.kind == _KIND:
-                new = heading is not None and heading not in heads.values()
-                text = texts[at]
+            elif candidate.kind == KIND:
+                was = candidate.read()
+                text = shortened(was, limit.content)
                 block = (candidate.chars if text is None else len(text)) + 1
-                block += candidates[heading].chars + 1 if new and heading is not None else 0
+                if heading is not None and heading not in opened:
+                    block += candidates[heading].chars + 1
                 if kept and used + block > limit.chars:
                     break
                 if heading is not None:
-                    heads[at] = heading
+                    opened.add(heading)
                 kept.append(at)
                 used += block
+                if text is not None and text != was:
+                    swaps[at] = text
         gone = set(items).difference(kept)
-        swaps = {at: text for at in kept if (text := texts[at]) not in (None, candidates[at].read())}
         if gone:
-            empty = set(_headings(candidates)).difference(heads.values())
-            gone |= empty
-            swaps |= {at: trailer(room.cap) for at, c in enumerate(candidates) if c.item == _TRAILER}
+            gone |= set(_headings(candidates)).difference(opened)
+            ends = (at for at, c in enumerate(candidates) if c.item == TRAILER and at not in gone)
+            swaps |= dict.fromkeys(ends, trailer(room.cap))
         return _fit(candidates, gone, swaps, room)
 
     def keeper(self) -> Keeper:
         """The same from step to step."""
-        return _Packer(self)
+        return Packer()
 
     def _selection(self, recorded: Recorded) -> Recomputed:
         native = recorded.budget or {}
@@ -135,7 +135,7 @@ def _by_facet(parts: Sequence[Part]) -> list[Part]:
 
 def _shown(recorded: Recorded) -> Shown | None:
     """The markdown of the recorded pack; None where none was recorded, or its texts are not known."""
-    if not recorded.pieces or recorded.pieces[0].item != "pack/header":
+    if not recorded.pieces or recorded.pieces[0].item != HEADER:
         return None
     if any(part.native.get("facet") is None or part.read() is None for part in recorded.selected):
         return None
@@ -144,9 +144,9 @@ def _shown(recorded: Recorded) -> Shown | None:
     for part in recorded.selected:
         sections.setdefault(str(part.native["facet"]), []).append(part)
     titles = {
-        piece.item.removeprefix(_SECTION): (piece.read() or "").strip().removeprefix("## ")
+        piece.item.removeprefix(SECTION): (piece.read() or "").strip().removeprefix("## ")
         for piece in recorded.pieces
-        if piece.item.startswith(_SECTION)
+        if piece.item.startswith(SECTION)
     }
     total = native.get("total_items")
     pack = Pack(
@@ -166,93 +166,22 @@ def _shown(recorded: Recorded) -> Shown | None:
 def _assembly(recorded: Recorded, shown: Shown) -> Recomputed:
     """Piece by piece; the hint that ends a markdown with room to spare is the server's own text."""
     told = [[piece.item, piece.read()] for piece in recorded.pieces]
-    if not shown.trimmed and told and told[-1][0] == _TRAILER and (told[-1][1] or "").startswith(_HINT):
+    if not shown.trimmed and told and told[-1][0] == TRAILER and (told[-1][1] or "").startswith(_HINT):
         told.pop()
     ours = [[name, text] for name, text in shown.pieces]
     return Recomputed(ours, told, {"tokens": recorded.max_tokens, "items": len(recorded.selected)})
 
 
 def _header(candidates: Sequence[Candidate]) -> list[int]:
-    return [at for at, c in enumerate(candidates) if c.item == "pack/header"]
+    return [at for at, c in enumerate(candidates) if c.item == HEADER]
 
 
 def _headings(candidates: Sequence[Candidate]) -> list[int]:
-    return [at for at, c in enumerate(candidates) if c.item.startswith(_SECTION)]
+    return [at for at, c in enumerate(candidates) if is_heading(c)]
 
 
-def _shortened(text: str | None, most: int) -> str | None:
-    if text is None:
-        return None
-    lines = text.split("\n")
-    for at, line in enumerate(lines):
-        if line.startswith(_MEMORY):
-            lines[at] = _MEMORY + compact(line.removeprefix(_MEMORY), most)[0]
-    return "\n".join(lines)
-
-
-def _fit(candidates: Sequence[Candidate], gone: set[int], swaps: Mapping[int, str | None], room: Room) -> Fit:
+def _fit(candidates: Sequence[Candidate], gone: set[int], swaps: Mapping[int, str], room: Room) -> Fit:
     kept = size(candidates) - size(candidates, gone)
     verdict: Verdict = "fitted" if kept <= room.cap else "still_over"
     drops = tuple(Drop(at, "budget_limit") for at in sorted(gone))
-    return Fit(verdict, drops, swaps=tuple(Swap(at, swaps[at] or "") for at in sorted(swaps)))
-
-
-class _Packer:
-    """The policy on one thread: it looks at the pack alone, however much else there is."""
-
-    def __init__(self, policy: Sibyl) -> None:
-        self._policy = policy
-        self._tokens = 0
-        self._pack: dict[Seat, None] = {}
-        self._turned: list[Seat] = []
-        """Those that have a fate."""
-
-    def start(self, seats: Sequence[Seat], state: Any) -> None:
-        """Take them in."""
-        self._take(seats)
-
-    def state(self) -> Any:
-        """It has none."""
-        return None
-
-    def _take(self, seats: Sequence[Seat]) -> None:
-        for seat in seats:
-            self._tokens += seat.candidate.tokens
-            if _packed(seat.candidate):
-                self._pack[seat] = None
-
-    def step(self, moves: Moves, room: Room | None) -> Outcome:
-        """Decide one step: linear in the pack."""
-        for seat in moves.left:
-            self._tokens -= seat.candidate.tokens
-            self._pack.pop(seat, None)
-        self._take(moves.came)
-        changed = dict.fromkeys(self._turned)
-        for seat in self._turned:
-            seat.fate = None
-        self._turned = []
-        if room is None:
-            return Outcome("fits", changed)
-        seats = sorted(self._pack, key=lambda seat: seat.place)
-        pack = [seat.candidate for seat in seats]
-        others = self._tokens - size(pack)
-        fit = self._policy.fit(pack, room, None)
-        for drop in fit.drops:
-            seats[drop.at].fate = drop._replace(at=0)
-        for swap in fit.swaps:
-            seats[swap.at].fate = swap._replace(at=0)
-        self._turned = [seat for seat in seats if seat.fate is not None]
-        changed.update(dict.fromkeys(self._turned))
-        kept = others + size(pack) - size(pack, [drop.at for drop in fit.drops])
-        verdict: Verdict = fit.verdict
-        if kept > room.cap:
-            verdict = "still_over"
-        return Outcome(verdict, changed, len(fit.drops), len(fit.swaps))
-
-
-def _packed(candidate: Candidate) -> bool:
-    """Whether it is in a pack of Sibyl's."""
-    return candidate.kind == _KIND or candidate.item.startswith(_SECTION) or candidate.item in _ENDS
-
-
-_ENDS: Final = frozenset({"pack/header", _TRAILER})
+    return Fit(verdict, drops, swaps=tuple(Swap(at, swaps[at]) for at in sorted(swaps)))

@@ -14,7 +14,7 @@ from ctxctl.report import jsonout
 from ctxctl.report.html.pack import dumped, packed, plain
 from ctxctl.report.html.splices import splices
 from ctxctl.report.html.texts import Texts
-from ctxctl.report.html.veil import Veil
+from ctxctl.report.veil import Veil
 
 _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Placement
 from ctxctl.report.html.pack import dumped, packed
-from ctxctl.report.html.veil import Veil
+from ctxctl.report.veil import Veil
 from ctxctl.text import preview
 
 NONE: Final = -1

@@ -19,7 +19,7 @@ from ctxctl.report.html.pack import dumped, packed, plain
 from ctxctl.report.html.page import page
 from ctxctl.report.html.rows import COLUMNS, Rows
 from ctxctl.report.html.texts import Texts, limit_for
-from ctxctl.report.html.veil import Veil
+from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]

@@ -14,10 +14,10 @@ from ctxctl.model.told import Compacted
 from ctxctl.report.costs import dollars
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
-from ctxctl.report.html.veil import Veil
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.tables import number, plural, signed
+from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Only = Callable[[Step | Turn], bool]

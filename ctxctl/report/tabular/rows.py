@@ -8,8 +8,8 @@ from typing import Any
 from ctxctl.errors import UsageError
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Turn
-from ctxctl.report.html.veil import Veil
 from ctxctl.report.tabular.columns import CHANGES, STEPS, TABLES, At, Column
+from ctxctl.report.veil import Veil
 from ctxctl.text import visible
 
 

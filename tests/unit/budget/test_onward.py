@@ -158,6 +158,25 @@ def test_a_plan_begins_with_the_window_as_it_was(tmp_path: Path, capsys: pytest.
     assert row["first_overflow_between"] == {"early": 16, "middle": 16, "late": 16}
 
 
+def test_what_was_billed_beside_the_record_is_a_part_to_switch_on(capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(__file__).parents[3] / "traces/coding-agent.jsonl"
+    with Inspector.open(path) as inspector:
+        step = [r for r in inspector.replay() if isinstance(r, Step) and r.thread == "main" and r.turn == 12][
+            -1
+        ]
+    assert step.usage is not None
+    assert step.usage.reported_input is not None
+    code, text, _ = said(capsys, "--from", f"{path}@12")
+    assert code == 0
+    head, found, rest = text.partition("# [[part]]\n")
+    assert found
+    part, start = rest.split("\n\n", 1)
+    assert f"tokens = {step.usage.reported_input - step.window.used}\n" in part
+    assert "billed beside" not in [one.name for one in parse(text, "p").part]
+    switched = parse(f"{head}[[part]]\n{part.replace('# ', '')}\n\n{start}", "p").part[-1]
+    assert (switched.name, switched.segment) == ("billed beside", "system")
+
+
 def test_of_one_prompt_requests_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = chat(tmp_path / "one.json", 1, rounds=30)
     text = said(capsys, "--from", f"{path}@1.20")[1]

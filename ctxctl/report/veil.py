@@ -1,4 +1,4 @@
-"""What a page may say of a trace: nothing that was redacted anywhere in it, before or after."""
+"""What an export may say of a trace: nothing that was redacted anywhere in it, before or after."""
 
 from __future__ import annotations
 
