@@ -65,7 +65,7 @@ result = { p50 = 700, p95 = 6000, p99 = 20000 }
 [limits]
 at = "p95"                      # held in 95 of 100 sessions: p50, p95 or p99
 total = "10%"                   # all parts together
-overflow_turn = 20              # the first turn that may overflow
+overflow_turn = 15              # the first turn that may overflow
 headroom = [ { turn = 10, free = "20%" } ]
 # cost_per_session = 5.00       # US dollars
 # parts = { "system prompt" = 4000 }

@@ -92,7 +92,7 @@ def main() -> None:
                 counts.update(finding.code for finding in found.findings)
         print(told(kind.name, counts, files), file=sys.stderr)
         for code, n in counts.items():
-            every.setdefault(code, Counter())[kind.name] = n
+            every.setdefault(code, Counter())[kind.name] += n
     for rule in rules():
         by = every.get(rule.code, Counter())
         print(f"| {rule.code} | {by.total()} | {', '.join(f'{name} {n}' for name, n in by.most_common())} |")

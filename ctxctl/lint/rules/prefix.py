@@ -10,7 +10,7 @@ from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Look
-    from ctxctl.model.results import Placement
+    from ctxctl.model.results import Placement, Step
 
 _LONGEST: Final = 200_000
 _VOLATILE: Final = re.compile(
@@ -60,14 +60,28 @@ class VolatilePrefix(Rule):
         values = _volatile(look.text(old), look.text(new))
         if values is None:
             return
-        reported = cache.reported_cached
-        if reported is not None and reported > cache.possible_prefix + self.tokens:
-            return  # the provider's cache got further: the order of the frame is not that of the request
+        again = _billed_again(look.step)
+        if again is not None:
+            if again < self.tokens:
+                return  # the provider's cache got further: the order of the frame is not that of the request
+            lost = min(lost, again)
         message = (
             f"{new.title or new.item} changes only in {values} and breaks the cached prefix "
             f"after {cache.possible_prefix:,} tokens; {lost:,} behind it cannot be read from the cache"
         )
         yield Hit(broken.item, message, look.place(new.line), broken.item, lost, look.cost.broken)
+
+
+def _billed_again(step: Step) -> int | None:
+    """Tokens billed as not read from a cache beyond what entered: at most so many were lost to a break.
+
+    Held against what was billed and not against the prefix by our count: a provider's cached tokens hold its
+    own prompt, too.  None where the bill does not say.
+    """
+    usage = step.usage
+    if usage is None or usage.reported_input is None or usage.reported_cached is None:
+        return None
+    return usage.reported_input - usage.reported_cached - step.ledger.new
 
 
 def _one(placements: list[Placement], item: str) -> Placement | None:

@@ -205,6 +205,19 @@ def test_a_clock_breaks_the_prefix_unless_the_provider_read_on(tmp_path: Path) -
     assert codes(made, "CTX007") == []
 
 
+def test_a_hidden_prompt_in_the_cache_hides_no_break(tmp_path: Path) -> None:
+    made = Made(tmp_path / "c.jsonl")
+    for turn in (1, 2):
+        made.turn(turn).item(
+            "clock", f"It is 08:0{turn}.", "system_prompt", how="added" if turn == 1 else "updated"
+        )
+        if turn == 1:
+            made.item("manual", PROSE * 4, "system_prompt")
+        made.sent(["clock", "manual"])
+    made.event("ctxctl.usage.reported", model="m", provider="p", input_tokens=40_000, cached_tokens=30_000)
+    assert codes(made, "CTX007") == ["CTX007"]
+
+
 def test_words_that_change_are_no_volatile_value(made: Made) -> None:
     for turn, word in ((1, "calm"), (2, "rough")):
         made.turn(turn).item(
