@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctxctl.model.fitting import Candidate, Cut, Drop, Fate, Moves, Room, Seat, Swap
@@ -63,6 +63,9 @@ def without_place(fate: Fate | Cut) -> object:
 
 
 @settings(max_examples=EXAMPLES)
+# An empty heading far in front of where the markdown ends is filled; a filled one is emptied.
+@example(first=[(3, 4), (8, 4), *[(0, 4)] * 8], edits=[Edit(0.1, 0, [(0, 0)], 100)])
+@example(first=[(3, 4), (0, 4), (4, 4), *[(0, 4)] * 8], edits=[Edit(0.1, 1, [], 100)])
 @given(first=OVER, edits=st.lists(EDITS, min_size=1, max_size=25))
 def test_a_step_is_decided_as_from_nothing(first: list[tuple[int, int]], edits: list[Edit]) -> None:
     policy = Sibyl()
