@@ -44,7 +44,11 @@ def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
         assert isinstance(source, Source)
         return Opened(Trace(source), NATIVE, "recorded", ())
     problems: list[Problem] = []
-    spooled = convert(source, found, problems)
+    try:
+        spooled = convert(source, found, problems)
+    finally:
+        if isinstance(source, Source):
+            source.close()
     return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems))
 
 

@@ -98,7 +98,9 @@ class Terminal:
 
     def read(self, seconds: float = 0.1) -> bool:
         """Take what the process has written; whether there was something."""
-        if not select.select([self.master], [], [], seconds)[0]:
+        waiting = select.poll()  # `select.select` takes no descriptor beyond 1023
+        waiting.register(self.master, select.POLLIN)
+        if not waiting.poll(seconds * 1000):
             return False
         try:
             self.bytes += os.read(self.master, 1 << 16)
