@@ -80,6 +80,11 @@ def parsed(given: Iterable[str]) -> Iterable[tuple[str, str, Any]]:
         yield rule, parameter, number
 
 
+def configured(own: Mapping[str, Any]) -> Choice:
+    """The rules that the settings ask for (`[lint]`); raises what `choose` raises."""
+    return choose(own.get("select", ()), own.get("ignore", ()), own.get("severity"), own.get("rules", {}))
+
+
 def find(name: str) -> type[Rule]:
     """The rule of this code or name; raises UsageError("unknown-rule")."""
     found = next((r for r in rules() if name.upper() == r.code or name == r.name), None)

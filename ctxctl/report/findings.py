@@ -8,7 +8,7 @@ from typing import Any
 from ctxctl.engine.cursor import At
 from ctxctl.engine.replay import Engine
 from ctxctl.inspector import Inspector
-from ctxctl.lint.choice import choose
+from ctxctl.lint.choice import configured
 from ctxctl.lint.run import Pass
 from ctxctl.model.event import Event
 from ctxctl.model.findings import Finding
@@ -25,10 +25,7 @@ class Looking:
     def __init__(
         self, inspector: Inspector, own: Mapping[str, Any], models: Mapping[str, dict[str, Any]]
     ) -> None:
-        choice = choose(
-            own.get("select", ()), own.get("ignore", ()), own.get("severity"), own.get("rules", {})
-        )
-        self._pass = Pass(inspector, choice, dict(models))
+        self._pass = Pass(inspector, configured(own), dict(models))
 
     def seen(self, event: Event, engine: Engine) -> None:
         """For `Inspector.walk`."""

@@ -182,10 +182,23 @@ async def test_blame_lists_stale_blocks_and_duplicates_alone() -> None:
 
 async def test_w_without_an_item_says_so() -> None:
     async with running(app(NOTES)) as session:
-        session.app.turns.query_one("#changes").cursor = 0  # type: ignore[attr-defined]
+        await session.press("tab", "g")
+        assert session.app.turns.state.selected is None  # the head of a group
         await session.press("w")
-        on_main = session.app.screen is session.app.turns
-        assert ("no item under the cursor" in session.text) == on_main
+        assert session.app.screen is session.app.turns
+        assert "no item under the cursor" in session.text
+
+
+async def test_findings_are_those_that_the_settings_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "ctxctl.toml"
+    monkeypatch.setenv("CTXCTL_CONFIG", str(settings))
+    for ignored, there in (((), True), (("CTX026",), False)):
+        settings.write_text(f"[lint]\nignore = {list(ignored)}\n")
+        async with running(app()) as session:
+            await session.press("exclamation_mark")
+            assert ("CTX026" in session.text) == there
 
 
 async def test_hostile_texts_are_only_text(tmp_path: Path) -> None:

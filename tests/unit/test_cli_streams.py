@@ -13,7 +13,6 @@ import subprocess
 import sys
 import termios
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -189,14 +188,12 @@ def test_interrupted() -> None:
         [*COMMAND, "replay", "-"], stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    os.close(reading)
     os.write(writing, Path(WINDOW).read_bytes())
-    time.sleep(1.5)
+    while any(fcntl.ioctl(reading, termios.FIONREAD, bytes(4))):  # until it has read all, and waits for more
+        assert child.poll() is None
+        time.sleep(0.02)
+    os.close(reading)
     child.send_signal(signal.SIGINT)
-    with suppress(subprocess.TimeoutExpired):  # one that meets the interpreter at its start may be lost
-        child.wait(timeout=10)
-    if child.poll() is None:
-        child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
     os.close(writing)
     assert child.returncode == 130

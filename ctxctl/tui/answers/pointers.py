@@ -48,13 +48,14 @@ def _findings(desk: Desk, want: wants.WantFindings) -> Message:
 
 def _linted(desk: Desk) -> Linted:
     from ctxctl import config
-    from ctxctl.lint.choice import choose
+    from ctxctl.lint.choice import configured
     from ctxctl.lint.run import linted
 
     def check(_part: float) -> None:
         desk.check()
 
-    return linted(desk.inspector, choose(), config.load().models, check)
+    settings = config.load()
+    return linted(desk.inspector, configured(settings.lint), settings.models, check)
 
 
 ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
