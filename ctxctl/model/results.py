@@ -13,7 +13,17 @@ import msgspec
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.told import Told
-from ctxctl.model.vocab import Basis, Layer, Mode, Provenance, Status, Verdict
+from ctxctl.model.vocab import (
+    Basis,
+    Layer,
+    LimitSource,
+    MissCause,
+    Mode,
+    Provenance,
+    Status,
+    UsedMethod,
+    Verdict,
+)
 
 
 class Placement(msgspec.Struct, eq=False, gc=False):
@@ -84,18 +94,41 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
-    """A step's window in tokens; `limit` and what hangs on it are None when unknown."""
+    """A step's window in the model's own tokens (DESIGN section 3, the true window).
+
+    `used` is what the provider got; what is `free`, `over` and any share are about it.  `limit` and what hangs
+    on it are None when unknown.
+    """
 
     limit: int | None
     reserved: int | None
     cap: int | None
     used: int
+    """What was sent: see `used_method`."""
     free: int | None
     over: int | None
     uncounted: int
     """Placements that add 0 because there is neither text nor count."""
     by_method: dict[str, int]
-    """Tokens by counting method, for example {"exact:o200k_base": 812, "declared": 40}."""
+    """Tokens of `recorded` by counting method, for example {"exact:o200k_base": 812, "declared": 40}."""
+    recorded: int = 0
+    """The content of the frame, in the model's own tokens: the ledger's `window_after`."""
+    unrecorded: int | None = None
+    """`used` less `recorded`: what the capture does not hold, and the error of the rest; may be negative.
+    None: nothing was billed from which it could be known."""
+    used_method: UsedMethod = "recorded"
+    used_error: int | None = None
+    """Of `expected`: nine of ten are off by no more than this many tokens.  None: not known, or a bill."""
+    counted: int | None = None
+    """The frame's tokens as they were counted, before any calibration."""
+    limit_source: LimitSource | None = None
+    """Who says the limit; None: nobody."""
+    limit_note: str | None = None
+    """One sentence of how a `catalogue` limit was found, with its date; or why there is none."""
+    threshold: int | None = None
+    """Where the runtime compacts by itself, in tokens of `used`; None: not known."""
+    threshold_source: str | None = None
+    """Which rule of which runtime says so."""
 
 
 class Ledger(msgspec.Struct, frozen=True, gc=False):
@@ -141,6 +174,26 @@ class BrokenBy(msgspec.Struct, frozen=True, gc=False):
     cause: str | None
 
 
+class Miss(msgspec.Struct, frozen=True, gc=False):
+    """Tokens that a provider could have read from its cache and did not, where no recorded change explains it
+    (DESIGN section 3, cache misses)."""
+
+    expected: int
+    """What could be read again: the smaller of what was sent before and now, less what recorded changes behind
+    the first break make new."""
+    read: int
+    """What the provider reports as read."""
+    tokens: int
+    """What was paid for again: `expected` - `read`, bounded by what the bill has beside the cache."""
+    cause: MissCause
+    recorded_cause: str | None = None
+    """What the client itself wrote of it: untrusted text."""
+    idle: float | None = None
+    """Seconds since the request before; None: a time is not recorded."""
+    lifetime: int | None = None
+    """Seconds that the provider documents for what was written before; None: none is documented."""
+
+
 class Cache(msgspec.Struct, frozen=True, gc=False):
     """What a prompt cache could reuse of the previous request, beside what the provider reported."""
 
@@ -148,6 +201,23 @@ class Cache(msgspec.Struct, frozen=True, gc=False):
     broken_by: BrokenBy | None
     reported_cached: int | None
     reported_cache_write: int | None
+    reported_cache_write_1h: int | None = None
+    """The part of the cache writes that is kept for an hour; None: the bill does not tell them apart."""
+    miss: Miss | None = None
+    """A miss that nothing recorded explains; None: none, or the bill has no cache figures to tell by."""
+
+
+class Doubt(msgspec.Struct, frozen=True, gc=False):
+    """A figure of a bill that cannot be true."""
+
+    part: str
+    """`input`, `output`."""
+    why: str
+    """`zero`, `below_content` (less than what is recorded of it), `repeated` (the same to the token though the
+    window changed)."""
+    reported: int
+    counted: int
+    """What is recorded of it, in the model's own tokens."""
 
 
 class UsageView(msgspec.Struct, frozen=True, gc=False):
@@ -163,6 +233,10 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     """`derived`: not billed for this request by itself, but worked out from a running total, for example."""
     provider: str | None = None
     """Who billed it, as the trace calls them."""
+    doubts: tuple[Doubt, ...] = ()
+    """Parts of the bill that cannot be true, and why (`model.doubt`)."""
+    counted_output: int | None = None
+    """Tokens of the answer as far as the trace holds it, in the model's own; None: no answer was looked for."""
 
 
 class Step(msgspec.Struct, frozen=True):

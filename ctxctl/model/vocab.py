@@ -94,6 +94,14 @@ STAGES: Final[tuple[Stage, ...]] = (
 )
 Verdict = Literal["recorded", "not_recorded", "matches", "differs"]
 
+UsedMethod = Literal["reported", "expected", "recorded"]
+"""How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""
+LimitSource = Literal["recorded", "runtime", "catalogue", "supposed"]
+"""Who says a limit: a budget record of the trace, the client in its capture, the model table, a what-if."""
+MissCause = Literal["expired", "model", "unrecorded", "unexplained"]
+"""Why a cache was not read, as far as facts go: idle for longer than the provider keeps it; another model; the
+unrecorded part changed its size; nobody can tell."""
+
 CAUSES: Final = (
     "detached",
     "omitted",
@@ -117,7 +125,9 @@ def mode_of(name: str | None) -> Mode | None:
 APPEND_POINTS: Final = frozenset({"user_message_appendix", "peer_agent_message"})
 """Injection points that mean "only differences are sent" (DESIGN section 3, Mode)."""
 
-SEGMENTS: Final = ("tools", "system", "history", "context", "user")
+UNRECORDED: Final = "unrecorded"
+"""The segment of what was sent and is not in the capture; first, where providers put instructions and tools."""
+SEGMENTS: Final = (UNRECORDED, "tools", "system", "history", "context", "user")
 """Window segments in the order in which providers place them."""
 
 
