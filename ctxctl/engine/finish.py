@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.engine.following import followed
-from ctxctl.engine.limits import InForce, in_force, is_over, still_over
+from ctxctl.engine.limits import InForce, in_force, is_over, still_over, threshold_in_force
 from ctxctl.engine.recompute import recomputed
 from ctxctl.engine.sent import Observed, SentSize, is_sound, sent
 from ctxctl.engine.simulate import verified
@@ -61,11 +61,13 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     if usage is not None and usage.model is not None:
         thread.model = usage.model
     model = rules.model or thread.model
+    if sealed.facts.assembly is not None:
+        thread.client = sealed.facts.assembly.client or thread.client
     frame, changes = thread.frame, sealed.changes
     by_method = methods(frame.by_method, rules.encoding, rules.known(model))
     size = _size(thread, sealed, usage, model, rules)
     found = _limits(thread, sealed, model, rules)
-    window = _window(thread, size, by_method, found, rules)
+    window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
@@ -145,15 +147,20 @@ def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
 def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
     """The limits that the step is held against."""
     named, largest = model or rules.first_model, thread.running.largest
-    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest)
+    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client)
 
 
 def _window(
-    thread: ThreadState, size: SentSize, by_method: dict[str, int], found: InForce, rules: Rules
+    thread: ThreadState,
+    sealed: Sealed,
+    size: SentSize,
+    by_method: dict[str, int],
+    found: InForce,
+    rules: Rules,
 ) -> Window:
     """The step's window under the limits in force, with the line at which its runtime compacts."""
     window = window_view(size, thread.frame, by_method, found)
-    line = rules.compacts_at(found.limits, found.max_output)
+    line = threshold_in_force(thread, sealed, found, rules)
     if line is None:
         return window
     return msgspec.structs.replace(window, threshold=line.tokens, threshold_source=line.source)

@@ -148,6 +148,8 @@ class ThreadState:
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
         self.provider: str | None = None
         """Who billed last."""
+        self.client: str | None = None
+        """Version of the client that sent the last request."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
@@ -292,7 +294,9 @@ class ThreadState:
             delta = self.editing.frame(delta)
             after, named = delta.after, self.editing.named(named)
         if self.fitting is not None:
-            limits = self.fitting.in_force(facts.budget, facts.model or self.model, self.provider)
+            limits = self.fitting.in_force(
+                facts.budget, facts.model or self.model, self.provider, self.client
+            )
             beside = self.running.bill.unrecorded if self.running.bill is not None else 0
             after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
             delta = known if known is not None else delta_of(before.placements, after)

@@ -137,6 +137,7 @@ class Session(Run):
     def _start(self, data: Json, _record: Json) -> None:
         if self.session is None and not self.threads:
             self.session = string(data.get("sessionId"))
+        self.make.by(data.get("copilotVersion"))
         self._model = string(data.get("selectedModel")) or self._model
 
     def _model_change(self, data: Json, _record: Json) -> None:

@@ -12,6 +12,8 @@ from ctxctl.tokens.catalogue.names import large_window, spellings
 
 _NUMBERS: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:$|[-+. ])")
 _USUAL: Final = 200_000
+CLAUDE_CODE: Final = frozenset(("claude-code", "claude-stream-json", "claude-sdk-log"))
+"""Formats that Claude Code writes."""
 _ALL_BEFORE: Final = (2, 1, 80)
 """Claude Code 2.0.30 to 2.1.74 open 200,000 for every model, unless its name asks for a million."""
 _FIRST_READ: Final = (2, 0, 30)
@@ -48,7 +50,7 @@ def numbers(version: str | None) -> tuple[int, int, int] | None:
 def client_window(runtime: str | None, version: str | None, model: str) -> ClientWindow | None:
     """The window that a client opens for a model; None: it is not known to open another than the provider's."""
     told = numbers(version)
-    if runtime != "claude-code" or told is None or told < _FIRST_READ or large_window(model):
+    if runtime not in CLAUDE_CODE or told is None or told < _FIRST_READ or large_window(model):
         return None
     names = [spelling.name for spelling in spellings(model)]
     if not any(name.startswith("claude") for name in names):

@@ -1,8 +1,8 @@
-"""Which limit a model's window has where a trace records none: the settings' or the packed table's, if it is sure.
+"""The limit of a model's window where a trace records none: the settings', or the packed table's if it is sure.
 
 The table speaks of a provider's window on the day that it was taken.  A client may open a smaller one
-(`tokens.catalogue.clients`), and an account may have a larger one (`contradicted`).  What is left for the answer
-is not known of any of them, so a prompt may be as long as `KnownLimit.cap`.
+(`tokens.catalogue.clients`), and an account may have a larger one (`contradicted`).  What is left for the
+answer is not known of any of them, so a prompt may be as long as `KnownLimit.cap`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def known_limit(
     if known.provider is None:
         served = f"models.dev, {table.date}, for {known.model}, on which all that list it agree"
     if large_window(model):
-        served = f"the model's name, which asks for it; {known.model} is of {known.provider or 'any provider'}"
+        served = (
+            f"the model's name, which asks for it; {known.model} is of {known.provider or 'any provider'}"
+        )
     elif known.how == "maker":
         served += "; others may differ"
     return KnownLimit(known.window, known.max_input, known.max_output, _told(known, served), known.how)
@@ -122,7 +124,9 @@ def contradicted(limit: KnownLimit, billed: int | None) -> KnownLimit:
     cap = limit.cap
     if billed is None or cap is None or billed <= cap or limit.how == "settings":
         return limit
-    note = f"Unknown: {billed:,} tokens were billed and answered, so it is not {cap:,}, which was {limit.note}"
+    note = (
+        f"Unknown: {billed:,} tokens were billed and answered, so it is not {cap:,}, which was {limit.note}"
+    )
     return KnownLimit(None, None, None, note, "contradicted")
 
 
@@ -140,7 +144,8 @@ def _unsure(known: Known, provider: str | None) -> str | None:
     mine = (known.window, known.max_input)
     if known.others and all(limits(row) == mine for row in known.others):
         return None
-    return f"Unknown: the provider that is recorded does not list it, and others differ ({known.provider}: {_size(known)})."
+    others = f"others differ ({known.provider}: {_size(known)})"
+    return f"Unknown: the provider that is recorded does not list it, and {others}."
 
 
 def _told(known: Known, who: str) -> str:

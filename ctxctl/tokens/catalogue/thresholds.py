@@ -69,12 +69,12 @@ def _claude_code(asked: Asked) -> Threshold | None:
         return None
     if version < (2, 1, 21):
         reserve = min(asked.max_output, _CLAUDE_OUTPUT)
-        rule = "window − min(max output, 32,000) − 13,000, as in 2.0.30 and 2.1.20"
+        rule = "window - min(max output, 32,000) - 13,000, as in 2.0.30 and 2.1.20"
     else:
         if version > (2, 1, 110) and not _ahead(asked):
             return None
         reserve = min(asked.max_output, _CLAUDE_RESERVE)
-        rule = "window − min(max output, 20,000) − 13,000, as in 2.1.21 to 2.1.330"
+        rule = "window - min(max output, 20,000) - 13,000, as in 2.1.21 to 2.1.330"
     shown = ".".join(map(str, version))
     tokens = asked.window - reserve - _CLAUDE_BUFFER
     return Threshold(tokens, f"Claude Code {shown}: {rule} (minified source).")
@@ -131,9 +131,9 @@ def _opencode(asked: Asked) -> Threshold | None:
         return None
     output = min(asked.max_output, _OPENCODE_OUTPUT) or _OPENCODE_OUTPUT
     if asked.max_input is not None:
-        tokens, rule = asked.max_input - min(_OPENCODE_BUFFER, output), "most input − min(20,000, max output)"
+        tokens, rule = asked.max_input - min(_OPENCODE_BUFFER, output), "most input - min(20,000, max output)"
     elif asked.window is not None:
-        tokens, rule = asked.window - output, "window − min(max output, 32,000)"
+        tokens, rule = asked.window - output, "window - min(max output, 32,000)"
     else:
         return None
     return Threshold(
@@ -149,7 +149,7 @@ def _pi(asked: Asked) -> Threshold | None:
         return None
     return Threshold(
         asked.window - _PI_RESERVE,
-        "pi 0.73.1: window − 16,384, of prompt and answer together (coding-agent/src/core/compaction/"
+        "pi 0.73.1: window - 16,384, of prompt and answer together (coding-agent/src/core/compaction/"
         "compaction.ts).",
     )
 
