@@ -86,7 +86,7 @@ class Rules:
     first_model: str | None = None
     """The model that the trace names first: what texts are counted at before a thread names its own."""
     catalogue: Callable[[str | None, str | None, str | None], Catalogued | None] = uncatalogued
-    """The limits of a model with a provider, asked by a version of the client, where the trace records none."""
+    """The limits of a model with a provider and a version of the client, where the trace records none."""
     compacts_at: Callable[[Limits, str | None, str | None, str | None], Threshold | None] = no_threshold
     """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
     imported: bool = False

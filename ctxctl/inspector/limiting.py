@@ -1,4 +1,4 @@
-"""What the engine is given to limit windows by where a trace records no limit: the model table, and runtimes' rules."""
+"""What limits a window where a trace records no limit: the model table, and the runtimes' own rules."""
 
 from __future__ import annotations
 

@@ -69,6 +69,7 @@ class Session(Run):
             "subagent.started": self._subagent,
             "session.truncation": self._truncation,
             "session.usage_info": self._usage_info,
+            "session.usage_record": self._usage_record,
             "session.compaction_complete": self._compaction,
             "session.snapshot_rewind": self._rewind,
             "session.shutdown": self._shutdown,
@@ -172,6 +173,21 @@ class Session(Run):
             budget = {"budget_id": "tokenLimit", "target": vocab.MODEL, "max_tokens": limit}
             self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
 
+    def _usage_record(self, data: Json, record: Json) -> None:
+        """The bill of a request, and the longest prompt that its model may be sent; in front of its answer."""
+        usage = data.get("usage")
+        if not isinstance(usage, dict):
+            return
+        lane = self._lane(data, record)
+        longest = count(usage.get("maxPromptTokens"))
+        if longest:
+            budget = {"budget_id": "maxPromptTokens", "target": vocab.MODEL}
+            meta = {"ctxctl": {"max_input": longest}}
+            lane.conversation.tell(
+                vocab.BUDGET_APPLIED, {**budget, "metadata": meta}, line=self.line.number
+            )
+        lane.billed(usage_of(usage, string(usage.get("model"))))
+
     def _compaction(self, data: Json, record: Json) -> None:
         if data.get("success") is False:
             return
@@ -219,7 +235,7 @@ class Session(Run):
             usage = told.get("usage") if isinstance(told, dict) else None
             if number == 1 and isinstance(usage, dict):
                 bill = usage_of(usage, model)
-                if bill is not None and bill["input_tokens"]:
+                if bill is not None and bill["input_tokens"] and not asked[0].has_bill:
                     bill["metadata"] = {"ctxctl": {"derived": True}}
                     asked[0].billed(bill)
 

@@ -48,7 +48,7 @@ def numbers(version: str | None) -> tuple[int, int, int] | None:
 
 
 def client_window(runtime: str | None, version: str | None, model: str) -> ClientWindow | None:
-    """The window that a client opens for a model; None: it is not known to open another than the provider's."""
+    """The window that a client opens for a model; None: none is known but the provider's."""
     told = numbers(version)
     if runtime not in CLAUDE_CODE or told is None or told < _FIRST_READ or large_window(model):
         return None

@@ -1,4 +1,4 @@
-"""The limit of a model's window where a trace records none: the settings', or the packed table's if it is sure.
+"""The limits of a model where a trace records none: the settings', or the packed table's if it is sure.
 
 The table speaks of a provider's window on the day that it was taken.  A client may open a smaller one
 (`tokens.catalogue.clients`), and an account may have a larger one (`contradicted`).  What is left for the
