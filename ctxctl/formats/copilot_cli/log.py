@@ -183,9 +183,7 @@ class Session(Run):
         if longest:
             budget = {"budget_id": "maxPromptTokens", "target": vocab.MODEL}
             meta = {"ctxctl": {"max_input": longest}}
-            lane.conversation.tell(
-                vocab.BUDGET_APPLIED, {**budget, "metadata": meta}, line=self.line.number
-            )
+            lane.conversation.tell(vocab.BUDGET_APPLIED, {**budget, "metadata": meta}, line=self.line.number)
         lane.billed(usage_of(usage, string(usage.get("model"))))
 
     def _compaction(self, data: Json, record: Json) -> None:

@@ -32,6 +32,26 @@ SMALL: Final = frozenset(
     )
 )
 """Models that 2.1.330 opens with 200,000 too, unless their names ask for a million."""
+LARGE: Final = frozenset(
+    (
+        "claude-fable-5",
+        "claude-fable-5-1",
+        "claude-fable-5-2",
+        "claude-haiku-5-5",
+        "claude-mythos-5",
+        "claude-mythos-5-1",
+        "claude-mythos-5-2",
+        "claude-opus-4-7",
+        "claude-opus-4-8",
+        "claude-opus-5",
+        "claude-opus-5-5",
+        "claude-sonnet-5",
+        "claude-sonnet-5-5",
+    )
+)
+"""Models that 2.1.330 opens with a million without being asked for it."""
+_LARGE_SINCE: Final = (2, 1, 330)
+_MILLION: Final = 1_000_000
 
 
 class ClientWindow(NamedTuple):
@@ -55,11 +75,16 @@ def client_window(runtime: str | None, version: str | None, model: str) -> Clien
     names = [spelling.name for spelling in spellings(model)]
     if not any(name.startswith("claude") for name in names):
         return None
+    shown = f"Claude Code {'.'.join(map(str, told))}"
+    if told >= _LARGE_SINCE and not LARGE.isdisjoint(names):
+        note = (
+            f"{_MILLION:,} by {shown}, which opens that for this model unless account or settings forbid it."
+        )
+        return ClientWindow(_MILLION, note)
     if told >= _ALL_BEFORE and SMALL.isdisjoint(names):
         return None
-    shown = ".".join(map(str, told))
     return ClientWindow(
         _USUAL,
-        f"{_USUAL:,} by Claude Code {shown}, which opens that for this model unless a million is asked for "
-        "([1m]); its log does not say whether it was.",
+        f"{_USUAL:,} by {shown}, which opens that for this model unless a million is asked for ([1m]); its "
+        "log does not say whether it was.",
     )

@@ -31,7 +31,8 @@ class KnownLimit(NamedTuple):
     note: str
     """One sentence, with who says it and when."""
     how: str
-    """As `catalogue.find.Known.how`; `client`: the client opens a smaller window than the provider has."""
+    """As `catalogue.find.Known.how`; `client`: the client opens a smaller window than the provider has, or one
+    for a model that the table does not know; `contradicted`."""
 
     @property
     def cap(self) -> int | None:
@@ -90,14 +91,16 @@ def known_limit(
         return NOTHING
     table = load() if table is None else table
     known = find(model, provider, own=own, table=table)
+    opened = client_window(runtime, version, model)
     why = _unsure(known, provider)
+    if why is not None and opened is not None and known.how == "unknown":
+        return KnownLimit(opened.window, None, None, opened.note, "client")
     if why is not None:
         return KnownLimit(None, None, None, why, known.how)
     if known.how == "settings":
         return KnownLimit(
             known.window, known.max_input, known.max_output, _told(known, "the settings"), known.how
         )
-    opened = client_window(runtime, version, model)
     if opened is not None and known.window is not None and opened.window < known.window:
         output = min(known.max_output, opened.window) if known.max_output is not None else None
         return KnownLimit(opened.window, None, output, opened.note, "client")

@@ -59,25 +59,42 @@ def threshold(
 _CLAUDE_BUFFER: Final = 13_000
 _CLAUDE_RESERVE: Final = 20_000
 _CLAUDE_OUTPUT: Final = 32_000
+_CLAUDE_OLD: Final = (
+    ("3-5", 8_192),
+    ("claude-3-opus", 4_096),
+    ("claude-3-sonnet", 8_192),
+    ("claude-3-haiku", 4_096),
+)
 _LARGER_ELSEWHERE: Final = frozenset(("claude-opus-4-6", "claude-sonnet-4-6"))
 _MILLION: Final = 1_000_000
 
 
 def _claude_code(asked: Asked) -> Threshold | None:
     version = numbers(asked.version)
-    if asked.window is None or asked.max_output is None or version is None or version < (2, 0, 30):
+    output = _claude_output(asked)
+    if asked.window is None or output is None or version is None or version < (2, 0, 30):
         return None
     if version < (2, 1, 21):
-        reserve = min(asked.max_output, _CLAUDE_OUTPUT)
+        reserve = min(output, _CLAUDE_OUTPUT)
         rule = "window - min(max output, 32,000) - 13,000, as in 2.0.30 and 2.1.20"
     else:
         if version > (2, 1, 110) and not _ahead(asked):
             return None
-        reserve = min(asked.max_output, _CLAUDE_RESERVE)
+        reserve = min(output, _CLAUDE_RESERVE)
         rule = "window - min(max output, 20,000) - 13,000, as in 2.1.21 to 2.1.330"
     shown = ".".join(map(str, version))
     tokens = asked.window - reserve - _CLAUDE_BUFFER
     return Threshold(tokens, f"Claude Code {shown}: {rule} (minified source).")
+
+
+def _claude_output(asked: Asked) -> int | None:
+    """The longest answer that Claude Code asks for: of its own table, where only the oldest models have less
+    than 32,000; else as given."""
+    names = [spelling.name for spelling in spellings(asked.model or "")]
+    if any(name.startswith("claude-") for name in names):
+        old = next((size for name in names for key, size in _CLAUDE_OLD if key in name), None)
+        return old if old is not None else _CLAUDE_OUTPUT
+    return asked.max_output
 
 
 def _ahead(asked: Asked) -> bool:
