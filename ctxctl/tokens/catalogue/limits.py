@@ -31,8 +31,8 @@ class KnownLimit(NamedTuple):
     note: str
     """One sentence, with who says it and when."""
     how: str
-    """As `catalogue.find.Known.how`; `client`: the client opens a smaller window than the provider has, or one
-    for a model that the table does not know; `contradicted`."""
+    """As `catalogue.find.Known.how`; `client`: the client opens a smaller window than the provider has, or
+    the table does not know the model; `contradicted`."""
 
     @property
     def cap(self) -> int | None:
