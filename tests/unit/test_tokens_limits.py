@@ -139,7 +139,13 @@ def test_no_model_is_both_small_and_large() -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("2.1.330", (2, 1, 330)), ("v1.2.3-rc1", (1, 2, 3)), ("1.0.64-1", (1, 0, 64)), ("3", None), (None, None)],
+    [
+        ("2.1.330", (2, 1, 330)),
+        ("v1.2.3-rc1", (1, 2, 3)),
+        ("1.0.64-1", (1, 0, 64)),
+        ("3", None),
+        (None, None),
+    ],
 )
 def test_versions(text: str | None, found: tuple[int, int, int] | None) -> None:
     assert numbers(text) == found

@@ -174,7 +174,7 @@ class Session(Run):
             self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
 
     def _usage_record(self, data: Json, record: Json) -> None:
-        """The bill of a request, in front of its answer, and the longest prompt that its model may be sent."""
+        """The bill of a request, in front of its answer, and the longest prompt that its model takes."""
         usage = data.get("usage")
         if not isinstance(usage, dict):
             return
