@@ -19,6 +19,7 @@ TABLE = Table(
     [
         row("openai", "gpt-9", 400_000, 300_000),
         row("azure", "gpt-9", 272_000),
+        row("github-copilot", "gpt-9", 128_000),
         row("openai", "gpt-9-mini", 400_000),
         row("azure", "gpt-9-mini", 400_000),
         row("anthropic", "claude-opus-4-6", 1_000_000),
@@ -106,6 +107,12 @@ def test_claude_code_opens_a_smaller_window_than_there_is() -> None:
     assert asked("claude-opus-4-6[1m]", runtime="claude-code", version="2.1.39").window == 1_000_000
     # Where it opens what the provider has, the provider's row says so.
     assert asked("claude-opus-4-5", runtime="claude-code", version="2.1.39").how == "maker"
+
+
+def test_copilot_s_models_are_github_s_where_nobody_is_named() -> None:
+    assert asked("gpt-9", runtime="copilot-cli").window == 128_000
+    assert asked("gpt-9", "openai", runtime="copilot-cli").window == 400_000
+    assert asked("claude-opus-4-6", runtime="copilot-cli").cap is None
 
 
 def test_the_client_says_of_models_that_the_table_does_not_know() -> None:

@@ -14,6 +14,13 @@ _NUMBERS: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:$|[-+. ])")
 _USUAL: Final = 200_000
 CLAUDE_CODE: Final = frozenset(("claude-code", "claude-stream-json", "claude-sdk-log"))
 """Formats that Claude Code writes."""
+SERVED_BY: Final = {
+    "copilot-chat": "github-copilot",
+    "copilot-chatreplay": "github-copilot",
+    "copilot-cli": "github-copilot",
+    "copilot-snapshots": "github-copilot",
+}
+"""By format, who serves its models where the capture names nobody: with other windows than their makers."""
 _ALL_BEFORE: Final = (2, 1, 80)
 """Claude Code 2.0.30 to 2.1.74 open 200,000 for every model, unless its name asks for a million."""
 _FIRST_READ: Final = (2, 0, 30)

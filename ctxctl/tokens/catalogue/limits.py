@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from ctxctl.tokens.catalogue.clients import client_window
+from ctxctl.tokens.catalogue.clients import SERVED_BY, client_window
 from ctxctl.tokens.catalogue.find import Known, find, limits
 from ctxctl.tokens.catalogue.names import large_window, provider_of
 from ctxctl.tokens.catalogue.table import Table, load
@@ -83,13 +83,15 @@ def known_limit(
         model: As the trace names it.
         provider: Who served it, as the trace says; None: it does not.
         own: The user's table of models (`[models."name"]` of the settings); goes before everything else.
-        runtime: Format of the capture (`claude-code`): some clients open smaller windows than there are.
+        runtime: Format of the capture (`claude-code`): some clients open smaller windows than there are, or
+            get their models from one provider.
         version: Of that client.
         table: Another table than the packaged one.
     """
     if model is None:
         return NOTHING
     table = load() if table is None else table
+    provider = provider or SERVED_BY.get(runtime or "")
     known = find(model, provider, own=own, table=table)
     opened = client_window(runtime, version, model)
     why = _unsure(known, provider)
