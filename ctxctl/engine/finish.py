@@ -61,8 +61,6 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     if usage is not None and usage.model is not None:
         thread.model = usage.model
     model = rules.model or thread.model
-    if sealed.facts.assembly is not None:
-        thread.client = sealed.facts.assembly.client or thread.client
     frame, changes = thread.frame, sealed.changes
     by_method = methods(frame.by_method, rules.encoding, rules.known(model))
     size = _size(thread, sealed, usage, model, rules)

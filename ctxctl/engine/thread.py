@@ -288,6 +288,8 @@ class ThreadState:
             after, delta = veiled, delta_of(recorded, veiled)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
+        if facts.assembly is not None:
+            self.client = facts.assembly.client or self.client
         if self.editing is not None or self.fitting is not None:
             self.recorded_used += recorded_sum(delta.inserted) - recorded_sum(delta.removed)
         if self.editing is not None:
