@@ -48,8 +48,10 @@ def claude_code(path: Path) -> Iterator[Seen]:
             if rule is not None:
                 yield Seen(billed, meta["preTokens"], rule.tokens)
         message = record.get("message")
-        usage = message.get("usage") if isinstance(message, dict) else None
-        if isinstance(usage, dict) and not record.get("isSidechain") and message["model"] != "<synthetic>":
+        if not isinstance(message, dict) or record.get("isSidechain"):
+            continue
+        usage = message.get("usage")
+        if isinstance(usage, dict) and message["model"] != "<synthetic>":
             billed, model = sum(usage.get(name) or 0 for name in _INPUT), message["model"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from ctxctl.tokens.catalogue import limits
 from ctxctl.tokens.catalogue.clients import LARGE, SMALL, client_window, numbers
+from ctxctl.tokens.catalogue.find import find
 from ctxctl.tokens.catalogue.limits import KnownLimit, LimitBook, contradicted, known_limit
 from ctxctl.tokens.catalogue.table import Prices, Row, Table, load
 
@@ -160,7 +161,7 @@ def test_versions(text: str | None, found: tuple[int, int, int] | None) -> None:
 
 def test_the_book_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    real = limits.find
+    real = find
 
     def counted(model: str, *rest: object, **more: object) -> object:
         calls.append(model)
