@@ -154,8 +154,6 @@ def sent_text(window: Window) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
     parts = [against(window), known_by(window)]
     parts += [said for said in (limit(window), compacts(window)) if said is not None]
-    if window.limit is None and window.limit_note:
-        parts.append(visible(window.limit_note))
     return "; ".join(parts)
 
 
