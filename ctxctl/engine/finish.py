@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.engine.answers import look
 from ctxctl.engine.following import followed
 from ctxctl.engine.limits import in_force, is_over, still_over
 from ctxctl.engine.recompute import recomputed
@@ -83,7 +84,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, rules),
         cache=_cache(sealed, usage),
-        usage=_usage(usage, frame.used, altered=thread.altered),
+        usage=_usage(thread, usage, frame.used),
         flags=flags,
         segments=dict(frame.segments),
         first_line=ids.first_line,
@@ -144,10 +145,12 @@ def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
     return Cache(prefix.tokens, broken, cached, written)
 
 
-def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | None:
+def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:
     """The bill is of what was sent: a frame out of which something was taken is not compared with it."""
     if usage is None:
         return None
+    altered = thread.altered
+    counted_output, doubts = look(thread, usage, counted)
     reported = usage.input_tokens
     return UsageView(
         reported_input=reported,
@@ -157,6 +160,8 @@ def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | N
         difference=None if reported is None or altered else counted - reported,
         provenance=provenance_of(usage),
         provider=usage.provider,
+        doubts=doubts,
+        counted_output=counted_output,
     )
 
 
