@@ -1,7 +1,8 @@
 """Bills that cannot be true, recognised by what the trace itself holds of a request and of its answer.
 
-The limits below were chosen on 9,472 billed steps of public captures (Claude Code 4,630, Codex 2,111, pi 1,779,
-claude-stream-json 656, Gemini CLI 127, Copilot CLI 70, opencode 34, recorded wires 65), counted with `o200k_base`.  A figure is doubted only where no tokenizer and no hidden part of a request can explain it; what
+The limits below were chosen on 9,472 billed steps of public captures (Claude Code 4,630, Codex 2,111,
+pi 1,779, claude-stream-json 656, Gemini CLI 127, Copilot CLI 70, opencode 34, recorded wires 65), counted with
+`o200k_base`.  A figure is doubted only where no tokenizer and no hidden part of a request can explain it; what
 is merely odd is left alone.
 """
 
@@ -14,16 +15,16 @@ from ctxctl.model.results import Doubt
 LEAST_OUTPUT: Final = 0.5
 """An output bill below this share of what is visible of the answer cannot be true.
 
-Reasoning is not in the share: providers drop or sum up what they billed of it.  Of the 3,204 answers that were
-billed something by all formats but Claude Code, whose counts come with the answer's end, the smallest share is
-0.836: nowhere near.  Of Claude Code's 4,622 answers 2,375 are below 0.4 and only some 55 in every further tenth
-up to 0.8: its log keeps the count with which a stream began (1 to 10).  A count that was calibrated for Claude is
-up to 1.5 times the raw one, and 0.836 / 1.5 is still above the limit."""
+Reasoning is not in the share: providers drop or sum up what they billed of it.  Of the 3,204 answers that
+were billed something by all formats but Claude Code, whose counts come with the answer's end, the smallest
+share is 0.836: nowhere near.  Of Claude Code's 4,622 answers 2,375 are below 0.4 and only some 55 in every
+further tenth up to 0.8: its log keeps the count with which a stream began (1 to 10).  A count that was
+calibrated for Claude is up to 1.5 times the raw one, and 0.836 / 1.5 is still above the limit."""
 LEAST_INPUT: Final = 0.4
 """The same for an input bill against the recorded content, as in `tokens.calibrate.points.plausible`.
 
-With more than 1,000 tokens counted the smallest share is 0.98 in 7,746 bills; those below 0.4 are 24, all of them
-hand-made (0, 5 or 10 billed whatever is in the window)."""
+With more than 1,000 tokens counted the smallest share is 0.98 in 7,746 bills; those below 0.4 are 24, all of
+them hand-made (0, 5 or 10 billed whatever is in the window)."""
 GAP: Final = 5
 """Tokens by which it has to be below: a share of a handful of tokens says nothing."""
 CHANGED: Final = 100
@@ -93,8 +94,8 @@ def input_is_sound(found: tuple[Doubt, ...]) -> bool:
     """Whether an input bill may be shown as what was sent.
 
     Not where it is nothing, or less than what is recorded; nor where it certainly is another request's: where
-    the whole bill was repeated, input, cache figures and output, though the window changed (then the output is
-    doubted as `repeated`, too).  An input that alone is the same again stays what is reported.
+    the whole bill was repeated, input, cache figures and output, though the window changed (then the output
+    is doubted as `repeated`, too).  An input that alone is the same again stays what is reported.
     """
     parts = {doubt.part: doubt.why for doubt in found}
     return parts.get("input") in (None, "repeated") and parts.get("output") != "repeated"
