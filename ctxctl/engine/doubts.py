@@ -1,16 +1,16 @@
 """Bills that cannot be true, recognised by what the trace itself holds of a request and of its answer.
 
-The limits below were chosen on 9,472 billed steps of public captures (Claude Code 4,630, Codex 2,111,
-pi 1,779, claude-stream-json 656, Gemini CLI 127, Copilot CLI 70, opencode 34, recorded wires 65), counted with
-`o200k_base`.  A figure is doubted only where no tokenizer and no hidden part of a request can explain it; what
-is merely odd is left alone.
+The limits below were chosen on 9,472 billed steps of public captures (Claude Code 4,630, Codex 2,111, pi
+1,779, claude-stream-json 656, Gemini CLI 127, Copilot CLI 70, opencode 34, recorded wires 65), counted with
+`o200k_base`.  A figure is doubted only where no tokenizer and no hidden part of a request can explain it;
+what is merely odd is left alone.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ctxctl.model.results import Doubt
+from ctxctl.model.results import Doubt, UsageView
 
 LEAST_OUTPUT: Final = 0.5
 """An output bill below this share of what is visible of the answer cannot be true.
@@ -106,6 +106,14 @@ def doubted(found: tuple[Doubt, ...], part: str) -> Doubt | None:
     if part == "input" and input_is_sound(found):
         return None
     return next((doubt for doubt in found if doubt.part == part), None)
+
+
+def believed_output(usage: UsageView | None) -> int | None:
+    """Tokens of the answer: as reported, or as counted where the report cannot be true."""
+    if usage is None:
+        return None
+    doubt = doubted(usage.doubts, "output")
+    return usage.reported_output if doubt is None else doubt.counted
 
 
 def _below(reported: int, counted: int, least: float) -> str | None:

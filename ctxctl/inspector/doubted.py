@@ -80,13 +80,5 @@ def believed_tokens(step: Step, billed: Tokens | None) -> Tokens | None:
     return billed if output is None else billed._replace(output=output.counted)
 
 
-def believed_output(usage: UsageView | None) -> int | None:
-    """Tokens of the answer: as reported, or as counted where the report cannot be true."""
-    if usage is None:
-        return None
-    doubt = doubted(usage.doubts, "output")
-    return usage.reported_output if doubt is None else doubt.counted
-
-
 def _of(tokens: Tokens, part: str) -> int:
     return tokens.output if part == "output" else sum(tokens[:3])

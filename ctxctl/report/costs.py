@@ -263,7 +263,6 @@ def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
         "parts": {part: told._asdict() for part, told in sums.parts.items()},
         "believed_tokens": sums.tokens._asdict(),
         "believed": _money(sums.money),
-        "lines": list(doubted_lines(sums)),
     }
 
 

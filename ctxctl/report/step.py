@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ctxctl.model.results import Cache, Step, UsageView, Window
 from ctxctl.report.changes import changes_table, counts_line, rows
+from ctxctl.report.doubts import doubt_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed, wrap
 from ctxctl.report.told import told
@@ -178,7 +179,8 @@ def usage_text(usage: UsageView) -> str:
         counted += f", difference {signed(usage.difference)}"
         if usage.reported_input:
             counted += f" ({usage.difference / usage.reported_input:+.1%})"
-    return "; ".join([", ".join(parts) or "no input reported", counted])
+    doubts = [doubt_text(doubt) for doubt in usage.doubts]
+    return "; ".join([", ".join(parts) or "no input reported", counted, *doubts])
 
 
 _DOUBTS = {
