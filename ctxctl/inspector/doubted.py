@@ -1,22 +1,19 @@
 """Bills with what cannot be true of them replaced by what was counted, and the sums of that.
 
-What is replaced is never mixed in unseen: whoever shows one of these figures marks it with `MARK`.
+What is replaced is never mixed in unseen: whoever shows one of these figures marks it with
+`model.money.MARK`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.engine.doubts import doubted
-from ctxctl.model.money import Money, Tokens
+from ctxctl.model.money import BILL_PARTS, Money, Tokens
 
 if TYPE_CHECKING:
     from ctxctl.inspector.costs import StepCost
     from ctxctl.model.results import Step, UsageView
-
-MARK: Final = "≈"
-"""Stands before a figure in which a part of a bill is as counted, because the bill cannot be true."""
-PARTS: Final = ("input", "output")
 
 
 class PartSum(NamedTuple):
@@ -61,10 +58,10 @@ class DoubtedSums:
 
 
 def replaced_parts(usage: UsageView | None) -> tuple[str, ...]:
-    """Parts of a bill, of `PARTS`, that are taken as counted."""
+    """Parts of a bill, of `BILL_PARTS`, that are taken as counted."""
     if usage is None or not usage.doubts:
         return ()
-    return tuple(part for part in PARTS if doubted(usage.doubts, part) is not None)
+    return tuple(part for part in BILL_PARTS if doubted(usage.doubts, part) is not None)
 
 
 def believed_tokens(step: Step, billed: Tokens | None) -> Tokens | None:

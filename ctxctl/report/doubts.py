@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.inspector.doubted import MARK, PARTS
+from ctxctl.model.money import BILL_PARTS, MARK
 from ctxctl.report.tables import plural
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def doubt_text(doubt: Doubt) -> str:
 
 def doubted_lines(sums: DoubtedSums) -> Iterator[str]:
     """A sentence for each part of the bills that cannot be true."""
-    for part in reversed(PARTS):
+    for part in reversed(BILL_PARTS):
         told = sums.parts.get(part)
         if told is not None:
             yield (

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Doubt
 
 _WHY = {
-    "zero": "nothing is billed for the {part} of a request whose {part} holds {counted:,} tokens",
+    "zero": "no {part} is billed where the trace holds {counted:,} tokens of it",
     "below_content": "{reported:,} tokens are billed for {part} of which the trace holds {counted:,}",
-    "repeated": "the {part} is billed at {reported:,} tokens as for the request before, though the window changed",
+    "repeated": "{reported:,} tokens of {part} are billed as for the request before; the window changed",
 }
 
 
 class ImpossibleBill(Rule):
-    """A bill says what cannot be: nothing, or far less than the trace itself holds, or the last bill once more.
+    """A bill says what cannot be: nothing, far less than the trace itself holds, or the last bill once more.
 
-    A log that keeps the count with which an answer's stream began has 1 to 10 tokens of output for answers of
-    thousands, as more than half of the calls in public Claude Code sessions have; placeholders and bills that
+    A log that keeps the count with which an answer's stream began has 1 to 10 tokens of output however long the
+    answer is, as more than half of the calls in public Claude Code sessions have; placeholders and bills that
     are written twice do the same to the input. Sums of money and of tokens that trust them are too small.
     """
 
