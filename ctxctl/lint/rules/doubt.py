@@ -23,9 +23,9 @@ _WHY = {
 class ImpossibleBill(Rule):
     """A bill says what cannot be: nothing, far less than the trace itself holds, or the last bill once more.
 
-    A log that keeps the count with which an answer's stream began has 1 to 10 tokens of output however long the
-    answer is, as more than half of the calls in public Claude Code sessions have; placeholders and bills that
-    are written twice do the same to the input. Sums of money and of tokens that trust them are too small.
+    A log that keeps the count with which an answer's stream began has 1 to 10 tokens of output however long
+    the answer is, as more than half of the calls in public Claude Code sessions have; placeholders and bills
+    that are written twice do the same to the input. Sums of money and tokens that trust them are too small.
     """
 
     code = "CTX029"
