@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
+from ctxctl.engine.doubts import Before
 from ctxctl.engine.editing import Editing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
@@ -128,6 +129,8 @@ class ThreadState:
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
+        self.last_bill: Before | None = None
+        """The same bill in full, for the doubts of the next one."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
         self.ahead: list[Placement] = []
