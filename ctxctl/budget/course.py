@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ctxctl.budget.beside import Sent, shared
 from ctxctl.budget.plan import Arrival
 from ctxctl.model.results import Placement, Step
 
@@ -19,6 +20,9 @@ COLUMN: Final = {
 
 BEGINNING: Final = 0.1
 """Share of a session that is its beginning."""
+COMMON: Final = 0.95
+"""Share of the units that count as they were; larger ones count as large as the largest of these.
+A file of 40,000 tokens that was read once says little of what comes."""
 
 
 class Course:
@@ -26,7 +30,8 @@ class Course:
 
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
-        """What each request had that none before it had."""
+        """What each request had that none before it had, by the provider's count where it was billed."""
+        self.sent = Sent()
         self.units: list[int] = []
         """By request, the unit that it belongs to."""
         self._came: dict[str, int] = {}
@@ -45,20 +50,24 @@ class Course:
                 sums[column] += change.new
             elif change.status == "updated":
                 sums[column] += max(0, change.new - change.freed)
-        self.arrivals.append((sums[0], sums[1], sums[2], sums[3]))
+        self.arrivals.append(shared(sums, self.sent.grown(step, sum(sums))))
         self.units.append(unit)
 
     def seen(self) -> list[tuple[Arrival, ...]]:
         """The units, each with its requests; without the first tenth of them, at least the first.
 
-        What a session begins with does not come again: a task is given, and the place is looked over.
+        What a session begins with does not come again: a task is given, and the place is looked over.  Units
+        above the `COMMON` size are made as large as that.
         """
         found: list[list[Arrival]] = []
         for number, (unit, arrival) in enumerate(zip(self.units, self.arrivals, strict=True)):
             if number == 0 or unit != self.units[number - 1]:
                 found.append([])
             found[-1].append(arrival)
-        return [tuple(arrivals) for arrivals in (found[max(1, round(len(found) * BEGINNING)) :] or found)]
+        kept = found[max(1, round(len(found) * BEGINNING)) :] or found
+        sizes = sorted(sum(map(sum, arrivals)) for arrivals in kept)
+        most = sizes[min(len(sizes) - 1, int(len(sizes) * COMMON))]
+        return [_cut(arrivals, most) for arrivals in kept]
 
     def history(self, placements: Sequence[Placement], most: int) -> tuple[list[Arrival], int]:
         """What is in a window of each unit, the oldest first, and tokens of what stands for older messages.
@@ -87,3 +96,11 @@ class Course:
 
 STANDS_FOR_OLDER: Final = frozenset(("thread_summary", "session_history"))
 """Kinds of what stands for messages that were counted when they came."""
+
+
+def _cut(arrivals: Sequence[Arrival], most: int) -> tuple[Arrival, ...]:
+    """A unit of no more than so many tokens, each of its requests made smaller by the same share."""
+    size = sum(map(sum, arrivals))
+    if size <= most:
+        return tuple(arrivals)
+    return tuple(shared(arrival, sum(arrival) * most // size) for arrival in arrivals)

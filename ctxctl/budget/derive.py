@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.budget.beside import named, part_of
 from ctxctl.budget.observe import Group, Observed, Seen, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import MOST_DRAWN, MOST_TURNS
 from ctxctl.budget.spread import measured
@@ -17,13 +18,19 @@ if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.facade import Progress
 
+_SAID: Final = {
+    "recorded": "recorded in the trace",
+    "runtime": "said by the client in its capture",
+    "catalogue": "from the model table",
+    "supposed": "supposed",
+}
 _PLURAL: Final = {"tool_definition": "tools", "system_prompt": "system prompt"}
 
 
 def observed(inspector: Inspector, progress: Progress | None = None) -> list[Observed]:
     """The thread with most steps of each session of a trace, in their order."""
     threads: dict[tuple[str | None, str], Observed] = {}
-    for at, _ in inspector.walk(progress):
+    for at, _ in inspector.walk(progress, settle=True):
         threads.setdefault((at.step.session, at.step.thread), Observed()).add(at.step, at.placements)
     longest: dict[str | None, Observed] = {}
     for (session, _), thread in threads.items():
@@ -32,13 +39,14 @@ def observed(inspector: Inspector, progress: Progress | None = None) -> list[Obs
     return list(longest.values())
 
 
-def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str) -> str:
+def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, lacking: str = "") -> str:
     """The plan as TOML.
 
     Args:
         threads: What was seen.
         names: Of the traces, for the first line.
         encoding: What the sizes were counted with.
+        lacking: What the captures' format holds nothing of, in words.
 
     Raises UnreadableError("no-events") where nothing was seen.
     """
@@ -50,7 +58,7 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str) ->
     out = [
         f"# Derived from {told}.",
         f"# Sessions: {len(threads):,}, turns: {turns:,}, requests: {steps:,}.",
-        "# Of each session, the thread with most requests. Sizes are percentiles of what was recorded.",
+        "# Of each session, the thread with most requests. Sizes are percentiles of what was seen.",
     ]
     blank = sum(thread.uncounted for thread in threads)
     if blank:
@@ -58,11 +66,13 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str) ->
     out += ["", "version = 1", 'policy = "fifo"', ""]
     out += model_lines(threads, encoding)
     taken: set[str] = set()
+    out += _unrecorded(threads, taken, lacking)
     out += part_lines(threads, taken)
     earlier = [thread.earlier for thread in threads]
     if any(earlier):
         out += earlier_lines(measured(earlier), taken)
     out += _conversation(threads)
+    out += _limits(threads)
     return "\n".join(out) + "\n"
 
 
@@ -84,18 +94,30 @@ def model_lines(threads: Sequence[Observed], encoding: str) -> Iterator[str]:
     found = resolve(name)
     if encoding != found.encoding:
         yield f"encoding = {quoted(encoding)}"
+    yield from _limit_lines(threads)
+    yield ""
+
+
+def _limit_lines(threads: Sequence[Observed]) -> Iterator[str]:
+    """The limits in force at the last request that has some, and who says so."""
     last = next((t.last.window for t in reversed(threads) if t.last is not None and t.last.window.cap), None)
     if last is None:
         yield "# window = 128000   # no trace records one: without it, what is known of the model counts"
         yield "# reserve = 16000"
-    else:
-        if last.limit is not None:
-            yield f"window = {last.limit}"
-        if last.limit is not None and last.reserved is not None:
-            yield f"reserve = {last.reserved}"
-        if last.cap is not None and (last.limit is None or last.cap < last.limit - (last.reserved or 0)):
-            yield f"max_input = {last.cap}"
-    yield ""
+        return
+    if last.limit_source is not None:
+        note = f": {visible(last.limit_note)}" if last.limit_note else ""
+        yield f"# Limits: {_SAID[last.limit_source]}{note}"
+    if last.limit is not None:
+        yield f"window = {last.limit}"
+    if last.limit is not None and last.reserved is not None:
+        yield f"reserve = {last.reserved}"
+    if last.cap is not None and (last.limit is None or last.cap < last.limit - (last.reserved or 0)):
+        yield f"max_input = {last.cap}"
+    if last.threshold is not None:
+        source = f" ({visible(last.threshold_source)})" if last.threshold_source else ""
+        yield f"# The runtime compacts by itself at {last.threshold:,}{source}."
+        yield f"# max_input = {last.threshold}   # to be told when that is, in place of the overflow"
 
 
 def part_lines(
@@ -120,9 +142,39 @@ def part_lines(
         yield ""
 
 
+def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> Iterator[str]:
+    """A part for what was billed and is not recorded: its sizes at the first requests of the sessions."""
+    found = [thread.sent.first for thread in threads if thread.sent.first is not None]
+    if not any(found):
+        return
+    less = sum(tokens < 0 for tokens in found)
+    told = (
+        f"Billed beside what is recorded at the first request; {len(found):,} of {len(threads):,} sessions."
+    )
+    if less:
+        told += f" In {less:,} of them fewer were billed than counted: 0 here."
+    size = spread_text(measured([max(0, tokens) for tokens in found]))
+    yield from part_of(quoted(free(named(lacking), taken)), size, None, told)
+
+
+def _limits(threads: Sequence[Observed]) -> Iterator[str]:
+    """What ``--check`` demands of it: that no turn overflows."""
+    yield from ("", "[limits]")
+    over = [thread for thread in threads if thread.over]
+    if over:
+        many = sum(thread.over for thread in over)
+        told = f"{many:,} requests, in {len(over):,} of {len(threads):,} sessions"
+        yield f"# Over the cap of their time: {told}."
+    yield f"overflow_turn = {_turns(threads) + 1}   # no turn may overflow"
+
+
+def _turns(threads: Sequence[Observed]) -> int:
+    return min(MOST_TURNS, max(len(thread.turns) for thread in threads))
+
+
 def earlier_lines(tokens: Any, taken: set[str]) -> Iterator[str]:
     """A part for messages that were there before, or for what stands for them."""
-    yield from ("[[part]]", f"name = {quoted(_free('earlier messages', taken))}", 'segment = "history"')
+    yield from ("[[part]]", f"name = {quoted(free('earlier messages', taken))}", 'segment = "history"')
     yield f"tokens = {spread_text(tokens)}"
     yield ""
 
@@ -137,7 +189,7 @@ def _rate(seen: Seen, unit: str) -> Iterator[str]:
 def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
     talk = talk_of(threads)
     yield "[conversation]"
-    yield f"turns = {min(MOST_TURNS, max(len(thread.turns) for thread in threads))}   # the longest session"
+    yield f"turns = {_turns(threads)}   # the longest session"
     rows: tuple[tuple[str, list[int]], ...] = (
         ("user", [turn.user for turn in talk]),
         ("answer", answers_of(threads)),
@@ -153,10 +205,10 @@ def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
 
 def _name(group: Group, taken: set[str]) -> str:
     kind = _PLURAL.get(group.kind, group.kind.replace("_", " "))
-    return _free(f"{kind}: {group.source}" if group.source else kind, taken)
+    return free(f"{kind}: {group.source}" if group.source else kind, taken)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def free(name: str, taken: set[str]) -> str:
     """The name as it can stand in a plan, with a number where it is taken."""
     name = visible(name[:150])[:190]
     found, number = name, 1

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ctxctl.budget.beside import Sent
 from ctxctl.budget.course import STANDS_FOR_OLDER
 from ctxctl.model.results import Placement, Step
 
@@ -73,6 +74,11 @@ class Observed:
         self.earlier = 0
         """Tokens of messages that were there before the first one that was recorded."""
         self.uncounted = 0
+        self.sent = Sent()
+        self.over = 0
+        """Requests that were over the cap then in force."""
+        self.first_over: int | None = None
+        """The turn of the first of them."""
         self._known: set[str] = set()
         self._number: int | None = None
 
@@ -83,6 +89,9 @@ class Observed:
         if step.model is not None:
             self.models[step.model, step.usage.provider if step.usage is not None else None] += 1
         number = step.turn if turn is None else turn
+        if step.window.over:
+            self.over += 1
+            self.first_over = number if self.first_over is None else self.first_over
         first = number != self._number
         if first:
             self._number = number
@@ -91,13 +100,34 @@ class Observed:
         # What a model answered is in the next request: of a turn's first one it belongs to the turn before.
         before = self.turns[-2] if first and len(self.turns) > 1 else now
         begins = first and len(self.turns) == 1
-        newest = next((p.item for p in reversed(placements) if p.kind == "user_message"), None)
         now.groups = {}
-        calls = 0
+        new = list(self._new(now, placements, begins=begins))
+        arrived = sum(tokens for _, tokens in new)
+        total = self.sent.grown(step, arrived)
+        if not arrived and not begins:
+            before.answer += total
+        for what, counted in new:
+            tokens = counted * total // arrived if arrived else 0
+            if what == "user":
+                now.user += tokens
+            elif what == "answer":
+                before.answer += tokens
+            elif what == "call":
+                before.calls.append(tokens)
+            else:
+                before.results.append(tokens)
+        if calls := sum(what == "call" for what, _ in new):
+            before.parallel.append(calls)
+
+    def _new(
+        self, turn: _Turn, placements: Sequence[Placement], *, begins: bool
+    ) -> Iterator[tuple[str, int]]:
+        """What is said for the first time, with its tokens; all else goes to the turn's groups."""
+        newest = next((p.item for p in reversed(placements) if p.kind == "user_message"), None)
         for placement in placements:
             what = _TALK.get(placement.kind) if placement.rank == 2 else None
             if what is None:
-                self._grouped(now, placement)
+                self._grouped(turn, placement)
                 continue
             if placement.item in self._known:
                 continue
@@ -105,17 +135,8 @@ class Observed:
             self.uncounted += placement.method == "uncounted"
             if begins and placement.item != newest:
                 self.earlier += placement.tokens
-            elif what == "user":
-                now.user += placement.tokens
-            elif what == "answer":
-                before.answer += placement.tokens
-            elif what == "call":
-                before.calls.append(placement.tokens)
-                calls += 1
             else:
-                before.results.append(placement.tokens)
-        if calls:
-            before.parallel.append(calls)
+                yield what, placement.tokens
 
     def _grouped(self, turn: _Turn, placement: Placement) -> None:
         if placement.kind in STANDS_FOR_OLDER:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ctxctl.budget.beside import fewer, named, part_of
 from ctxctl.budget.course import Course
-from ctxctl.budget.derive import earlier_lines, model_lines, part_lines, quoted
+from ctxctl.budget.derive import earlier_lines, free, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Group, Observed
 from ctxctl.budget.plan import MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
 from ctxctl.model.results import Placement, Step
@@ -24,6 +26,8 @@ MOST_ROWS: Final = 400
 _AHEAD: Final = 3
 """How many times as far as the session has come the plan looks ahead."""
 _LEAST_AHEAD: Final = 30
+DRIFT: Final = 0.4
+"""Chosen with `course.COMMON` on half of the sessions of tests/corpus/predictions.py."""
 
 
 class Onward(NamedTuple):
@@ -47,30 +51,38 @@ def gone(inspector: Inspector, address: str, progress: Progress | None = None) -
     turns = {span.turn for span in spans[: last + 1] if (span.session, span.thread) == key}
     unit = "turn" if len(turns) >= LEAST_TURNS else "request"
     observed, course, number = Observed(), Course(), 0
-    for ordinal, (at, _) in enumerate(inspector.walk(progress)):
+    walk = inspector.walk(progress, settle=True)
+    for ordinal, (at, _) in enumerate(walk):
         step = at.step
         if (step.session, step.thread) == key:
             number = step.turn if unit == "turn" else number + 1
             course.add(step, number)
             observed.add(step, at.placements, number)
         if ordinal == last:
-            return Onward(observed, course, unit, number, step, list(at.placements))
+            found = Onward(observed, course, unit, number, step, list(at.placements))
+            if last == len(spans) - 1:
+                # The trace's end tells what its format lacks.
+                deque(walk, 0)
+            return found
     raise AssertionError("a step that was resolved is walked")
 
 
-def onward(found: Onward, name: str, encoding: str) -> str:
+def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
     """The plan as TOML.
 
     Args:
         found: The session so far.
         name: Of the trace.
         encoding: What the sizes were counted with.
+        lacking: What the capture's format holds nothing of, in words.
     """
     threads = [found.observed]
     history, _ = found.course.history(found.placements, MOST_ROWS)
     now = _now(found.observed)
-    used = found.step.window.used
-    rest = max(0, used - sum(now.values()) - sum(map(sum, history)))
+    used, beside = found.step.window.used, found.step.window.unrecorded or 0
+    rest = used - max(0, beside) - sum(now.values()) - sum(map(sum, history))
+    if rest < 0:
+        history = fewer(history, -rest)
     seen = _newest(found.course.seen())
     unit, requests = found.unit, sum(map(len, seen))
     drawn = _counted(len(seen), unit) + (f" with {_counted(requests, 'request')}" if unit == "turn" else "")
@@ -78,36 +90,23 @@ def onward(found: Onward, name: str, encoding: str) -> str:
         f"# {visible(name)} from {unit} {found.number:,} on, with {used:,} tokens in its window.",
         f"# What comes is drawn from {drawn} of what was.",
     ]
+    if beside < 0:
+        out.append(f"# Billed were {-beside:,} fewer than counted: the history is made smaller by as much.")
     if found.observed.uncounted:
         blank = _counted(found.observed.uncounted, "message")
         out.append(f"# Without text and size in the record, counted as 0: {blank}.")
     out += ["", "version = 1", 'policy = "fifo"', f"runs = {RUNS}", ""]
     out += model_lines(threads, encoding)
     taken: set[str] = set()
+    if beside > 0:
+        told = f"Billed beside what is recorded, at {unit} {found.number:,}."
+        out += part_of(quoted(free(named(lacking), taken)), str(beside), beside, told)
     out += part_lines(threads, taken, now, unit)
-    if rest:
+    if rest > 0:
         out += earlier_lines(rest, taken)
-    out += _billed(found)
     out += _start(found, name, history)
     out += _conversation(seen, unit, found.number, len(taken))
     return "\n".join(out) + "\n"
-
-
-def _billed(found: Onward) -> list[str]:
-    """A part that is commented out: what the provider's count has beside ours, by which it refuses."""
-    usage, used = found.step.usage, found.step.window.used
-    more = 0 if usage is None or usage.reported_input is None else usage.reported_input - used
-    if more <= used // 50:
-        return []
-    return [
-        f"# Billed were {used + more:,}. What the record does not hold, or the provider counts otherwise,",
-        "# is in no part, and makes the overflow come out late. To count it as large as it is now:",
-        "# [[part]]",
-        '# name = "billed beside"',
-        f"# tokens = {more}",
-        '# segment = "system"',
-        "",
-    ]
 
 
 def _now(observed: Observed) -> dict[Group, int]:
@@ -143,7 +142,7 @@ def _conversation(seen: list[tuple[Arrival, ...]], unit: str, number: int, parts
     yield f'unit = "{unit}"'
     yield f"turns = {max(1, turns)}   # to look ahead"
     yield "together = 5   # so many are drawn in a row"
-    yield "drift = 0.6   # how far the growth to come may be from what was seen"
+    yield f"drift = {DRIFT}   # how far the growth to come may be from what was seen"
     yield "# What was new in each of its requests: user, answer, tool calls, tool results."
     yield "seen = ["
     for arrivals in seen:

@@ -118,7 +118,7 @@ class Conversation(_Table, frozen=True):
     """Turns as they were recorded, request by request; drawn whole, in place of the sizes above."""
     together: Annotated[int, Meta(ge=1, le=100)] = 5
     """How many recorded turns are drawn in a row."""
-    drift: Annotated[float, Meta(ge=0, le=2)] = 0.6
+    drift: Annotated[float, Meta(ge=0, le=2)] = 0.4
     """How far the growth that comes may be from the growth that was seen (standard deviation of its
     logarithm, by session)."""
 

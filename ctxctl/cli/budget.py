@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ctxctl.budget.estimate import Estimate
     from ctxctl.budget.plan import Plan
     from ctxctl.cli.output import Output
+    from ctxctl.model.records import Fidelity
 
 _FORMATS = ("text", "json", "junit", "sarif", "github")
 
@@ -175,18 +176,22 @@ def _derived(traces: list[str], out: Output) -> str:
     from ctxctl.budget.derive import derived, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.report.sent import lacking
 
     if (found := _continued(traces)) is not None:
         return _onward(*found)
     threads: list[Observed] = []
     encodings: dict[str, None] = {}
+    captures: list[Fidelity] = []
     how = manner()
     for path in traces:
         with opened(path, how, "measuring") as inspector:
             threads += observed(inspector)
             encodings[inspector.params.encoding] = None
+            captures += inspector.summary.fidelity if inspector.summary is not None else ()
             tell_problems(inspector, how)
-    return derived(threads, [base_name(path) for path in traces], next(reversed(encodings)))
+    names = [base_name(path) for path in traces]
+    return derived(threads, names, next(reversed(encodings)), lacking(captures))
 
 
 def _continued(traces: list[str]) -> tuple[str, str] | None:
@@ -208,10 +213,13 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
 def _onward(path: str, address: str) -> str:
     from ctxctl.budget.onward import gone, onward
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
+    from ctxctl.report.sent import lacking
 
     how = manner()
     with opened(path, how, "measuring") as inspector:
-        text = onward(gone(inspector, address), base_name(path), inspector.params.encoding)
+        found = gone(inspector, address)
+        words = lacking(inspector.summary.fidelity) if inspector.summary is not None else ""
+        text = onward(found, base_name(path), inspector.params.encoding, words)
         tell_problems(inspector, how)
     return text
 
