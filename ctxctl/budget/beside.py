@@ -9,13 +9,21 @@ from ctxctl.budget.plan import Arrival
 from ctxctl.model.results import Step
 from ctxctl.text import visible
 
+COLUMN: Final = {
+    "user_message": 0,
+    "assistant_message": 1,
+    "reasoning": 1,
+    "tool_call": 2,
+    "tool_result": 3,
+}
+"""Where a kind stands in an `Arrival`."""
 ANSWER: Final = 1
 """Where growth of which nothing is recorded goes in an `Arrival`: records lack what a model thinks."""
 _LEAP: Final = 5
-"""What is not recorded leaps where it changes by more than one part in so many of the window: other tools,
-another history.  Such a change does not come again with what arrives."""
+"""More than one part in so many of the window is a leap: a compaction, other tools, another history.  It does
+not come again with what arrives."""
 _SMALL: Final = 500
-"""Below so many tokens nothing is a leap."""
+"""Below so many tokens a change of what is not recorded is no leap."""
 
 
 class Sent:
@@ -31,9 +39,9 @@ class Sent:
     def grown(self, step: Step, arrived: int) -> int:
         """By how many tokens the conversation grew with this request, by the provider's count.
 
-        That is what arrived and the change of what is not recorded: wrappers, reminders, hidden thinking.
-        It is what arrived alone where that cannot be told (nothing billed, the first request, a leap), and 0
-        where the sum is below that: what follows is less by as much.  What left the window is not in it.
+        That is what arrived, less what left, and the change of what is not recorded: wrappers, reminders,
+        hidden thinking.  It is what arrived alone where that cannot be told (nothing billed, the first
+        request, a leap), and 0 where the sum is below that: what follows is less by as much.
 
         Args:
             step: The request.
@@ -45,13 +53,26 @@ class Sent:
             self.first = beside
         if before is None or beside is None:
             return arrived
-        more = beside - before[1]
-        if abs(more) > before[0] // _LEAP + _SMALL:
+        gone, more = _gone(step), beside - before[1]
+        leap = before[0] // _LEAP
+        if gone > leap or abs(more) > leap + _SMALL:
             self._owed = 0
             return arrived
-        grew = arrived + more - self._owed
+        grew = arrived - gone + more - self._owed
         self._owed = max(0, -grew)
         return max(0, grew)
+
+
+def _gone(step: Step) -> int:
+    """Tokens of the conversation that left with a step."""
+    found = 0
+    for change in step.changes:
+        if change.kind in COLUMN:
+            if change.status == "removed":
+                found += change.freed
+            elif change.status == "updated":
+                found += max(0, change.freed - change.new)
+    return found
 
 
 def shared(sums: Sequence[int], total: int) -> Arrival:

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ctxctl.budget.beside import Sent, shared
+from ctxctl.budget.beside import COLUMN, Sent, shared
 from ctxctl.budget.plan import Arrival
 from ctxctl.model.results import Placement, Step
-
-COLUMN: Final = {
-    "user_message": 0,
-    "assistant_message": 1,
-    "reasoning": 1,
-    "tool_call": 2,
-    "tool_result": 3,
-}
-"""Where a kind stands in an `Arrival`."""
 
 BEGINNING: Final = 0.1
 """Share of a session that is its beginning."""

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.budget import single
 from ctxctl.budget.beside import named, part_of
-from ctxctl.budget.observe import Group, Observed, Seen, answers_of, groups_of, talk_of
+from ctxctl.budget.observe import Group, Observed, Seen, Talk, answers_of, groups_of, talk_of
 from ctxctl.budget.plan import MOST_DRAWN, MOST_TURNS
 from ctxctl.budget.spread import measured
 from ctxctl.errors import UnreadableError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.facade import Progress
 
+MOST_DRIFT: Final = 1.0
+"""Of sessions that differ by more no plan says much."""
 _SAID: Final = {
     "recorded": "recorded in the trace",
     "runtime": "said by the client in its capture",
@@ -71,7 +74,11 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, la
     earlier = [thread.earlier for thread in threads]
     if any(earlier):
         out += earlier_lines(measured(earlier), taken)
-    out += _conversation(threads)
+    if single.is_single(threads):
+        out += _task(threads, taken)
+        out += single.conversation(threads, _drift(threads))
+    else:
+        out += _conversation(threads)
     out += _limits(threads)
     return "\n".join(out) + "\n"
 
@@ -148,9 +155,7 @@ def _unrecorded(threads: Sequence[Observed], taken: set[str], lacking: str) -> I
     if not any(found):
         return
     less = sum(tokens < 0 for tokens in found)
-    told = (
-        f"Billed beside what is recorded at the first request; {len(found):,} of {len(threads):,} sessions."
-    )
+    told = f"Billed beside what is recorded: at the first request, {len(found):,} of {len(threads):,}."
     if less:
         told += f" In {less:,} of them fewer were billed than counted: 0 here."
     size = spread_text(measured([max(0, tokens) for tokens in found]))
@@ -165,10 +170,13 @@ def _limits(threads: Sequence[Observed]) -> Iterator[str]:
         many = sum(thread.over for thread in over)
         told = f"{many:,} requests, in {len(over):,} of {len(threads):,} sessions"
         yield f"# Over the cap of their time: {told}."
-    yield f"overflow_turn = {_turns(threads) + 1}   # no turn may overflow"
+    unit = "request" if single.is_single(threads) else "turn"
+    yield f"overflow_turn = {_turns(threads) + 1}   # no {unit} may overflow"
 
 
 def _turns(threads: Sequence[Observed]) -> int:
+    if single.is_single(threads):
+        return single.turns(threads)
     return min(MOST_TURNS, max(len(thread.turns) for thread in threads))
 
 
@@ -177,6 +185,14 @@ def earlier_lines(tokens: Any, taken: set[str]) -> Iterator[str]:
     yield from ("[[part]]", f"name = {quoted(free('earlier messages', taken))}", 'segment = "history"')
     yield f"tokens = {spread_text(tokens)}"
     yield ""
+
+
+def _task(threads: Sequence[Observed], taken: set[str]) -> Iterator[str]:
+    """What the first request brings beside the parts, in front of what follows."""
+    sizes = single.begins(threads)
+    if any(sizes):
+        yield from ("[[part]]", f"name = {quoted(free('first request', taken))}", 'segment = "history"')
+        yield from (f"tokens = {spread_text(measured(sizes))}", "")
 
 
 def _rate(seen: Seen, unit: str) -> Iterator[str]:
@@ -201,6 +217,25 @@ def _conversation(threads: Sequence[Observed]) -> Iterator[str]:
     for name, values in rows:
         if values:
             yield f"{name} = {spread_text(measured(values))}   # {len(values):,} seen"
+    if (drift := _drift(threads)) is not None:
+        yield f"drift = {drift:.2f}   # by so much the growth of a turn differs from session to session"
+
+
+def _drift(threads: Sequence[Observed]) -> float | None:
+    """Standard deviation over the sessions of the logarithm of what a unit brings; None of a single one."""
+    from math import log
+    from statistics import stdev
+
+    if single.is_single(threads):
+        rows = [[sum(arrival) for arrival in single.arrivals(thread)] for thread in threads]
+    else:
+        rows = [[_size(turn) for turn in talk_of([thread])] for thread in threads]
+    found = [log(sum(row) / len(row)) for row in rows if sum(row)]
+    return min(MOST_DRIFT, stdev(found)) if len(found) > 1 else None
+
+
+def _size(talk: Talk) -> int:
+    return talk.user + talk.answer + sum(talk.calls) + sum(talk.results)
 
 
 def _name(group: Group, taken: set[str]) -> str:

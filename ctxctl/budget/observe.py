@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.budget.beside import Sent
-from ctxctl.budget.course import STANDS_FOR_OLDER
+from ctxctl.budget.course import STANDS_FOR_OLDER, Course
 from ctxctl.model.results import Placement, Step
 
 _TALK: Final = {
@@ -75,6 +75,8 @@ class Observed:
         """Tokens of messages that were there before the first one that was recorded."""
         self.uncounted = 0
         self.sent = Sent()
+        self.course = Course()
+        """The same by request."""
         self.over = 0
         """Requests that were over the cap then in force."""
         self.first_over: int | None = None
@@ -86,6 +88,7 @@ class Observed:
         """Take in one step; `turn` is its number where a plan counts something else as turns."""
         self.steps += 1
         self.last = step
+        self.course.add(step, self.steps)
         if step.model is not None:
             self.models[step.model, step.usage.provider if step.usage is not None else None] += 1
         number = step.turn if turn is None else turn

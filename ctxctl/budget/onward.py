@@ -10,7 +10,7 @@ from ctxctl.budget.beside import fewer, named, part_of
 from ctxctl.budget.course import Course
 from ctxctl.budget.derive import earlier_lines, free, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Group, Observed
-from ctxctl.budget.plan import MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
+from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
 
@@ -26,8 +26,6 @@ MOST_ROWS: Final = 400
 _AHEAD: Final = 3
 """How many times as far as the session has come the plan looks ahead."""
 _LEAST_AHEAD: Final = 30
-DRIFT: Final = 0.4
-"""Chosen with `course.COMMON` on half of the sessions of tests/corpus/predictions.py."""
 
 
 class Onward(NamedTuple):

@@ -25,6 +25,8 @@ MOST_SEEN: Final = 20_000
 """Recorded requests."""
 MOST_DRAWN: Final = 1000
 """Calls in a turn, or items of a retrieval: more than that is taken for a slip of the pen."""
+DRIFT: Final = 0.4
+"""Chosen with `course.COMMON` on half of the sessions of tests/corpus/predictions.py."""
 SORTS: Final = ("files", "text", "tools", "mcp", "tokens")
 """What a part may be given by."""
 Level = Literal["p50", "p95", "p99"]
@@ -118,9 +120,9 @@ class Conversation(_Table, frozen=True):
     """Turns as they were recorded, request by request; drawn whole, in place of the sizes above."""
     together: Annotated[int, Meta(ge=1, le=100)] = 5
     """How many recorded turns are drawn in a row."""
-    drift: Annotated[float, Meta(ge=0, le=2)] = 0.4
-    """How far the growth that comes may be from the growth that was seen (standard deviation of its
-    logarithm, by session)."""
+    drift: Annotated[float, Meta(ge=0, le=2)] | None = None
+    """How far a session's growth may be from what was seen or is planned (standard deviation of its
+    logarithm, by session); None: `DRIFT` with `seen`, else 0."""
 
 
 class Start(_Table, frozen=True):

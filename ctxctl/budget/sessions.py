@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from ctxctl.budget.measure import Measured
-from ctxctl.budget.plan import Arrival, Conversation, Plan
+from ctxctl.budget.plan import DRIFT, Arrival, Conversation, Plan
 
 TALK: Final = ("user messages", "answers", "tool calls", "tool results")
 """What the conversation adds to the parts of a plan, in the order of `Turn`'s sums."""
@@ -68,6 +68,7 @@ def session(plan: Plan, parts: tuple[Measured, ...], run: int) -> Iterator[Turn]
     held: list[tuple[Piece, ...]] = [()] * len(parts)
     versions = [0] * len(parts)
     units = _units(talk, chance) if talk.seen else None
+    pace = _pace(talk.drift, _stream(plan.seed, run, "/pace")) if talk.drift else 1.0
     for turn in range(talk.turns):
         for at, (part, stream) in enumerate(zip(parts, streams, strict=True)):
             changed = stream.random() < part.part.rate
@@ -84,9 +85,9 @@ def session(plan: Plan, parts: tuple[Measured, ...], run: int) -> Iterator[Turn]
             continue
         yield Turn(
             pieces,
-            talk.user.draw(chance),
-            tuple(_rounds(plan, chance)),
-            talk.answer.draw(chance),
+            _at(pace, talk.user.draw(chance)),
+            tuple(_rounds(plan, chance, pace)),
+            _at(pace, talk.answer.draw(chance)),
         )
 
 
@@ -96,13 +97,14 @@ def _pieces(part: Measured, at: int, version: int, chance: Random) -> Iterator[P
         yield Piece(at, f"part {at}.{version}.{number}", part.size.draw(chance), True)
 
 
-def _rounds(plan: Plan, chance: Random) -> Iterator[tuple[Call, ...]]:
+def _rounds(plan: Plan, chance: Random, pace: float) -> Iterator[tuple[Call, ...]]:
     talk = plan.conversation
     left = talk.calls.draw(chance)
     while left > 0:
         now = min(left, max(1, talk.parallel.draw(chance)))
         left -= now
-        yield tuple(Call(talk.call.draw(chance), talk.result.draw(chance)) for _ in range(now))
+        drawn = ((talk.call.draw(chance), talk.result.draw(chance)) for _ in range(now))
+        yield tuple(Call(_at(pace, call), _at(pace, result)) for call, result in drawn)
 
 
 def _units(talk: Conversation, chance: Random) -> Iterator[Unit]:
@@ -113,7 +115,7 @@ def _units(talk: Conversation, chance: Random) -> Iterator[Unit]:
     """
     count = len(talk.seen)
     together = min(talk.together, count)
-    pace = exp(talk.drift * NormalDist().inv_cdf(min(max(chance.random(), 1e-9), 1 - 1e-9)))
+    pace = _pace(DRIFT if talk.drift is None else talk.drift, chance)
     own: list[int] = []
     while len(own) < count:
         own += _row(together, count, chance)
@@ -126,13 +128,21 @@ def _units(talk: Conversation, chance: Random) -> Iterator[Unit]:
             yield paced[at]
 
 
+def _pace(drift: float, chance: Random) -> float:
+    return exp(drift * NormalDist().inv_cdf(min(max(chance.random(), 1e-9), 1 - 1e-9)))
+
+
+def _at(pace: float, tokens: int) -> int:
+    return int(tokens * pace + 0.5)
+
+
 def _row(together: int, count: int, chance: Random) -> list[int]:
     first = int(chance.random() * count)
     return [(first + n) % count for n in range(together)]
 
 
 def _paced(arrivals: tuple[Arrival, ...], pace: float) -> Unit:
-    made = [tuple(int(tokens * pace + 0.5) for tokens in arrival) for arrival in arrivals]
+    made = [tuple(_at(pace, tokens) for tokens in arrival) for arrival in arrivals]
     user, answer, call, result = (sum(column) for column in zip(*made, strict=True))
     return Unit(tuple((a, b, c, d) for a, b, c, d in made), (user, answer, call, result))
 

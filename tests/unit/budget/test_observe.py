@@ -23,9 +23,15 @@ def placed(name: str, kind: str, tokens: int, version: int = 0, source: str | No
     )  # fmt: skip
 
 
-def step(turn: int, model: str | None = "m", cap: int | None = None) -> Step:
-    window: Any = SimpleNamespace(limit=cap, reserved=None, cap=cap)
-    return cast("Step", SimpleNamespace(turn=turn, model=model, usage=None, window=window))
+def step(
+    turn: int, model: str | None = "m", cap: int | None = None, used: int = 0, beside: int | None = None
+) -> Step:
+    window: Any = SimpleNamespace(
+        limit=cap, reserved=None, cap=cap, used=used, unrecorded=beside,
+        threshold=None, threshold_source=None,
+        limit_source="recorded" if cap else None, limit_note=None, over=used > cap if cap else None,
+    )  # fmt: skip
+    return cast("Step", SimpleNamespace(turn=turn, model=model, usage=None, window=window, changes=()))
 
 
 TOOLS = placed("t", "tool_definition", 50, source="gh")
@@ -115,3 +121,82 @@ def test_names_that_would_break_a_plan() -> None:
 def test_nothing_to_derive_from() -> None:
     with pytest.raises(UnreadableError, match="no step"):
         derived([], [], "o200k_base")
+
+
+def billed(*besides: int, cap: int | None = None) -> Observed:
+    """A session of one call in each turn: 100 tokens of system prompt, and 20 of talk with each request."""
+    found, placements, recorded = Observed(), [placed("s", "system_prompt", 100)], 100
+    for turn, beside in enumerate(besides, 1):
+        placements += [placed(f"u{turn}", "user_message", 15), placed(f"r{turn}", "tool_result", 5)]
+        recorded += 20
+        found.add(step(turn, cap=cap, used=recorded + beside, beside=beside), list(placements))
+    return found
+
+
+def test_what_is_not_recorded_is_a_part_as_large_as_it_was_at_the_first_bill() -> None:
+    told = derived([billed(40, 40), billed(60, 60)], ["x"], "o200k_base", "tool definitions")
+    part = parse(told, "x").part[0]
+    assert (part.name, part.where, part.rate) == ("not recorded: tool definitions", "system", 0.0)
+    assert part.tokens is not None
+    assert (part.tokens.at(0), part.tokens.at(0.5), part.tokens.at(1)) == (40, 50, 60)
+    assert "at the first request, 2 of 2." in told
+
+
+def test_a_bill_below_the_count_makes_no_negative_part_and_the_plan_says_so() -> None:
+    told = derived([billed(-30, -30), billed(60, 60)], ["x"], "o200k_base")
+    tokens = parse(told, "x").part[0].tokens
+    assert tokens is not None
+    assert (tokens.at(0), tokens.at(1)) == (0, 60)
+    assert "In 1 of them fewer were billed than counted: 0 here." in told
+
+
+def test_where_nothing_was_billed_there_is_no_such_part() -> None:
+    assert "not recorded" not in derived([seen()], ["x"], "o200k_base")
+
+
+def test_what_bills_grew_beside_the_record_is_in_what_arrives() -> None:
+    first, second, third = (turn.user for turn in talk_of([billed(40, 60, 60)]))
+    assert (first, second, third) == (15, 30, 15)
+    assert [turn.results for turn in talk_of([billed(40, 60, 60)])] == [(10,), (5,), ()]
+    # Nothing recorded is new, and the bill grew all the same: the model said something that is not kept.
+    found = Observed()
+    found.add(step(1, used=45, beside=40), [U1])
+    found.add(step(1, used=60, beside=55), [U1])
+    assert talk_of([found])[0].answer == 15
+
+
+def test_what_is_not_recorded_and_leaps_is_no_growth() -> None:
+    assert [turn.user for turn in talk_of([billed(40, 9_000, 9_000)])] == [15, 15, 15]
+    # What a bill was too small by is taken off what follows.
+    assert [turn.user for turn in talk_of([billed(40, 10, 10)])] == [15, 0, 7]
+
+
+def test_of_a_session_that_overflowed_the_plan_says_so() -> None:
+    told = derived([billed(40, 40, 40, cap=190)], ["x"], "o200k_base")
+    assert "# Over the cap of their time: 1 requests, in 1 of 1 sessions." in told
+    assert "# Limits: recorded in the trace" in told
+    assert parse(told, "x").limits.overflow_turn == 4
+
+
+def test_what_sessions_differ_by_is_in_the_plan() -> None:
+    assert "drift" not in derived([billed(40, 40)], ["x"], "o200k_base")
+    alike = parse(derived([billed(40, 40), billed(40, 40)], ["x"], "o200k_base"), "x")
+    assert alike.conversation.drift == 0
+    other = parse(derived([billed(40, 40), billed(40, 240, 440)], ["x"], "o200k_base"), "x")
+    assert other.conversation.drift == 1  # that is the most
+
+
+def test_of_sessions_of_one_prompt_requests_are_counted() -> None:
+    found = Observed()
+    frame = [placed("s", "system_prompt", 100), placed("u", "user_message", 30)]
+    found.add(step(1, used=150, beside=20), list(frame))
+    for number in range(11):
+        frame.append(placed(f"r{number}", "tool_result", 10))
+        change = SimpleNamespace(status="added", item=f"r{number}", kind="tool_result", new=10, freed=0)
+        made = step(1, used=160 + 15 * number, beside=20 + 5 * number)
+        cast("Any", made).changes = (change,)
+        found.add(made, list(frame))
+    plan = parse(derived([found], ["x"], "o200k_base").replace('"m"', '"m"\nwindow = 300'), "x")
+    talk = plan.conversation
+    assert (talk.unit, talk.turns, plan.limits.overflow_turn) == ("request", 12, 13)
+    assert talk.seen == (((0, 0, 0, 10),), *[((0, 0, 0, 15),)] * 10)
