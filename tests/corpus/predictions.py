@@ -1,5 +1,7 @@
 """How long a session lasts: plans from its first half, and straight lines, held against its second half.
 
+Sizes and caps are in billed tokens: `window.used` of sessions of which nearly all requests were billed.
+
 What is asked was settled before anything was predicted: see docs/budget.md, "How far to trust it".
 """
 
@@ -19,6 +21,7 @@ from ctxctl.budget.onward import LEAST_TURNS, gone, onward
 from ctxctl.budget.plan import Plan, parse
 from ctxctl.errors import CtxctlError
 from ctxctl.inspector import Inspector
+from ctxctl.model.results import Step
 from ctxctl.tokens.counter import Counter
 
 LONG = 40
@@ -27,6 +30,8 @@ SMALLEST = 120_000
 """Bytes of a file that may hold a long session: so many requests leave more, most of all 280 kB."""
 LEVELS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(19, 20))
 """Where the caps lie: from the size at the half to the largest size after it."""
+BILLED = Fraction(9, 10)
+"""Share of its requests that were billed, of a session that is asked about."""
 GROWS = Fraction(1, 20)
 """By how much a session has to grow in its second half to be asked about."""
 
@@ -78,13 +83,15 @@ class _Thread(NamedTuple):
 def asked(path: Path, name: str) -> list[Asked]:
     """The questions that a file gives, if it holds a long session; of several the longest."""
     try:
-        with Inspector.open(path) as inspector:
+        with Inspector.open(path, calibration="saved") as inspector:
             places = inspector.places()
             key, ordinals = max(places.by_thread.items(), key=lambda pair: len(pair[1]))
             if len(ordinals) < LONG:
                 return []
             steps = [at.step for at, _ in inspector.walk() if (at.step.session, at.step.thread) == tuple(key)]
             used = [step.window.used for step in steps]
+            if not of_bills(steps):
+                return []
             thread = _thread([step.turn for step in steps], used)
             size, most = thread.ends[thread.half - 1], max(thread.sizes[thread.half :])
             if most - size < max(1000, size * GROWS):
@@ -99,6 +106,11 @@ def asked(path: Path, name: str) -> list[Asked]:
     parts = Reader(Path(), Counter("o200k_base", None), exact=False).measure(plan)
     assert _window(plan, parts) == size == found.step.window.used
     return list(_questions(thread, plan, parts, name, used))
+
+
+def of_bills(steps: Sequence[Step]) -> bool:
+    """Whether the sizes of a session's requests are those of its bills."""
+    return sum(step.window.used_method == "reported" for step in steps) >= BILLED * len(steps)
 
 
 def of_the_corpus(root: Path) -> list[Asked]:
