@@ -185,6 +185,17 @@ def foretold(trail: Sequence[Seen], weigh: Weigh, hidden: Callable[[int], bool])
             yield told
 
 
+def foretold_and_shown(trail: Sequence[Seen], weigh: Weigh) -> Iterator[Told]:
+    """Every bill of a thread, from all those before it."""
+    thread = _Thread(weigh)
+    for seen in trail:
+        how = thread.enter(seen)
+        if seen.bill is not None:
+            if told := thread.tell(seen, how):
+                yield told
+            thread.take(seen, how)
+
+
 def every(k: int) -> Callable[[int], bool]:
     """Hides every k-th bill."""
     return lambda n: n % k == 0

@@ -75,6 +75,8 @@ class Fit(msgspec.Struct, frozen=True):
     """Of the next size, on steps that were not fitted; None in calibrations of earlier versions."""
     blind_item: float = 0.0
     """Tokens of an item that has neither text nor count."""
+    blinds: int = 0
+    """Requests with such items that this is from."""
 
 
 class Refused(NamedTuple):
@@ -188,7 +190,8 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
     seen = tuple(sum(abs(row.moved[i]) for row in rows) for i in range(WIDTH))
     if stuck := _at_bounds(weights, seen):
         return Refused(model, len(rows), f"the slope of {stuck} runs into its bound", errors)
-    spread, blind_item = _spread(weights, misses.next_size, sessions)
+    blinds = sorted({one for lanes in sessions for lane in lanes for one in lane.blinds})
+    item, wide = blind_items(weights, blinds)
     return Fit(
         model=model,
         encoding=encoding,
@@ -204,8 +207,9 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
         first=held.first,
         alternate=held.alternate,
         halves=held.halves,
-        spread=spread,
-        blind_item=blind_item,
+        spread=spread_of(offs_of(weights, misses.next_size), wide),
+        blind_item=item,
+        blinds=len(wide),
     )
 
 
@@ -251,14 +255,9 @@ def _at_bounds(weights: Weights, seen: tuple[int, ...]) -> str:
     return ", ".join(stuck).replace("_", " ") if sum(stuck.values()) >= _MUCH * whole else ""
 
 
-def _spread(
-    weights: Weights, misses: Sequence[Miss], sessions: Sequence[Sequence[Lane]]
-) -> tuple[Spread, float]:
-    """The error of the next size on steps that were not fitted, and what an item without a size has."""
-    offs = [Off(miss.change - miss.predicted, gross(weights, miss.moved)) for miss in misses]
-    blinds = sorted({one for lanes in sessions for lane in lanes for one in lane.blinds})
-    item, wide = blind_items(weights, blinds)
-    return spread_of(offs, wide), item
+def offs_of(weights: Weights, misses: Iterable[Miss]) -> list[Off]:
+    """How far each was off, beside the tokens of the model that came or went."""
+    return [Off(miss.change - miss.predicted, gross(weights, miss.moved)) for miss in misses]
 
 
 def gross(weights: Weights, moved: Sequence[int]) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.tokens.calibrate.features import CLASSES
 from ctxctl.tokens.calibrate.kin import nearest
 from ctxctl.tokens.calibrate.points import family
-from ctxctl.tokens.calibrate.spread import COMMON, Spread
+from ctxctl.tokens.calibrate.spread import COMMON, SHARE, Spread
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import CALL, MESSAGE, ROLE
@@ -36,7 +36,7 @@ ENOUGH: Final = 10
 """Informative bills after which a thread of a model that nobody fitted is calibrated by itself."""
 INFORMATIVE: Final = 3.0
 """A bill tells of the scale if what moved since the last one is this many times the noise of a request."""
-PACE: Final = 0.1
+PACE: Final = 0.05
 """How fast the error follows what a thread's bills show."""
 WIDTHS: Final = (0.3, 12.0)
 """Bounds of a thread's own factor of the error."""
@@ -116,14 +116,16 @@ def weighing(calibration: Calibration | None, model: str | None, encoding: str) 
             f"estimate:{encoding}", ONES, (common.item,) * len(CLASSES), 0.0, common.estimate, common.broken,
             ESTIMATED, how,
         )  # fmt: skip
-    spread = fit.spread or common.estimate
+    spread, blind = fit.spread or common.estimate, fit.blind_item
+    if fit.blinds < ENOUGH:
+        spread, blind = Spread(spread.request, spread.moved, common.estimate.blind), 0.0
     how = f"fitted to {fit.sessions:,} sessions of {name}"
     if basis == KIN:
         spread = Spread(*(round(wider * x, 4) for x in (spread.request, spread.moved, spread.blind)))
         how = f"{name} is not fitted; as {fit.model}, the nearest of its family"
     width = len(CLASSES)
     return Weighing(
-        f"calibrated:{encoding}", fit.weights[:width], fit.weights[width:], fit.blind_item, spread,
+        f"calibrated:{encoding}", fit.weights[:width], fit.weights[width:], blind, spread,
         common.broken, basis, how,
     )  # fmt: skip
 
@@ -241,13 +243,15 @@ def refine(
         return Learned(1, base=None if recorded is None else size - recorded)
     learned = learned._replace(bills=learned.bills + 1)
     if broken:
-        return learned
+        base = None if recorded is None else size - recorded
+        known = [one for one in (learned.base, base) if one is not None]
+        return learned._replace(base=min(known, default=None))
     off = change - growth(how, learned, moved, items, blind)
     gross = sum(map(abs, moved))
     plain = how.spread.of(requests, gross, blind)
     missed = abs(off) > plain * learned.width
     low, high = WIDTHS
-    width = learned.width * (1 + PACE * (1 if missed else -1 / 9))
+    width = learned.width * (1 + PACE * (SHARE if missed else SHARE - 1) / (1 - SHARE) * 0.1)
     learned = learned._replace(width=round(min(max(width, low), high), 4))
     if blind:
         return _blinds(learned, how, off, blind)

@@ -1,0 +1,120 @@
+"""The calibration that is shipped: fitted to every capture of the corpus that was really billed.
+
+    python -m tests.corpus.shipping CORPUS
+
+writes `ctxctl/tokens/data/calibration.json` (`make calibration` calls it).  The same captures give the same bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ctxctl.tokens.calibrate import shipped
+from ctxctl.tokens.calibrate.book import Calibration, Fit, blind_items, calibrate, gross
+from ctxctl.tokens.calibrate.errors import quantile
+from ctxctl.tokens.calibrate.errors import unrepeated as segments_of
+from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
+from ctxctl.tokens.calibrate.features import CLASSES, weighed
+from ctxctl.tokens.calibrate.kin import nearest
+from ctxctl.tokens.calibrate.points import Blind, Lane, Row, rows_of
+from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, spread_of
+from ctxctl.tokens.models import resolve
+from tests.corpus.withheld import ENCODING, Session, Told, foretold_and_shown, unrepeated, weigher
+
+ITEM = 8.0
+"""Tokens that an item of a model that nobody fitted is taken to cost: between those of OpenAI and Anthropic."""
+LEAST_KIN = 1.5
+
+
+def build(sessions: Sequence[Session]) -> Calibration:
+    """Fits of all models, and what is measured on all together."""
+    made = calibrate([one.lanes for one in sessions], ENCODING).calibration
+    by_model = _by_model(sessions)
+    exact = [m for m in by_model if resolve(m).known and resolve(m).encoding != "cl100k_base"]
+    weights = (*ONES, *EXACT_ITEMS)
+    exact_rows = [row for m in exact for row in _rows(by_model[m])]
+    exact_blind, wide = blind_items(weights, _blinds(by_model[m] for m in exact))
+    others = [m for m in by_model if not resolve(m).known]
+    plain = (*ONES, *(ITEM,) * len(CLASSES))
+    _, nothing_known = blind_items(plain, _blinds(by_model[m] for m in others))
+    estimate = spread_of([_off(plain, row) for m in others for row in _rows(by_model[m])], nothing_known)
+    common = Common(
+        exact=spread_of([_off(weights, row) for row in exact_rows], wide),
+        exact_blind=exact_blind,
+        estimate=estimate,
+        item=ITEM,
+        kin=kin(made.fits, by_model),
+        broken=1.0,
+    )
+    whole = Calibration(made.fits, common=common)
+    return Calibration(made.fits, common=_with_breaks(common, sessions, whole))
+
+
+def kin(fits: Sequence[Fit], by_model: dict[str, list[list[Lane]]]) -> float:
+    """How many times further off a fit is on a relative: the worst of all that are fitted themselves."""
+    worst = LEAST_KIN
+    for fit in fits:
+        other = nearest(fit.model, fits)
+        if other is None or other.spread is None:
+            continue
+        offs = [_off(other.weights, row) for row in _rows(by_model[fit.model])]
+        times = sorted(abs(off.error) / other.spread.of(1, off.moved, 0) for off in offs)
+        worst = max(worst, round(quantile(times, SHARE), 1))
+    return worst
+
+
+def _with_breaks(common: Common, sessions: Sequence[Session], made: Calibration) -> Common:
+    """With the error after a break: of what is expected there, the share that holds nine of ten bills."""
+    weigh = weigher(made)
+    told: list[Told] = [
+        one for trail in unrepeated(sessions) for one in foretold_and_shown(trail, weigh) if one.broken
+    ]
+    shares = sorted(abs(one.expected - one.truth) / max(1, one.expected) for one in told)
+    broken = round(quantile(shares, SHARE), 2) if shares else common.broken
+    return Common(
+        exact=common.exact, exact_blind=common.exact_blind, estimate=common.estimate, item=common.item,
+        kin=common.kin, broken=broken,
+    )  # fmt: skip
+
+
+def _by_model(sessions: Iterable[Session]) -> dict[str, list[list[Lane]]]:
+    found: dict[str, list[list[Lane]]] = defaultdict(list)
+    for session in sessions:
+        lanes: dict[str, list[Lane]] = defaultdict(list)
+        for lane in session.lanes:
+            lanes[lane.model].append(lane)
+        for model, own in lanes.items():
+            found[model].append(own)
+    return dict(sorted(found.items()))
+
+
+def _rows(sessions: Sequence[Sequence[Lane]]) -> Iterator[Row]:
+    for lanes in segments_of(sessions):
+        for lane in lanes:
+            for points in lane:
+                yield from rows_of(points)
+
+
+def _blinds(models: Iterable[Sequence[Sequence[Lane]]]) -> list[Blind]:
+    return sorted({one for m in models for lanes in m for lane in lanes for one in lane.blinds})
+
+
+def _off(weights: Sequence[float], row: Row) -> Off:
+    return Off(row.change - weighed(weights, row.moved), gross(tuple(weights), row.moved))
+
+
+def main(corpus: Path) -> None:
+    """Write the file and say what is in it."""
+    from tests.corpus.calibrating import gather
+
+    made = build(gather(corpus).captures)
+    shipped.PATH.write_bytes(made.encode() + b"\n")
+    print(f"{shipped.PATH}: {made.digest}, {', '.join(fit.model for fit in made.fits)}")
+
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
