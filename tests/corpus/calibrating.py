@@ -26,7 +26,7 @@ from ctxctl.tokens.calibrate.reckon import EXACT
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import Item, chat_size
-from tests.corpus.withheld import Follower, Session
+from tests.corpus.withheld import Capture, Follower
 
 ENCODING = "o200k_base"
 LEAST = 20
@@ -48,8 +48,8 @@ CHAT = frozenset({"inspect-ai", "langfuse", "langsmith", "openinference", "otel"
 """Formats that hold whole requests to OpenAI's Chat Completions API."""
 SKIPPED = frozenset(
     {
-        "agentcontext", "aider", "clients", "copilot-sdk-events", "luminarys", "mcp-agent-runs", "mcp-sessions",
-        "mcp-tools", "models", "sanqian", "sibyl", "swe-agent", "tau-bench",
+        "agentcontext", "aider", "clients", "copilot-sdk-events", "luminarys", "mcp-agent-runs",
+        "mcp-sessions", "mcp-tools", "models", "sanqian", "sibyl", "swe-agent", "tau-bench",
     }
 )  # fmt: skip
 """Folders without bills that could be fitted to: none at all, sums worked out from sums (aider's), or a
@@ -76,7 +76,7 @@ class Gathered(NamedTuple):
     transcripts: dict[str, list[list[Lane]]]
     """The same, of Claude Code's transcripts alone: what the prototype was measured on."""
     asked: list[Asked]
-    captures: list[Session]
+    captures: list[Capture]
     """Each with what it tells of bills, whatever the model."""
 
 
@@ -103,8 +103,7 @@ def _take(path: Path, name: str, found: Gathered, counters: dict[str, Counter]) 
                 gatherer.add(result)
                 follower.add(result)
         sessions = gatherer.sessions()
-        lanes_of = tuple(lane for session in sessions for lane in session)
-        found.captures.append(Session(name, lanes_of, follower.trails()))
+        found.captures.append(Capture(name, tuple(map(tuple, sessions)), follower.trails()))
         for session in sessions:
             lanes: dict[str, list[Lane]] = defaultdict(list)
             for lane in session:

@@ -2,7 +2,8 @@
 
     python -m tests.corpus.shipping CORPUS
 
-writes `ctxctl/tokens/data/calibration.json` (`make calibration` calls it).  The same captures give the same bytes.
+writes `ctxctl/tokens/data/calibration.json` (`make calibration` calls it).  The same captures give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from ctxctl.tokens.calibrate.kin import nearest
 from ctxctl.tokens.calibrate.points import Blind, Lane, Row, rows_of
 from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, spread_of
 from ctxctl.tokens.models import resolve
-from tests.corpus.withheld import ENCODING, Session, Told, foretold_and_shown, unrepeated, weigher
+from tests.corpus.withheld import ENCODING, LEAST_BILL, Capture, Told, foretold_and_shown, unrepeated, weigher
 
 ITEM = 8.0
-"""Tokens that an item of a model that nobody fitted is taken to cost: between those of OpenAI and Anthropic."""
+"""Tokens that an item of a model that nobody fitted is taken to cost: between OpenAI's and Anthropic's."""
 LEAST_KIN = 1.5
 
 
-def build(sessions: Sequence[Session]) -> Calibration:
+def build(captures: Sequence[Capture]) -> Calibration:
     """Fits of all models, and what is measured on all together."""
-    made = calibrate([one.lanes for one in sessions], ENCODING).calibration
-    by_model = _by_model(sessions)
+    made = calibrate([lanes for one in captures for lanes in one.sessions], ENCODING).calibration
+    by_model = _by_model(captures)
     exact = [m for m in by_model if resolve(m).known and resolve(m).encoding != "cl100k_base"]
     weights = (*ONES, *EXACT_ITEMS)
     exact_rows = [row for m in exact for row in _rows(by_model[m])]
@@ -50,7 +51,7 @@ def build(sessions: Sequence[Session]) -> Calibration:
         broken=1.0,
     )
     whole = Calibration(made.fits, common=common)
-    return Calibration(made.fits, common=_with_breaks(common, sessions, whole))
+    return Calibration(made.fits, common=_with_breaks(common, captures, whole))
 
 
 def kin(fits: Sequence[Fit], by_model: dict[str, list[list[Lane]]]) -> float:
@@ -66,11 +67,14 @@ def kin(fits: Sequence[Fit], by_model: dict[str, list[list[Lane]]]) -> float:
     return worst
 
 
-def _with_breaks(common: Common, sessions: Sequence[Session], made: Calibration) -> Common:
+def _with_breaks(common: Common, captures: Sequence[Capture], made: Calibration) -> Common:
     """With the error after a break: of what is expected there, the share that holds nine of ten bills."""
     weigh = weigher(made)
     told: list[Told] = [
-        one for trail in unrepeated(sessions) for one in foretold_and_shown(trail, weigh) if one.broken
+        one
+        for trail in unrepeated(captures)
+        for one in foretold_and_shown(trail, weigh)
+        if one.broken and one.truth >= LEAST_BILL
     ]
     shares = sorted(abs(one.expected - one.truth) / max(1, one.expected) for one in told)
     broken = round(quantile(shares, SHARE), 2) if shares else common.broken
@@ -80,11 +84,11 @@ def _with_breaks(common: Common, sessions: Sequence[Session], made: Calibration)
     )  # fmt: skip
 
 
-def _by_model(sessions: Iterable[Session]) -> dict[str, list[list[Lane]]]:
+def _by_model(captures: Iterable[Capture]) -> dict[str, list[list[Lane]]]:
     found: dict[str, list[list[Lane]]] = defaultdict(list)
-    for session in sessions:
+    for session in (session for capture in captures for session in capture.sessions):
         lanes: dict[str, list[Lane]] = defaultdict(list)
-        for lane in session.lanes:
+        for lane in session:
             lanes[lane.model].append(lane)
         for model, own in lanes.items():
             found[model].append(own)
@@ -113,7 +117,6 @@ def main(corpus: Path) -> None:
     made = build(gather(corpus).captures)
     shipped.PATH.write_bytes(made.encode() + b"\n")
     print(f"{shipped.PATH}: {made.digest}, {', '.join(fit.model for fit in made.fits)}")
-
 
 
 if __name__ == "__main__":

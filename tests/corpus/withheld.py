@@ -5,13 +5,13 @@ Pure: `Trail`s are what a replay tells of a thread; `tests.corpus.calibrating` g
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import expect
-from ctxctl.tokens.calibrate.book import Calibration, calibrate
+from ctxctl.tokens.calibrate.book import Calibration
 from ctxctl.tokens.calibrate.errors import quantile
 from ctxctl.tokens.calibrate.expect import Learned, Weighing
 from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, plus
@@ -19,6 +19,8 @@ from ctxctl.tokens.calibrate.points import Lane, family, plausible
 
 ENCODING = "o200k_base"
 FOLDS = 5
+LEAST_BILL = 1000
+"""Tokens; after a break of less, shares say nothing."""
 GONE = frozenset({"compacted", "cleared"})
 KEPT = 0.5
 WIDE = len(CLASSES)
@@ -37,11 +39,12 @@ class Seen(NamedTuple):
     """The history was compacted, cleared, or left by more than half."""
 
 
-class Session(NamedTuple):
+class Capture(NamedTuple):
     """What one capture tells."""
 
     name: str
-    lanes: tuple[Lane, ...]
+    sessions: tuple[tuple[Lane, ...], ...]
+    """Lanes by session."""
     trails: tuple[tuple[Seen, ...], ...]
     """By thread."""
 
@@ -163,8 +166,9 @@ class _Thread:
         """A bill is shown."""
         assert seen.bill is not None
         other = self.model != seen.model
+        change = seen.bill - (self.last or 0)
         self.learned[seen.model] = expect.refine(
-            self.learned.get(seen.model), how, self.moved, self.items, seen.bill - (self.last or 0), seen.bill,
+            self.learned.get(seen.model), how, self.moved, self.items, change, seen.bill,
             requests=self.requests, blind=self.blind, broken=self.broken or other, recorded=self.recorded,
         )  # fmt: skip
         self.last, self.model = seen.bill, seen.model
@@ -206,10 +210,10 @@ def all_but(k: int) -> Callable[[int], bool]:
     return lambda n: n % k != 1
 
 
-def separate(sessions: Sequence[Session]) -> list[list[Session]]:
-    """Sessions in heaps that share no request: what was resumed or forked lies with what it grew from."""
+def separate(captures: Sequence[Capture]) -> list[list[Capture]]:
+    """Captures in heaps that share no request: what was resumed or forked lies with what it grew from."""
     heap_of: dict[tuple[int, Vector], int] = {}
-    parent = list(range(len(sessions)))
+    parent = list(range(len(captures)))
 
     def root(n: int) -> int:
         while parent[n] != n:
@@ -217,27 +221,26 @@ def separate(sessions: Sequence[Session]) -> list[list[Session]]:
             n = parent[n]
         return n
 
-    for n, session in enumerate(sessions):
-        for lane in session.lanes:
-            for point in lane.points:
-                at = heap_of.setdefault((point.reported, point.sizes), n)
-                parent[root(n)] = root(at)
-    heaps: dict[int, list[Session]] = defaultdict(list)
-    for n, session in enumerate(sessions):
-        heaps[root(n)].append(session)
+    for n, capture in enumerate(captures):
+        for point in (point for lanes in capture.sessions for lane in lanes for point in lane.points):
+            at = heap_of.setdefault((point.reported, point.sizes), n)
+            parent[root(n)] = root(at)
+    heaps: dict[int, list[Capture]] = defaultdict(list)
+    for n, capture in enumerate(captures):
+        heaps[root(n)].append(capture)
     return sorted(heaps.values(), key=lambda heap: (-_weight(heap), heap[0].name))
 
 
-def _weight(heap: Iterable[Session]) -> int:
-    return sum(len(trail) for session in heap for trail in session.trails)
+def _weight(heap: Iterable[Capture]) -> int:
+    return sum(len(trail) for capture in heap for trail in capture.trails)
 
 
-def folds(sessions: Sequence[Session]) -> list[list[Session]]:
+def folds(captures: Sequence[Capture]) -> list[list[Capture]]:
     """Heaps dealt out so that every fold has about as much of each model."""
-    dealt: list[list[Session]] = [[] for _ in range(FOLDS)]
+    dealt: list[list[Capture]] = [[] for _ in range(FOLDS)]
     size: dict[str, list[int]] = defaultdict(lambda: [0] * FOLDS)
-    for heap in separate(sessions):
-        names = [one.model for session in heap for trail in session.trails for one in trail]
+    for heap in separate(captures):
+        names = [one.model for capture in heap for trail in capture.trails for one in trail]
         model = max(sorted(set(names)), key=names.count) if names else ""
         at = size[model].index(min(size[model]))
         size[model][at] += len(names)
@@ -245,9 +248,9 @@ def folds(sessions: Sequence[Session]) -> list[list[Session]]:
     return dealt
 
 
-def unrepeated(sessions: Iterable[Session]) -> list[tuple[Seen, ...]]:
+def unrepeated(captures: Iterable[Capture]) -> list[tuple[Seen, ...]]:
     """Their trails, less those that another one holds already."""
-    trails = [trail for session in sessions for trail in session.trails]
+    trails = [trail for capture in captures for trail in capture.trails]
     seen: set[tuple[int, Vector]] = set()
     kept = []
     for trail in sorted(trails, key=lambda trail: (-len(trail), trail[-1].bill or 0, trail[-1].moved)):
@@ -274,18 +277,18 @@ def weigher(calibration: Calibration | None) -> Weigh:
     return weigh
 
 
-def calibrations(dealt: Sequence[Sequence[Session]]) -> list[Calibration]:
-    """For each fold one that is fitted to all others."""
+def calibrations(
+    dealt: Sequence[Sequence[Capture]], build: Callable[[Sequence[Capture]], Calibration]
+) -> list[Calibration]:
+    """For each fold one that is built from all others."""
     return [
-        calibrate(
-            [one.lanes for n, fold in enumerate(dealt) if n != left for one in fold], ENCODING
-        ).calibration
+        build([one for n, fold in enumerate(dealt) if n != left for one in fold])
         for left in range(len(dealt))
     ]
 
 
 def tried(
-    dealt: Sequence[Sequence[Session]],
+    dealt: Sequence[Sequence[Capture]],
     made: Sequence[Calibration],
     hidden: Callable[[int], bool],
 ) -> list[Told]:
@@ -297,6 +300,17 @@ def tried(
         for trail in unrepeated(fold)
         for told in foretold(trail, weigh, hidden)
     ]
+
+
+LEAST = 20
+"""Hidden bills of a model below which it stands with others of its kind."""
+KINDS = {
+    "exact": "others with a public tokenizer",
+    "fitted": "others that are fitted",
+    "kin": "others, by a relative's fit",
+    "estimated": "others that nobody fitted",
+}
+HIDDEN = (2, 3, 5)
 
 
 class Line(NamedTuple):
@@ -317,3 +331,80 @@ def line(name: str, told: Sequence[Told]) -> Line:
     halves = sorted(one.half / max(1, one.expected) for one in told)
     within = sum(one.within for one in told) / len(told)
     return Line(name, len(told), quantile(errors, 0.5), quantile(errors, 0.95), within, quantile(halves, 0.5))
+
+
+class Withheld(NamedTuple):
+    """What came of hiding bills, foretold by calibrations that were fitted to other captures."""
+
+    hidden: dict[int, list[Told]]
+    """Every k-th hidden."""
+    shown: list[Told]
+    """All but every fifth hidden."""
+    breaks: list[Told]
+    """Of every bill after a break, none hidden after it was foretold."""
+
+
+def withheld(dealt: Sequence[Sequence[Capture]], made: Sequence[Calibration]) -> Withheld:
+    """Foretell the bills of all folds."""
+    hidden = {k: [t for t in tried(dealt, made, every(k)) if not t.broken] for k in HIDDEN}
+    shown = [t for t in tried(dealt, made, all_but(5)) if not t.broken]
+    breaks = [
+        told
+        for fold, calibration in zip(dealt, made, strict=True)
+        for weigh in [weigher(calibration)]
+        for trail in unrepeated(fold)
+        for told in foretold_and_shown(trail, weigh)
+        if told.broken and told.truth >= LEAST_BILL
+    ]
+    return Withheld(hidden, shown, breaks)
+
+
+def named(told: Sequence[Told], most: Sequence[Told]) -> dict[str, list[Told]]:
+    """By model where there are enough in `most`, else by kind; those of most bills first, kinds last."""
+    counts = Counter(one.model for one in most)
+    groups: dict[str, list[Told]] = defaultdict(list)
+    for one in told:
+        groups[one.model if counts[one.model] >= LEAST else KINDS[one.basis]].append(one)
+    last = list(KINDS.values())
+    order = sorted(groups, key=lambda name: (name in last, -len(groups[name]), name))
+    return {name: groups[name] for name in order}
+
+
+def per_cent(share: float) -> str:
+    """Two digits that say something."""
+    return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:,.0f} %"
+
+
+def table(found: Withheld) -> Iterator[str]:
+    """By model, every second, third and fifth bill hidden; in Markdown."""
+    yield (
+        "| model | "
+        + " | ".join(f"k = {k}: bills | p50 | p95 | within" for k in HIDDEN)
+        + " | stated error |"
+    )
+    yield "|---|" + "---:|" * (4 * len(HIDDEN) + 1)
+    most = found.hidden[HIDDEN[0]]
+    groups = {k: named(told, most) for k, told in found.hidden.items()}
+    for name, told in groups[HIDDEN[0]].items():
+        cells = []
+        for k in HIDDEN:
+            own = groups[k].get(name)
+            cells.append(_cells(line(name, own)) if own else "0 | - | - | -")
+        yield f"| {name} | " + " | ".join(cells) + f" | {per_cent(line(name, told).half)} |"
+    cells = [_cells(line("all", told)) for told in found.hidden.values()]
+    yield "| all | " + " | ".join(cells) + f" | {per_cent(line('all', most).half)} |"
+
+
+def others_table(found: Withheld) -> Iterator[str]:
+    """Where four of five bills are hidden, and after breaks."""
+    yield "| what is expected | bills | p50 | p95 | within | stated error |"
+    yield "|---|---:|---:|---:|---:|---:|"
+    groups = {basis: [one for one in found.shown if one.basis == basis] for basis in KINDS}
+    rows = [line(f"four of five bills hidden, {basis}", told) for basis, told in groups.items() if told]
+    rows.append(line("after a compaction, all models", found.breaks))
+    for row in rows:
+        yield f"| {row.name} | {_cells(row)} | {per_cent(row.half)} |"
+
+
+def _cells(row: Line) -> str:
+    return f"{row.bills:,} | {per_cent(row.p50)} | {per_cent(row.p95)} | {row.within:.0%}"

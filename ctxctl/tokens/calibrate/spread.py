@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 SHARE: Final = 0.92
-"""Of the steps that were not fitted, those that a spread holds: a little more than the nine of ten it is to hold,
-as sessions differ from one another by more than their steps do."""
+"""Of the steps that were not fitted, those that a spread holds: a little more than the nine of ten it is to
+hold, as sessions differ from one another by more than their steps do."""
 _STEEPEST: Final = 1.0
 _STEPS: Final = 50
 _LEAST: Final = 2.0
