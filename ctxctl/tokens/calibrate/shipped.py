@@ -25,15 +25,15 @@ def shipped() -> Calibration:
 
 @lru_cache(maxsize=8)
 def over_shipped(own: Calibration) -> Calibration:
-    """The user's fits in place of the shipped ones for the same models, beside the shipped ones for others."""
+    """The user's fits in place of the shipped ones of the same models, and the shipped ones of others."""
     return shipped().with_fits(own.fits)
 
 
 def named(name: str) -> Calibration:
     """The calibration of a digest, or of the first four digits or more of one, or of a file.
 
-    A digest is the shipped one's, a saved one's, or that of a saved one over the shipped one, as headers name it.
-
+    A digest is the shipped one's, a saved one's, or, as headers name it, that of a saved one over
+    the shipped one.
     Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if store.is_digest(name):
