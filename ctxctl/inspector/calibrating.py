@@ -46,10 +46,10 @@ NOTHING: Final = Chosen(None, NONE)
 def chosen(name: str | None) -> Chosen:
     """The calibration that was asked for.
 
-    `saved` (also if None) is the one that the user saved over the shipped one, or the shipped one; `shipped`
-    leaves the saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at
-    all: counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
-    is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
+    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves the
+    saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
+    counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that is
+    open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if name == NONE:
         return NOTHING

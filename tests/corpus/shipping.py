@@ -21,7 +21,7 @@ from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import CLASSES, weighed
 from ctxctl.tokens.calibrate.kin import nearest
 from ctxctl.tokens.calibrate.points import Blind, Lane, Row, rows_of
-from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, spread_of
+from ctxctl.tokens.calibrate.spread import SHARE, Common, Off, Spread, spread_of
 from ctxctl.tokens.models import resolve
 from tests.corpus.withheld import ENCODING, LEAST_BILL, Capture, Told, foretold_and_shown, unrepeated, weigher
 
@@ -108,6 +108,34 @@ def _blinds(models: Iterable[Sequence[Sequence[Lane]]]) -> list[Blind]:
 
 def _off(weights: Sequence[float], row: Row) -> Off:
     return Off(row.change - weighed(weights, row.moved), gross(tuple(weights), row.moved))
+
+
+def table(made: Calibration) -> Iterator[str]:
+    """Slopes and errors of what is shipped, in Markdown."""
+    names = " | ".join(name.replace("_", " ") for name in CLASSES)
+    assert made.common is not None
+    yield f"Digest `{made.digest}`."
+    yield ""
+    yield f"| model | sessions | bills | {names} | stated error |"
+    yield "|---|---:|---:|" + "---:|" * len(CLASSES) + "---|"
+    for fit in made.fits:
+        pairs = zip(fit.weights[: len(CLASSES)], fit.seen, strict=False)
+        slopes = " | ".join(f"{weight:.2f}" if tokens else "-" for weight, tokens in pairs)
+        yield f"| {fit.model} | {fit.sessions} | {fit.steps:,} | {slopes} | {_stated(fit.spread)} |"
+    common = made.common
+    ones = " | ".join(["1"] * len(CLASSES))
+    yield f"| a public tokenizer | | | {ones} | {_stated(common.exact)} |"
+    yield f"| nobody fitted it | | | {ones} | {_stated(common.estimate)} |"
+    yield ""
+    yield (
+        f"By a relative's fit: {common.kin:g} times its error."
+        f" After a compaction: {common.broken:.0%} of what is expected."
+    )
+
+
+def _stated(spread: Spread | None) -> str:
+    assert spread is not None
+    return f"{spread.request:,.0f} + {100 * spread.moved:.1f} % of what moved"
 
 
 def main(corpus: Path) -> None:
