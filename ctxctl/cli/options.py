@@ -166,7 +166,8 @@ Calibration = Annotated[
     typer.Option(
         "--calibration",
         metavar="NAME",
-        help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a file.",
+        help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
+        " file.",
         autocompletion=complete_calibrations,
     ),
 ]

@@ -48,8 +48,8 @@ def chosen(name: str | None) -> Chosen:
 
     `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves the
     saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
-    counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that is
-    open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
+    counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
+    is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if name == NONE:
         return NOTHING
