@@ -80,11 +80,11 @@ def test_hidden_bills_are_foretold_and_nine_of_ten_within_the_error(hidden: With
 
 
 def test_models_off_by_more_have_their_bills_within_the_error(hidden: Withheld) -> None:
-    """Few bills each: all k together."""
+    """Few bills each: all k together; of fewer than these nothing can be said."""
     told = [one for k in HIDDEN for one in hidden.hidden[k]]
     for name, own in withheld_tables.named(told, told).items():
         found = line(name, own)
-        if found.p50 > 0.01 or found.p95 > 0.05:
+        if found.bills >= 40 and (found.p50 > 0.01 or found.p95 > 0.05):
             assert found.within >= 0.8, name
 
 

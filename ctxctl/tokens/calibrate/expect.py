@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.tokens.calibrate.features import CLASSES
 from ctxctl.tokens.calibrate.kin import nearest
 from ctxctl.tokens.calibrate.points import family
-from ctxctl.tokens.calibrate.spread import COMMON, SHARE, Spread
+from ctxctl.tokens.calibrate.spread import COMMON, Spread
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import CALL, MESSAGE, ROLE
@@ -36,8 +36,12 @@ ENOUGH: Final = 10
 """Informative bills after which a thread of a model that nobody fitted is calibrated by itself."""
 INFORMATIVE: Final = 3.0
 """A bill tells of the scale if what moved since the last one is this many times the noise of a request."""
-PACE: Final = 0.05
-"""How fast the error follows what a thread's bills show."""
+OWN: Final = 0.9
+"""Of a thread's last bills, those that its error is to hold."""
+RECENT: Final = 40
+"""Bills of a thread that its error follows."""
+USUAL: Final = (0.05, 0.14, 0.23, 0.32, 0.41, 0.5, 0.59, 0.68, 0.77, 0.86, 0.95, 3.0)
+"""What stands beside them: how far a dozen bills of other threads are off, in shares of the stated error."""
 WIDTHS: Final = (0.3, 12.0)
 """Bounds of a thread's own factor of the error."""
 _FAR: Final = 2.0
@@ -77,6 +81,8 @@ class Learned(NamedTuple):
     """Sums of the regression of what was billed on what moved, each row by its noise."""
     width: float = 1.0
     """Factor of the error."""
+    scores: tuple[float, ...] = ()
+    """How far the last bills were off, as shares of the error that the model's spread states."""
     base: int | None = None
     """What the first bill of the thread had beyond its recorded content."""
     blind: float = 0.0
@@ -249,10 +255,9 @@ def refine(
     off = change - growth(how, learned, moved, items, blind)
     gross = sum(map(abs, moved))
     plain = how.spread.of(requests, gross, blind)
-    missed = abs(off) > plain * learned.width
-    low, high = WIDTHS
-    width = learned.width * (1 + PACE * (SHARE if missed else SHARE - 1) / (1 - SHARE) * 0.1)
-    learned = learned._replace(width=round(min(max(width, low), high), 4))
+    score = round(min(abs(off) / plain, WIDTHS[1]), 4)
+    scores = (*learned.scores, score)[-RECENT:]
+    learned = learned._replace(scores=scores, width=_width(scores))
     if blind:
         return _blinds(learned, how, off, blind)
     return _scaled(learned, how, sum(moved), off, plain)
@@ -272,6 +277,13 @@ def _scaled(learned: Learned, how: Weighing, moved: float, off: float, plain: fl
     low, high = SCALES[how.basis]
     scale = round(min(max((product + pull) / (square + pull), low), high), 4)
     return learned._replace(informative=learned.informative + 1, square=square, product=product, scale=scale)
+
+
+def _width(scores: Sequence[float]) -> float:
+    """The share of the stated error that holds nine of ten, of a thread's own bills and others together."""
+    ordered = sorted((*scores, *USUAL))
+    low, high = WIDTHS
+    return min(max(ordered[min(len(ordered) - 1, int(OWN * len(ordered)))], low), high)
 
 
 def _blind(how: Weighing, learned: Learned | None) -> float:
