@@ -20,15 +20,16 @@ from ctxctl.model.results import Step
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, sound
 from ctxctl.tokens.calibrate.errors import Errors, Miss, quantile, summed, tested, unrepeated
+from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import weighed
 from ctxctl.tokens.calibrate.points import Gatherer, Lane, rows_of
-from ctxctl.tokens.calibrate.reckon import EXACT
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import Item, chat_size
 from tests.corpus.withheld import Capture, Follower
 
 ENCODING = "o200k_base"
+EXACT = (*ONES, *EXACT_ITEMS)
 LEAST = 20
 BEGIN, END = "<!-- table: {} -->", "<!-- end of table -->"
 METHODS = (

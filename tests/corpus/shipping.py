@@ -74,7 +74,7 @@ def _with_breaks(common: Common, captures: Sequence[Capture], made: Calibration)
         one
         for trail in unrepeated(captures)
         for one in foretold_and_shown(trail, weigh)
-        if one.broken and one.truth >= LEAST_BILL
+        if one.broken and not one.switched and one.truth >= LEAST_BILL
     ]
     shares = sorted(abs(one.expected - one.truth) / max(1, one.expected) for one in told)
     broken = round(quantile(shares, SHARE), 2) if shares else common.broken

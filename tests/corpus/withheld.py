@@ -12,8 +12,9 @@ from typing import NamedTuple
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import expect
 from ctxctl.tokens.calibrate.book import Calibration
-from ctxctl.tokens.calibrate.expect import Learned, Weighing
+from ctxctl.tokens.calibrate.expect import Weighing
 from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, plus
+from ctxctl.tokens.calibrate.following import Following, foretell
 from ctxctl.tokens.calibrate.points import Lane, family, plausible
 
 ENCODING = "o200k_base"
@@ -58,6 +59,8 @@ class Told(NamedTuple):
     expected: int
     half: int
     broken: bool
+    switched: bool
+    """The last bill is of another model."""
     requests: int
 
     @property
@@ -115,76 +118,52 @@ Weigh = Callable[[str], Weighing]
 
 
 class _Thread:
-    """What the engine remembers of one thread."""
+    """What the engine has of one thread."""
 
     def __init__(self, weigh: Weigh) -> None:
         self.weigh = weigh
-        self.learned: dict[str, Learned] = {}
-        self.last: int | None = None
-        self.model = ""
+        self.following = Following()
         self.recorded = 0
-        self.clear()
 
-    def clear(self) -> None:
-        self.moved = [0] * WIDE
-        self.items = [0] * WIDE
-        self.blind = self.requests = 0
-        self.broken = False
-
-    def enter(self, seen: Seen) -> Weighing:
+    def enter(self, seen: Seen) -> None:
         """Content comes and goes, at the slopes that are in force."""
-        how = self.weigh(seen.model)
-        slopes = expect.slopes(how, self.learned.get(seen.model))
-        for n in range(WIDE):
-            tokens = round(slopes[n] * seen.moved[n])
-            self.moved[n] += tokens
-            self.recorded += tokens
-            self.items[n] += seen.moved[n + WIDE]
-        self.blind += seen.blind
-        self.requests += 1
-        self.broken = self.broken or seen.broken
-        return how
+        slopes = expect.slopes(self.weigh(seen.model), self.following.of(seen.model))
+        moved = [round(slope * counted) for slope, counted in zip(slopes, seen.moved, strict=False)]
+        self.recorded += sum(moved)
+        self.following = self.following.entered(
+            moved, seen.moved[WIDE:], blind=seen.blind, broken=seen.broken
+        )
 
-    def tell(self, seen: Seen, how: Weighing) -> Told | None:
-        """What the bill should be; None: there is none before it of this model."""
-        if self.last is None or self.model != seen.model or seen.bill is None:
+    def tell(self, seen: Seen) -> Told | None:
+        """What the bill should be; None: there is none before it."""
+        how, following = self.weigh(seen.model), self.following
+        told = foretell(following, seen.model, how, self.recorded)
+        if told is None or following.last is None or seen.bill is None:
             return None
-        learned = self.learned.get(seen.model)
-        size = expect.expected(
-            how, learned, self.last, self.moved, self.items,
-            blind=self.blind, broken=self.broken, recorded=self.recorded,
+        method = expect.method(how, following.of(seen.model)).partition(":")[0]
+        return Told(
+            seen.model, how.basis, method, seen.bill, told.size, told.half, following.broken,
+            following.last.model != seen.model, following.requests,
         )  # fmt: skip
-        half = expect.half_width(
-            how, learned, self.moved, self.items, size,
-            requests=self.requests, blind=self.blind, broken=self.broken,
-        )  # fmt: skip
-        method = expect.method(how, learned).partition(":")[0]
-        return Told(seen.model, how.basis, method, seen.bill, size, half, self.broken, self.requests)
 
-    def take(self, seen: Seen, how: Weighing) -> None:
+    def take(self, seen: Seen) -> None:
         """A bill is shown."""
         assert seen.bill is not None
-        other = self.model != seen.model
-        change = seen.bill - (self.last or 0)
-        self.learned[seen.model] = expect.refine(
-            self.learned.get(seen.model), how, self.moved, self.items, change, seen.bill,
-            requests=self.requests, blind=self.blind, broken=self.broken or other, recorded=self.recorded,
-        )  # fmt: skip
-        self.last, self.model = seen.bill, seen.model
-        self.clear()
+        how = self.weigh(seen.model)
+        self.following = self.following.billed(seen.model, how, seen.bill, self.recorded)
 
 
 def foretold(trail: Sequence[Seen], weigh: Weigh, hidden: Callable[[int], bool]) -> Iterator[Told]:
     """Every hidden bill of a thread, from those before it that are shown."""
     thread, n = _Thread(weigh), 0
     for seen in trail:
-        how = thread.enter(seen)
+        thread.enter(seen)
         if seen.bill is None:
             continue
         n += 1
         if not hidden(n):
-            thread.take(seen, how)
-        elif told := thread.tell(seen, how):
+            thread.take(seen)
+        elif told := thread.tell(seen):
             yield told
 
 
@@ -192,11 +171,11 @@ def foretold_and_shown(trail: Sequence[Seen], weigh: Weigh) -> Iterator[Told]:
     """Every bill of a thread, from all those before it."""
     thread = _Thread(weigh)
     for seen in trail:
-        how = thread.enter(seen)
+        thread.enter(seen)
         if seen.bill is not None:
-            if told := thread.tell(seen, how):
+            if told := thread.tell(seen):
                 yield told
-            thread.take(seen, how)
+            thread.take(seen)
 
 
 def every(k: int) -> Callable[[int], bool]:

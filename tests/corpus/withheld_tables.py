@@ -59,22 +59,29 @@ class Withheld(NamedTuple):
     shown: list[Told]
     """All but every fifth hidden."""
     breaks: list[Told]
-    """Of every bill after a break, none hidden after it was foretold."""
+    """Every bill after a break, from all those before it."""
+    switches: list[Told]
+    """The same after another model's bill."""
 
 
 def withheld(dealt: Sequence[Sequence[Capture]], made: Sequence[Calibration]) -> Withheld:
     """Foretell the bills of all folds."""
-    hidden = {k: [t for t in tried(dealt, made, every(k)) if not t.broken] for k in HIDDEN}
-    shown = [t for t in tried(dealt, made, all_but(5)) if not t.broken]
-    breaks = [
+    hidden = {k: _plain(tried(dealt, made, every(k))) for k in HIDDEN}
+    shown = _plain(tried(dealt, made, all_but(5)))
+    after = [
         told
         for fold, calibration in zip(dealt, made, strict=True)
         for weigh in [weigher(calibration)]
         for trail in unrepeated(fold)
         for told in foretold_and_shown(trail, weigh)
-        if told.broken and told.truth >= LEAST_BILL
+        if told.truth >= LEAST_BILL
     ]
-    return Withheld(hidden, shown, breaks)
+    breaks = [told for told in after if told.broken and not told.switched]
+    return Withheld(hidden, shown, breaks, [told for told in after if told.switched])
+
+
+def _plain(told: Sequence[Told]) -> list[Told]:
+    return [one for one in told if not one.broken and not one.switched]
 
 
 def named(told: Sequence[Told], most: Sequence[Told]) -> dict[str, list[Told]]:
@@ -120,6 +127,7 @@ def others_table(found: Withheld) -> Iterator[str]:
     groups = {basis: [one for one in found.shown if one.basis == basis] for basis in KINDS}
     rows = [line(f"four of five bills hidden, {basis}", told) for basis, told in groups.items() if told]
     rows.append(line("after a compaction, all models", found.breaks))
+    rows.append(line("after another model's bill", found.switches))
     for row in rows:
         yield f"| {row.name} | {_cells(row)} | {per_cent(row.half)} |"
 

@@ -42,7 +42,7 @@ RECENT: Final = 40
 """Bills of a thread that its error follows."""
 USUAL: Final = (0.05, 0.14, 0.23, 0.32, 0.41, 0.5, 0.59, 0.68, 0.77, 0.86, 0.95, 3.0)
 """What stands beside them: how far a dozen bills of other threads are off, in shares of the stated error."""
-WIDTHS: Final = (0.3, 12.0)
+WIDTHS: Final = (0.3, 100.0)
 """Bounds of a thread's own factor of the error."""
 _FAR: Final = 2.0
 """Half widths; a change that is off by more says nothing of the scale: it is of something else."""
