@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
     policy: str | None = None
     format: str | None = None
     calibration: str = "saved"
-    """`none`, `saved`, `session`, or the digest or file of a calibration."""
+    """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
     strict: bool = False
     """Problems in the input, or a replay that differs from the record, make the exit code 1."""
     color: str = "auto"
