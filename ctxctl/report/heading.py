@@ -52,12 +52,15 @@ def _assumed(header: Header) -> list[tuple[str, str]]:
 def calibrated(told: dict[str, Any]) -> str:
     """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
     why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
-    fit = next((one for one in told["models"] if visible(one["model"]) in visible(told["how"])), None)
-    error = (
-        f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)" if fit else ""
-    )
     kind = told["method"].partition(":")[0]
-    words = {"exact": "counted exactly", "calibrated": "calibrated", "estimate": "estimated"}
+    if kind == "exact":
+        return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
+    named = [one for one in told["models"] if one["model"] in told["how"]]
+    fit = max(named, key=lambda one: len(one["model"]), default=None)
+    error = ""
+    if fit is not None:
+        error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
+    words = {"calibrated": "calibrated", "estimate": "estimated"}
     which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
     return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
 
