@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ctxctl.engine.caching import cache_of
 from ctxctl.engine.following import followed
 from ctxctl.engine.limits import in_force, is_over, still_over
 from ctxctl.engine.recompute import recomputed
@@ -12,7 +13,7 @@ from ctxctl.engine.stages import fitted_budget, provenance_of, stage_views, supp
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
-from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
+from ctxctl.model.results import Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
 from ctxctl.model.whatif import AS_RECORDED
 
@@ -82,7 +83,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         counts=changes.counts,
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, rules),
-        cache=_cache(sealed, usage),
+        cache=cache_of(thread, sealed, usage, window, real="simulated" not in flags and not thread.altered),
         usage=_usage(usage, frame.used, altered=thread.altered),
         flags=flags,
         segments=dict(frame.segments),
@@ -127,21 +128,6 @@ def _stages(
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)
-
-
-def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
-    cached = usage.cached_tokens if usage is not None else None
-    written = usage.cache_write_tokens if usage is not None else None
-    prefix = sealed.prefix
-    if prefix is None:
-        return Cache(None, None, cached, written)
-    broken = None
-    if prefix.breaker is not None:
-        cause = None
-        if prefix.status == "removed":
-            cause = sealed.context.cause_of(prefix.breaker.item).cause
-        broken = BrokenBy(prefix.breaker.item, prefix.breaker.version, prefix.length, prefix.status, cause)
-    return Cache(prefix.tokens, broken, cached, written)
 
 
 def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | None:

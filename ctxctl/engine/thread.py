@@ -13,6 +13,7 @@ from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of
 from ctxctl.engine.limits import in_force
+from ctxctl.engine.misses import Before
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.simulate import Sent, Simulation
@@ -128,6 +129,8 @@ class ThreadState:
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
+        self.cached: Before | None = None
+        """The last request with a bill, as far as a prompt cache remembers it."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
         self.ahead: list[Placement] = []

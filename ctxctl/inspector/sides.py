@@ -91,7 +91,7 @@ class ContextCosts:
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
         tokens, used = split(cost.counted_tokens, step, other), other.window.used
         billed = cost.billed_tokens
-        size = used if billed is None or not step.window.used else sum(billed[:3]) * used // step.window.used
+        size = used if billed is None or not step.window.used else billed.context * used // step.window.used
         usage = step.usage
         provider = usage.provider if usage is not None and self._model is None else None
         found = self._book.rates(self._model or step.model, provider, step.time, size)
@@ -101,6 +101,7 @@ class ContextCosts:
             rates = rates._replace(
                 cache_read=rates.cache_read if rates.cache_read is not None else rates.input,
                 cache_write=rates.cache_write if rates.cache_write is not None else rates.input,
+                cache_write_1h=rates.cache_write_1h if rates.cache_write_1h is not None else rates.input,
             )
         money = priced(tokens, rates)
         return None if money is None or not found.source else money.context
@@ -119,9 +120,10 @@ def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
         cached = used * recorded.cached // was if was else 0
     cached = min(cached, used)
     rest = used - cached
-    fresh = recorded.input + recorded.written
+    fresh = recorded.context - recorded.cached
     written = rest * recorded.written // fresh if fresh else 0
-    return Tokens(rest - written, cached, written, 0)
+    hour = rest * recorded.written_1h // fresh if fresh else 0
+    return Tokens(rest - written - hour, cached, written, 0, hour)
 
 
 class Tally:
