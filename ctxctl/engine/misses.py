@@ -15,9 +15,9 @@ from ctxctl.model.vocab import NO_TIME, MissCause
 
 FLOOR: Final = 1024
 """Tokens below which nothing is called a miss.  Anthropic and OpenAI cache no prompt that is shorter (both in
-their guides "Prompt caching"); and what lies behind the last breakpoint of one request (Anthropic) or in its last,
-unfinished block of 128 tokens (OpenAI) is never read by the next: of 4,175 pairs of Claude Code's bills, 3,971
-are off by less than 256 tokens for that reason, and only 22 by 256 to 1,024."""
+their guides "Prompt caching"); and what lies behind the last breakpoint of one request (Anthropic) or in its
+last, unfinished block of 128 tokens (OpenAI) is never read by the next: of 4,175 pairs of Claude Code's
+bills, 3,971 are off by less than 256 tokens for that reason, and only 22 by 256 to 1,024."""
 MINUTES_5: Final = 300
 """Anthropic: a cache is kept for five minutes from its last use, unless an hour is asked and paid for
 (platform.claude.com, Prompt caching)."""
@@ -25,8 +25,8 @@ HOUR: Final = 3600
 MINUTES_10: Final = 600
 """OpenAI: kept for 5 to 10 minutes without use, an hour at most (developers.openai.com, Prompt caching)."""
 DAY: Final = 86_400
-"""OpenAI: models after gpt-5.4 keep for up to 24 hours, earlier ones only where a request asks for it (the same
-guide; Azure's "Prompt caching")."""
+"""OpenAI: models after gpt-5.4 keep for up to 24 hours, earlier ones only where a request asks for it (the
+same guide; Azure's "Prompt caching")."""
 
 _MODEL: Final = frozenset({"model_changed"})
 _EXPIRED: Final = frozenset({"ttl_expired_5m", "ttl_expired_1h"})

@@ -48,8 +48,8 @@ class StepCost(NamedTuple):
     """The recorded content in the model's tokens, as a calibration has it; None without one."""
     reckoned: Money | None = None
     missed: Decimal | None = None
-    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were billed
-    as and a read.  None: no miss, or a rate is unknown."""
+    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
+    billed as and a read.  None: no miss, or a rate is unknown."""
 
 
 class Spent(NamedTuple):
@@ -253,7 +253,7 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
 
 
 def _parts(by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens) -> dict[str, list[int]]:
-    """By name, tokens read from the cache, written to it for an hour, written to it and plain, and all of them.
+    """By name, tokens read from the cache, written to it for an hour, written to it, plain, and all of them.
     Whole numbers, for a long session has as many placements as it has steps times items.
 
     What comes first in the provider's order was read from the cache, the next ones were written to it (those

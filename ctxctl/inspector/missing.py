@@ -12,7 +12,7 @@ from ctxctl.model.results import Cache, Miss
 class MissSum(NamedTuple):
     """The misses of one cause."""
 
-    count: int = 0
+    number: int = 0
     tokens: int = 0
     money: Decimal = ZERO
     unpriced: int = 0
@@ -31,7 +31,10 @@ class MissSums:
             return
         was = self._by.get(miss.cause, MissSum())
         self._by[miss.cause] = MissSum(
-            was.count + 1, was.tokens + miss.tokens, was.money + (money or ZERO), was.unpriced + (money is None)
+            was.number + 1,
+            was.tokens + miss.tokens,
+            was.money + (money or ZERO),
+            was.unpriced + (money is None),
         )
 
     @property
@@ -44,16 +47,16 @@ class MissSums:
         """All of them."""
         found = self._by.values()
         return MissSum(
-            sum(s.count for s in found), sum(s.tokens for s in found),
+            sum(s.number for s in found), sum(s.tokens for s in found),
             sum((s.money for s in found), ZERO), sum(s.unpriced for s in found),
         )  # fmt: skip
 
 
 def miss_price(miss: Miss | None, billed: Tokens | None, rates: Rates) -> Decimal | None:
-    """US dollars that a miss cost more than a read would have; None: no miss, or a rate that it needs is unknown.
+    """US dollars that a miss cost more than a read would have; None: no miss, or a rate is unknown.
 
-    Its tokens stand right behind what was read, so they were written (for an hour first: Anthropic wants those
-    in front) before any of them were plain input.
+    Its tokens stand right behind what was read, so they were written (for an hour first: Anthropic wants
+    those in front) before any of them were plain input.
     """
     if miss is None or billed is None or rates.cache_read is None:
         return None

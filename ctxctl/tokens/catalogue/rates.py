@@ -20,8 +20,8 @@ _DAY: Final = 10
 _WRITES_AS_INPUT: Final = frozenset(("openai", "azure"))
 """Providers that bill what goes into a cache like any other input."""
 _HOUR_TIMES_INPUT: Final = 2
-"""What Anthropic bills for a token that the cache keeps for an hour, in tokens of plain input; five minutes cost
-1.25, a read 0.1 (platform.claude.com, Prompt caching, Pricing)."""
+"""What Anthropic bills for a token that the cache keeps for an hour, in tokens of plain input; five minutes
+cost 1.25, a read 0.1 (platform.claude.com, Prompt caching, Pricing)."""
 _DATED: Final = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
 _NAMES: Final = {"amazon-bedrock": "aws", "xai": "x-ai", "fireworks-ai": "fireworks"}
 """Providers that the library calls otherwise."""
@@ -96,7 +96,7 @@ class _Book(NamedTuple):
 
 
 def _with_hour(known: Known, rates: Rates) -> Rates:
-    """The rates with what an hour in the cache costs, where that is documented and no price for it is listed."""
+    """The rates with that of an hour in the cache, where it is documented and no price for it is listed."""
     if rates.cache_write_1h is not None or rates.input is None:
         return rates
     if known.provider != "anthropic" and "claude" not in (known.model or known.asked).lower():
