@@ -48,9 +48,10 @@ def cache_of(
 
 def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
     before, prefix = thread.cached, sealed.prefix.tokens if sealed.prefix is not None else None
+    time = thread.asked or sealed.ids.time
     if usage is None or usage.input_tokens is None:
         if not thread.failures:
-            thread.cached = passed(before, prefix, sealed.ids.time)
+            thread.cached = passed(before, prefix, time)
         return None
     now = Request(
         input=usage.input_tokens,
@@ -62,7 +63,7 @@ def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Wind
         unrecorded=window.unrecorded,
         model=usage.model or thread.model,
         provider=usage.provider,
-        time=sealed.ids.time,
+        time=time,
     )
     thread.cached = after(before, now)
     return missed(before, now, prefix, _error(window), usage.cache_miss_cause)

@@ -131,6 +131,8 @@ class ThreadState:
         """The last step with usage."""
         self.cached: Before | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
+        self.asked: str | None = None
+        """When the open step's request was sent, as near as is recorded."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
         self.ahead: list[Placement] = []
@@ -227,7 +229,7 @@ class ThreadState:
         self.facts = self.later if self.later is not None else Facts()
         self.later = None
         self.sealed = None
-        self.usage = None
+        self.usage = self.asked = None
         self.failures = ()
 
     def take_assembly(self) -> None:

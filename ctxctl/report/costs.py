@@ -42,7 +42,7 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
 
 def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     """One line a step, made by `step_row`."""
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("step"), Column("input", right=True), Column("cached", right=True),
         Column("written", right=True), Column("output", right=True), Column("billed", right=True),
         Column("counted", right=True), Column("break", right=True), Column("broken by", least=8),
