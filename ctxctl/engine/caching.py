@@ -49,7 +49,7 @@ def cache_of(
 def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
     before, prefix = thread.cached, sealed.prefix.tokens if sealed.prefix is not None else None
     time = thread.asked or sealed.ids.time
-    if usage is None or usage.input_tokens is None:
+    if usage is None or usage.input_tokens is None or window.used_method != "reported":
         if not thread.failures:
             thread.cached = passed(before, prefix, time)
         return None
