@@ -18,6 +18,8 @@ FLOOR: Final = 1024
 their guides "Prompt caching"); and what lies behind the last breakpoint of one request (Anthropic) or in its
 last, unfinished block of 128 tokens (OpenAI) is never read by the next: of 4,175 pairs of Claude Code's
 bills, 3,971 are off by less than 256 tokens for that reason, and only 22 by 256 to 1,024."""
+_END: Final = 10
+"""A break in the last tenth of what is recorded is one near its end."""
 MINUTES_5: Final = 300
 """Anthropic: a cache is kept for five minutes from its last use, unless an hour is asked and paid for
 (platform.claude.com, Prompt caching)."""
@@ -62,6 +64,9 @@ class Before(NamedTuple):
     request: Request
     prefix: int
     """Recorded tokens of it that every request since began with."""
+    head: int
+    """The least that was ever read, if anything was: instructions and tools that stand before all that is
+    recorded, as far as a cache has shown to have them.  What else is not recorded may stand anywhere."""
     lifetime: int | None
     """Seconds for which the provider keeps what was written last; None: none is documented."""
     time: str | None
@@ -103,7 +108,10 @@ def after(before: Before | None, now: Request) -> Before:
         kept = (
             before.lifetime if on_request(before.request) else kept
         )  # a read keeps what was written earlier
-    return Before(now, now.recorded, kept, now.time)
+    head = before.head if before is not None else 0
+    if now.read:
+        head = min(head or now.read, now.read)
+    return Before(now, now.recorded, head, kept, now.time)
 
 
 def passed(before: Before | None, prefix: int | None, time: str | None) -> Before | None:
@@ -150,13 +158,16 @@ def _readable(before: Before, now: Request, prefix: int, error: float) -> int:
     held = was.input
     if on_request(was):
         held = (was.read or 0) + (was.written or 0)
+    held = min(held, was.input, now.input)
     gone = was.recorded - prefix
     if gone <= 0:
-        return min(held, was.input, now.input)
-    more = 1 + error
-    sent_before = was.input - gone * more
-    sent_now = now.input - max(0, now.recorded - prefix) * more
-    return max(0, int(min(held, sent_before, sent_now)))
+        return held
+    if gone * _END <= was.recorded:
+        # Near the end: nearly all that is not recorded stands before the break.
+        more = 1 + error
+        left = min(was.input - gone * more, now.input - max(0, now.recorded - prefix) * more)
+        return max(0, min(held, int(left)))
+    return min(held, before.head + int(prefix / (1 + error)))
 
 
 def _unrecorded_changed(was: Request, now: Request, prefix: int, error: float) -> bool:

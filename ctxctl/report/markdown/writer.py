@@ -11,11 +11,11 @@ from ctxctl.inspector.survey import row_of
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
-from ctxctl.report.costs import dollars
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.money import dollars
 from ctxctl.report.tables import number, plural, signed
 from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
