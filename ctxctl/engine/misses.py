@@ -64,9 +64,6 @@ class Before(NamedTuple):
     request: Request
     prefix: int
     """Recorded tokens of it that every request since began with."""
-    head: int
-    """The least that was ever read, if anything was: instructions and tools that stand before all that is
-    recorded, as far as a cache has shown to have them.  What else is not recorded may stand anywhere."""
     lifetime: int | None
     """Seconds for which the provider keeps what was written last; None: none is documented."""
     time: str | None
@@ -108,10 +105,7 @@ def after(before: Before | None, now: Request) -> Before:
         kept = (
             before.lifetime if on_request(before.request) else kept
         )  # a read keeps what was written earlier
-    head = before.head if before is not None else 0
-    if now.read:
-        head = min(head or now.read, now.read)
-    return Before(now, now.recorded, head, kept, now.time)
+    return Before(now, now.recorded, kept, now.time)
 
 
 def passed(before: Before | None, prefix: int | None, time: str | None) -> Before | None:
@@ -167,7 +161,9 @@ def _readable(before: Before, now: Request, prefix: int, error: float) -> int:
         more = 1 + error
         left = min(was.input - gone * more, now.input - max(0, now.recorded - prefix) * more)
         return max(0, min(held, int(left)))
-    return min(held, before.head + int(prefix / (1 + error)))
+    if on_request(was):
+        return 0  # looked up at most twenty blocks before a mark (Prompt caching): the change explains it all
+    return min(held, int(prefix / (1 + error)))
 
 
 def _unrecorded_changed(was: Request, now: Request, prefix: int, error: float) -> bool:

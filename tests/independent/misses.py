@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 
 SMALLEST = 1024
 """Tokens: Anthropic caches no prompt below it, and what lies behind the last breakpoint is noise."""
-DENSE, THIN = 2.6, 4.5
-"""Characters that a token holds at least and at most, as far as recorded text sizes a change: the doubt is in
-favour of the change."""
+DENSE = 2.6
+"""Characters that a token holds at least, where recorded text sizes a change: the doubt is in its favour."""
 
 PRICES = (
     ("opus-4-5", 5), ("opus-4-6", 5), ("opus-4-7", 5), ("opus-4-8", 5), ("opus", 15),
@@ -90,14 +89,14 @@ def misses(path: Path) -> list[Found]:
     helpers = sorted((path.with_suffix("") / "subagents").glob("*.jsonl"))
     for part in (path, *helpers):
         talk = Talk(lines(part))
-        last: dict[str, tuple[Call, int]] = {}
+        last: dict[str, Call] = {}
         for thread, call in talk.calls():
-            before, head = last.get(thread, (None, 0))
+            before = last.get(thread)
             if before is not None:
-                miss = talk.miss(before, call, head)
+                miss = talk.miss(before, call)
                 if miss is not None:
                     found.append(miss)
-            last[thread] = call, min(head or call.read, call.read) if call.read else head
+            last[thread] = call
     return found
 
 
@@ -196,11 +195,8 @@ class Talk:
             thread = str(line.get("agentId") or root)
         return thread, tuple(reversed(keys))
 
-    def miss(self, before: Call, now: Call, head: int) -> Found | None:
-        """What `now` could have read of `before` and did not; None where that is nothing, or noise.
-
-        `head`: the least that was ever read in the thread: what stands before the conversation.
-        """
+    def miss(self, before: Call, now: Call) -> Found | None:
+        """What `now` could have read of `before` and did not; None where that is nothing, or noise."""
         could = min(before.read + before.written, before.sent, now.sent)
         was = (*before.path, before.ident)
         here = set(now.path)
@@ -213,11 +209,10 @@ class Talk:
                 shared += 1
             gone = sum(self.sizes.get(key, 0) for key in was[shared:-1])
             same = sum(self.sizes.get(key, 0) for key in was[:shared])
-            if gone * 10 <= gone + same:  # near the end: what is not recorded stands before it
-                new = sum(self.sizes.get(key, 0) for key in now.path[shared:])
-                could = min(could, int(before.sent - gone / DENSE), int(now.sent - new / DENSE))
-            else:
-                could = min(could, head + int(same / THIN))
+            if gone * 10 > gone + same:  # further in front than Anthropic looks for what it has: explained
+                return None
+            new = sum(self.sizes.get(key, 0) for key in now.path[shared:])
+            could = min(could, int(before.sent - gone / DENSE), int(now.sent - new / DENSE))
         tokens = could - now.read
         if tokens < SMALLEST:
             return None
