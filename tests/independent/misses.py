@@ -112,7 +112,7 @@ class Talk:
         self.holders: dict[str, str] = {}
         """By tool call, the message that holds its result."""
         self.cleared: dict[str, list[str]] = {}
-        """By a message, the tool calls whose results were blanked since the message before (microcompaction)."""
+        """By a message, the tool calls whose results were blanked since the one before (microcompaction)."""
         self.neighbour: dict[str, str] = {}
         """By line, the one before it of the same thread."""
         latest: dict[str, str] = {}
@@ -158,7 +158,11 @@ class Talk:
             if line.get("type") != "assistant" or not isinstance(message, dict):
                 continue
             usage, ident = message.get("usage"), message.get("id")
-            if not isinstance(usage, dict) or not isinstance(ident, str) or not isinstance(line.get("uuid"), str):
+            if (
+                not isinstance(usage, dict)
+                or not isinstance(ident, str)
+                or not isinstance(line.get("uuid"), str)
+            ):
                 continue
             thread, path = self.way(line)
             counts = [usage.get(n) for n in ("cache_read_input_tokens", "cache_creation_input_tokens")]
@@ -205,7 +209,11 @@ class Talk:
         blank = {self.holders.get(tool) for tool in self.cleared.get(now.ident, ())}
         if blank or not all(self.empty(key) or key in here for key in was[:-1]):
             shared = 0
-            while shared < min(len(was), len(now.path)) and was[shared] == now.path[shared] and was[shared] not in blank:
+            while (
+                shared < min(len(was), len(now.path))
+                and was[shared] == now.path[shared]
+                and was[shared] not in blank
+            ):
                 shared += 1
             gone = sum(self.sizes.get(key, 0) for key in was[shared:-1])
             same = sum(self.sizes.get(key, 0) for key in was[:shared])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES
+from ctxctl.model.vocab import STATUSES, MissCause
 
 WARNED: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
@@ -55,6 +55,7 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
     "cache": lambda step: _cache(step),
+    "miss": lambda step: None if step.cache.miss is None else step.cache.miss.cause,
 }
 
 OF_WINDOW: Final = ("has", "text")
@@ -73,6 +74,7 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
     "provenance": ("native", "derived", "simulated"),
     "cache": ("broken", "kept"),
+    "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
 
@@ -102,6 +104,10 @@ def _cached(step: Step) -> int | None:
     return None if step.usage is None else step.usage.reported_cached
 
 
+def _missed(step: Step) -> int:
+    return 0 if step.cache.miss is None else step.cache.miss.tokens
+
+
 def _answered(step: Step) -> int | None:
     return None if step.usage is None else step.usage.reported_output
 
@@ -125,6 +131,7 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "billed": _billed,
     "cached": _cached,
     "answered": _answered,
+    "missed": lambda step: None if _cached(step) is None else _missed(step),
     **RANGES,
 }
 COST: Final = "cost"
@@ -151,6 +158,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: not WARNED.isdisjoint(step.flags),
     "cachebreak": lambda step: step.cache.broken_by is not None,
+    "miss": lambda step: step.cache.miss is not None,
     "over": _over,
     "missing": _missing,
     "cut": _flag("unrecorded_cut"),
@@ -161,5 +169,5 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
 }
 """What holds of a step or does not, written `is:NAME`."""
 
-BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing")
+BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing")
 """Predicates that may be written without `is:`."""

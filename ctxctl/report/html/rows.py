@@ -22,7 +22,7 @@ COLUMNS: Final = (
 _WARNINGS: Final = frozenset(
     {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
 )
-COMPACTED, BROKEN, OVER, WARNED, SIMULATED = 1, 2, 4, 8, 16
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, MISSED = 1, 2, 4, 8, 16, 32
 """Marks of a row, added up."""
 
 
@@ -55,6 +55,7 @@ class Rows:
             | OVER * bool(step.window.over)
             | WARNED * (not _WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
+            | MISSED * (row.missed > 0)
         )
         model = None if row.model is None else self._models.setdefault(row.model, len(self._models))
         self._open.append(

@@ -15,6 +15,7 @@ from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.misses import misses_text
 from ctxctl.report.money import dollars
 from ctxctl.report.tables import number, plural, signed
 from ctxctl.report.veil import Veil
@@ -131,6 +132,8 @@ class _Report:
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
         )
+        if costs.misses.whole.number:
+            rows.append(["cache misses", misses_text(costs)])
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
             rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])

@@ -20,7 +20,7 @@ function columns(steps) {
       made.fresh += row[C.new];
       made.freed += row[C.freed];
       made.compacted += row[C.marks] & 1;
-      made.broken += (row[C.marks] >> 1) & 1;
+      made.broken += row[C.marks] & 34 ? 1 : 0;
       made.over += (row[C.marks] >> 2) & 1;
       made.warned += (row[C.marks] >> 3) & 1;
     }
@@ -67,7 +67,7 @@ function chart(steps, choose) {
   const sum = (name) => list.reduce((total, c) => total + c[name], 0);
   const said = `The window over ${plural(steps.length, 'step')}: at most ${number(peak)} tokens`
     + (cap === null ? ', cap unknown' : `, cap ${number(cap)}`)
-    + `; ${plural(sum('compacted'), 'compaction')}, ${plural(sum('broken'), 'cache break')}`
+    + `; ${plural(sum('compacted'), 'compaction')}, ${number(sum('broken'))} with a cache break or miss`
     + `, ${number(sum('over'))} over the cap`;
   const picture = svg('svg', {
     viewBox: `0 0 ${WIDTH} ${HIGH + BAND + 2 * LOW}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': said,
@@ -76,7 +76,7 @@ function chart(steps, choose) {
         const box = picture.getBoundingClientRect();
         const n = Math.floor(((event.clientX - box.left) / box.width) * list.length);
         const column = list[Math.min(Math.max(n, 0), list.length - 1)];
-        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 7);
+        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 39);
         choose(marked ?? steps[column.from]);
       },
     },
@@ -90,7 +90,7 @@ function chart(steps, choose) {
     el('span', { class: 'key used' }), 'window', sum('over') ? [el('span', { class: 'key over' }), 'over the cap'] : null, el('span', { class: 'key cap' }), 'cap',
     cap !== null && !near ? ` (${number(cap)}, far above the chart)` : null,
     el('span', { class: 'key fresh' }), 'new', el('span', { class: 'key gone' }), 'freed',
-    ' ◇ compaction ↯ cache break', el('span', { class: 'quiet' }, ` · highest ${number(peak)} tokens`));
+    ' ◇ compaction ↯ cache break or miss', el('span', { class: 'quiet' }, ` · highest ${number(peak)} tokens`));
   return { node: el('div', { class: 'chart' }, picture, legend, alternative(steps)), point };
 }
 
@@ -102,7 +102,7 @@ function alternative(steps) {
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
     const noted = steps.length <= TABLE_MOST ? steps
-      : steps.filter((at) => rows[at][C.marks] & 15).slice(0, TABLE_MOST);
+      : steps.filter((at) => rows[at][C.marks] & 47).slice(0, TABLE_MOST);
     const heads = [{ name: 'step' }, { name: 'window', right: true }, { name: 'cap', right: true },
       { name: 'new', right: true }, { name: 'freed', right: true }, { name: 'of note' }];
     const name = steps.length <= TABLE_MOST ? 'Every step'
@@ -121,6 +121,7 @@ function marksOf(row) {
   const said = [];
   if (marks & 1) said.push('◇ compaction');
   if (marks & 2) said.push('↯ cache break');
+  if (marks & 32) said.push('↯ cache miss');
   if (marks & 4) said.push('! over the cap');
   else if (marks & 8) said.push('! warning');
   if (marks & 16) said.push('≈ simulated');
