@@ -187,7 +187,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         assumed.append(NO_TIME)
     size = step.window.used if billed_tokens is None else billed_tokens.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
-    counted_tokens = _like(billed_tokens, step.window.used, output)
+    counted_tokens = _like(billed_tokens, step.window.recorded, output)
     content = reckoned_content(step)
     reckoned = None if content is None else _like(billed_tokens, content, output)
     return StepCost(

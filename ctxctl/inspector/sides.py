@@ -113,7 +113,7 @@ def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
     Of what a cache could have had (the possible prefix) as large a share was read from it as recorded, and of
     the rest as large a share written to it; where there was no possible prefix, of the whole window.
     """
-    used, was = other.window.used, step.window.used
+    used, was = other.window.recorded, step.window.recorded
     if step.cache.possible_prefix:
         cached = (other.cache.possible_prefix or 0) * recorded.cached // step.cache.possible_prefix
     else:

@@ -66,7 +66,7 @@ class TurnEntry:
 
     @property
     def notable(self) -> bool:
-        """Whether it is worth a stop: a compaction, a warning, a broken or missed cache, something left out."""
+        """Whether it is worth a stop: a compaction, a warning, a cache that gave less, something left out."""
         return self.compacted or self.flagged or self.rewritten or self.omitted > 0
 
     @property

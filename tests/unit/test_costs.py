@@ -172,6 +172,6 @@ def test_what_the_bill_does_not_say_is_said(tmp_path: Path, capsys: pytest.Captu
     assert run(["cost", str(path), "--json"]) == 0
     whole = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert sorted(whole["assumed"].values()) == [1, 1, 1]
-    assert whole["billed_tokens"] == {"input": 18, "cached": 0, "written": 0, "output": 1}
+    assert whole["billed_tokens"] == {"input": 18, "cached": 0, "written": 0, "output": 1, "written_1h": 0}
     assert run(["cost", str(path)]) == 0
     assert "1 step: no output is recorded: none priced" in " ".join(capsys.readouterr().out.split())
