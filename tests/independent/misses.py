@@ -165,15 +165,15 @@ class Talk:
             ):
                 continue
             thread, path = self.way(line)
-            counts = [usage.get(n) for n in ("cache_read_input_tokens", "cache_creation_input_tokens")]
+            read, written = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
             plain = usage.get("input_tokens")
-            if (thread, ident) in told or not isinstance(plain, int) or None in counts:
+            if (thread, ident) in told or plain is None or read is None or written is None:
                 continue
             told.add((thread, ident))
             kinds = usage.get("cache_creation")
             hour = kinds.get("ephemeral_1h_input_tokens") if isinstance(kinds, dict) else 0
             call = Call(
-                ident, str(message.get("model")), clock(line.get("timestamp")), plain, counts[0], counts[1],
+                ident, str(message.get("model")), clock(line.get("timestamp")), plain, read, written,
                 hour or 0, path,
             )  # fmt: skip
             if call.sent > 0:
