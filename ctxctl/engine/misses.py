@@ -58,7 +58,7 @@ class Request(NamedTuple):
     """RFC 3339."""
 
 
-class Before(NamedTuple):
+class Cached(NamedTuple):
     """What a thread knows of its last billed request; never changed, so copies of a replay share it."""
 
     request: Request
@@ -71,7 +71,7 @@ class Before(NamedTuple):
 
 
 def missed(
-    before: Before | None, now: Request, prefix: int | None, error: float, said: str | None = None
+    before: Cached | None, now: Request, prefix: int | None, error: float, said: str | None = None
 ) -> Miss | None:
     """The miss of a request; None where there is none, or the bills cannot tell.
 
@@ -98,17 +98,17 @@ def missed(
     return Miss(expected, read, tokens, cause, said, idle, before.lifetime)
 
 
-def after(before: Before | None, now: Request) -> Before:
+def after(before: Cached | None, now: Request) -> Cached:
     """What is to be remembered of a billed request; `before`: what was until then."""
     kept = lifetime(now)
     if before is not None and not now.written and on_request(now):
         kept = (
             before.lifetime if on_request(before.request) else kept
         )  # a read keeps what was written earlier
-    return Before(now, now.recorded, kept, now.time)
+    return Cached(now, now.recorded, kept, now.time)
 
 
-def passed(before: Before | None, prefix: int | None, time: str | None) -> Before | None:
+def passed(before: Cached | None, prefix: int | None, time: str | None) -> Cached | None:
     """The same after a step that was not billed: what it no longer began with is not expected of the next."""
     if before is None or prefix is None:
         return before
@@ -146,7 +146,7 @@ def seconds(earlier: str | None, later: str | None) -> float | None:
     return passed_by if passed_by >= 0 else None
 
 
-def _readable(before: Before, now: Request, prefix: int, error: float) -> int:
+def _readable(before: Cached, now: Request, prefix: int, error: float) -> int:
     """What could be read again, by the bills and by what is recorded between them."""
     was = before.request
     held = was.input

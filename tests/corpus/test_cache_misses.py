@@ -1,4 +1,4 @@
-"""Cache misses of every Claude Code capture: an independent reader finds the same ones, and the same money."""
+"""Cache misses of every Claude Code capture: an independent reader finds the same, and the same money."""
 
 from __future__ import annotations
 

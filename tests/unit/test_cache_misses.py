@@ -19,7 +19,7 @@ from ctxctl.tokens.catalogue.rates import RateBook
 
 ROOT = Path(__file__).resolve().parents[2]
 LATE = ROOT / "fixtures" / "lint" / "CTX028-positive.jsonl"
-"""30,000 tokens of which 29,990 were written; 12 minutes later 30,100 and nothing read, all but 10 written."""
+"""30,000 tokens, 29,990 of them written; 12 minutes later 30,100 and nothing read, all but 10 written."""
 IN_TIME = ROOT / "fixtures" / "lint" / "CTX028-negative.jsonl"
 WORDS = "↯ missed 29,990 (expired: idle 12 min, kept for 5 min)"
 MISSED = Decimal("0.1034655")

@@ -26,8 +26,9 @@ METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 _WARNINGS: Final = frozenset(
     {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
 )
-COMPACTED, BROKEN, OVER, WARNED, SIMULATED, MISSED = 1, 2, 4, 8, 16, 32
-"""Marks of a row, added up."""
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED, MISSED = 1, 2, 4, 8, 16, 32, 64
+"""Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
+counted."""
 
 
 class Rows:
@@ -59,6 +60,7 @@ class Rows:
             | OVER * bool(step.window.over)
             | WARNED * (not _WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
+            | DOUBTED * bool(row.doubted)
             | MISSED * (row.missed > 0)
         )
         model = None if row.model is None else self._models.setdefault(row.model, len(self._models))
@@ -66,7 +68,7 @@ class Rows:
             [
                 thread, row.turn, row.step, row.used, row.new, row.freed, row.cap, row.limit, row.stale,
                 counts.added, counts.updated, counts.removed, counts.skipped, counts.omitted, marks,
-                row.reported, row.cached, row.answered, row.uncounted, _micro(cost.billed),
+                row.reported, row.cached, row.answered, row.uncounted, _micro(cost.believed),
                 _micro(cost.counted), model, row.time, step.window.recorded,
                 METHODS.index(step.window.used_method), step.window.threshold,
             ]

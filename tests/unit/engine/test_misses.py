@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.engine.misses import Before, Request, after, lifetime, missed, passed, seconds
+from ctxctl.engine.misses import Cached, Request, after, lifetime, missed, passed, seconds
 from ctxctl.model.results import Miss
 
 NOON = "2026-05-04T12:00:00Z"
@@ -23,7 +23,7 @@ def request(**fields: Any) -> Request:
 FIRST = after(None, request())
 
 
-def found(now: Request, before: Before | None = FIRST, **how: Any) -> Miss | None:
+def found(now: Request, before: Cached | None = FIRST, **how: Any) -> Miss | None:
     """With everything of the request before kept, unless `prefix` says otherwise."""
     told: dict[str, Any] = {"prefix": 30_000, "error": 0.15}
     return missed(before, now, **{**told, **how})

@@ -24,7 +24,7 @@ function columns(steps) {
       made.fresh += row[C.new];
       made.freed += row[C.freed];
       made.compacted += row[C.marks] & 1;
-      made.broken += row[C.marks] & 34 ? 1 : 0;
+      made.broken += row[C.marks] & 66 ? 1 : 0;
       made.over += (row[C.marks] >> 2) & 1;
       made.warned += (row[C.marks] >> 3) & 1;
     }
@@ -88,7 +88,7 @@ function chart(steps, choose) {
         const box = picture.getBoundingClientRect();
         const n = Math.floor(((event.clientX - box.left) / box.width) * list.length);
         const column = list[Math.min(Math.max(n, 0), list.length - 1)];
-        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 39);
+        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 71);
         choose(marked ?? steps[column.from]);
       },
     },
@@ -117,7 +117,7 @@ function alternative(steps) {
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
     const noted = steps.length <= TABLE_MOST ? steps
-      : steps.filter((at) => rows[at][C.marks] & 47).slice(0, TABLE_MOST);
+      : steps.filter((at) => rows[at][C.marks] & 79).slice(0, TABLE_MOST);
     const heads = [{ name: 'step' }, { name: 'sent', right: true }, { name: 'recorded', right: true }, { name: 'cap', right: true },
       { name: 'new', right: true }, { name: 'freed', right: true }, { name: 'of note' }];
     const name = steps.length <= TABLE_MOST ? 'Every step'
@@ -136,9 +136,10 @@ function marksOf(row) {
   const said = [];
   if (marks & 1) said.push('◇ compaction');
   if (marks & 2) said.push('↯ cache break');
-  if (marks & 32) said.push('↯ cache miss');
+  if (marks & 64) said.push('↯ cache miss');
   if (marks & 4) said.push('! over the cap');
   else if (marks & 8) said.push('! warning');
   if (marks & 16) said.push('≈ simulated');
+  if (marks & 32) said.push('≈ a bill that cannot be true');
   return said.join(', ');
 }
