@@ -99,6 +99,9 @@ class Declared(NamedTuple):
 class ThreadState:
     """Everything replay remembers of one thread and target."""
 
+    asked: str | None = None
+    """When the open step's request was sent, as near as is recorded."""
+
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         self.key = key
         self.book = Book(target)
@@ -132,8 +135,6 @@ class ThreadState:
         """The last step with usage."""
         self.cached: Cached | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
-        self.asked: str | None = None
-        """When the open step's request was sent, as near as is recorded."""
         self.last_bill: Before | None = None
         """The same bill in full, for the doubts of the next one."""
         self.assembled: list[Placement] = []
