@@ -36,6 +36,7 @@ MODEL_FIELDS: Final = {
     "output_price": float,
     "cache_read_price": float,
     "cache_write_price": float,
+    "cache_write_1h_price": float,
 }
 """What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
