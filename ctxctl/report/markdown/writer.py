@@ -147,7 +147,7 @@ class _Report:
                 billed += (
                     f"{marked(dollars(costs.doubted.money.total), True)} with what cannot be true counted, "
                 )
-            rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])
+            rows.append(["cost", f"{billed}{dollars(costs.sent.total)} in all"])
         rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
             rows.append(["findings", number(len(findings))])
