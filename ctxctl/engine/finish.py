@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ctxctl.engine.following import followed
-from ctxctl.engine.limits import in_force, is_over, still_over
+from ctxctl.engine.limits import InForce, in_force, is_over, still_over
 from ctxctl.engine.recompute import recomputed
+from ctxctl.engine.sent import Observed, SentSize, is_sound, sent
 from ctxctl.engine.simulate import verified
-from ctxctl.engine.stages import fitted_budget, provenance_of, stage_views, supposed_budget, window_view
+from ctxctl.engine.stages import (
+    fitted_budget,
+    provenance_of,
+    segments_of,
+    stage_views,
+    supposed_budget,
+    window_view,
+)
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
 from ctxctl.model.whatif import AS_RECORDED
+from ctxctl.tokens.calibrate.features import movement_of
+from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
     from ctxctl.engine.rules import Rules
@@ -29,6 +42,7 @@ def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, 
     """Tokens by counting method under its public name (DESIGN section 2, token counts)."""
     names = {
         "counted": f"{'exact' if known else 'estimate'}:{encoding}",
+        "calibrated": f"calibrated:{encoding}",
         "estimated": f"estimate:{encoding}",
         "declared": "declared",
     }
@@ -47,15 +61,16 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     if usage is not None and usage.model is not None:
         thread.model = usage.model
     model = rules.model or thread.model
-    frame, facts = thread.frame, sealed.facts
+    frame, changes = thread.frame, sealed.changes
     by_method = methods(frame.by_method, rules.encoding, rules.known(model))
-    limits = in_force(facts.budget, rules.limits)
-    window = window_view(frame.used, frame.uncounted, by_method, limits)
-    changes = sealed.changes
+    size = _size(thread, sealed, usage, model, rules)
+    found = _limits(thread, sealed, model, rules)
+    window = _window(thread, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
-    told = thread.telling.told(_compactions(thread, sealed), thread.book, facts.assembly)
+    told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
-    step = Step(
+    thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.learned)
+    return Step(
         session=thread.key.session,
         thread=thread.key.thread,
         turn=ids.turn,
@@ -81,20 +96,67 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         ),
         counts=changes.counts,
         changes=changes.changes,
-        stages=_stages(thread, sealed, window, usage, rules),
+        stages=_stages(thread, sealed, window, usage, size, found, rules),
         cache=_cache(sealed, usage),
         usage=_usage(usage, frame.used, altered=thread.altered),
         flags=flags,
-        segments=dict(frame.segments),
+        segments=segments_of(frame, window),
         first_line=ids.first_line,
         first_byte=ids.first_byte,
         told=told,
         scores=sealed.reading.scores(),
     )
-    if rules.reckon is None:
-        return step
-    thread.running, step = rules.reckon(thread.running, step)
-    return step
+
+
+def _size(
+    thread: ThreadState, sealed: Sealed, usage: Usage | None, model: str | None, rules: Rules
+) -> SentSize:
+    """What the step sent; the thread remembers what its bill says of later ones."""
+    changes, frame = sealed.changes, thread.frame
+    recorded = thread.recorded_tokens
+    reported = usage.input_tokens if usage is not None else None
+    if usage is not None:
+        thread.provider = usage.provider or thread.provider
+    mode = thread.mode.mode if thread.mode is not None else "window"
+    seen = Observed(
+        model=model,
+        recorded=recorded,
+        moved=movement_of(changes.changes, mode),
+        uncounted=frame.uncounted,
+        broken=_breaks(thread, sealed, reported),
+        reported=reported if is_sound(reported, recorded) else None,
+        altered=thread.altered,
+        frame=frame.used,
+    )
+    thread.running, size = sent(thread.running, seen, rules.scales)
+    return size
+
+
+def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
+    """Whether what is sent beside the content may be another from this step on."""
+    freed, before = sealed.changes.freed, sealed.before.used
+    if _recorded_cut(sealed) or freed > LEFT_SHARE * before:
+        return True
+    if thread.billed is None or reported is None:
+        return False
+    return _is_cut(thread.billed, Billed(reported, thread.frame.used, thread.billed.model), recorded=False)
+
+
+def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
+    """The limits that the step is held against."""
+    named, largest = model or rules.first_model, thread.running.largest
+    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest)
+
+
+def _window(
+    thread: ThreadState, size: SentSize, by_method: dict[str, int], found: InForce, rules: Rules
+) -> Window:
+    """The step's window under the limits in force, with the line at which its runtime compacts."""
+    window = window_view(size, thread.frame, by_method, found)
+    line = rules.compacts_at(found.limits, found.max_output)
+    if line is None:
+        return window
+    return msgspec.structs.replace(window, threshold=line.tokens, threshold_source=line.source)
 
 
 def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
@@ -105,17 +167,23 @@ def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
 
 
 def _stages(
-    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, rules: Rules
+    thread: ThreadState,
+    sealed: Sealed,
+    window: Window,
+    usage: Usage | None,
+    size: SentSize,
+    found: InForce,
+    rules: Rules,
 ) -> dict[str, StageView]:
     if rules.limits.given:
         # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
-        budget = sealed.facts.budget
-        recorded = window_view(window.used, window.uncounted, {}, in_force(budget, AS_RECORDED))
-        views = stage_views(thread, sealed, recorded, usage)
-        limits = in_force(budget, rules.limits)
-        views["budget"] = supposed_budget(views["budget"], window, limits)
+        plain = replace(rules, limits=AS_RECORDED)
+        as_recorded = _limits(thread, sealed, rules.model or thread.model, plain)
+        recorded = window_view(size, thread.frame, {}, as_recorded)
+        views = stage_views(thread, sealed, recorded, usage, size)
+        views["budget"] = supposed_budget(views["budget"], window, found.limits)
     else:
-        views = stage_views(thread, sealed, window, usage)
+        views = stage_views(thread, sealed, window, usage, size)
     if thread.fitted is not None:
         views["budget"] = fitted_budget(views["budget"], thread.fitted)
         if thread.fitted.held is not None:
@@ -200,7 +268,7 @@ def _flags(
     if thread.failures:
         flags.append("failed")
     if usage is not None and usage.input_tokens is not None:
-        now = Billed(usage.input_tokens, window.used, model)
+        now = Billed(usage.input_tokens, window.recorded, model)
         if (
             fitted is None
             and thread.editing is None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ctxctl.engine.book import Version
     from ctxctl.engine.placing import Placer
     from ctxctl.engine.thread import ThreadState
+    from ctxctl.model.records import Budget
 
 __all__ = ["Fitted", "Fitting", "Trim", "uncut", "under"]
 
@@ -57,13 +58,18 @@ class Fitted(NamedTuple):
         return bool(self.dropped or self.cut or self.noted)
 
 
+LimitsOf = Callable[["Budget | None", str | None, str | None], Limits]
+"""The limits under a step's budget record, its model and provider."""
+
+
 class Fitting:
     """The policy, the history that it is given, and what it decided last."""
 
-    def __init__(self, policy: Fitter, limits: Limits, trim: Trim) -> None:
+    def __init__(self, policy: Fitter, in_force: LimitsOf, trim: Trim, *, alone: bool) -> None:
         self.policy = policy
-        self.limits = limits
-        self.alone = limits.given
+        self.in_force = in_force
+        """The limits that are to be kept."""
+        self.alone = alone
         """Something is supposed: nothing is held against what the runtime did under what was."""
         self.recorded: list[Placement] = []
         """The recorded frame, as it is without the policy."""
@@ -78,6 +84,8 @@ class Fitting:
         self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
         """Made for a policy that keeps nothing, with the version and score that they were made of."""
         self._keeping: Keeping | None = None
+        self._beside = 0
+        """Tokens that the last step sent beside its content."""
         self._keeps = isinstance(policy, Kept) and policy.keeper() is not None
         self._told: dict[str, None] = {}
         """Items that the trace said something of since the step before."""
@@ -107,20 +115,28 @@ class Fitting:
         self._told.update(dict.fromkeys(items))
 
     def frame(
-        self, thread: ThreadState, delta: Delta, cap: Limits, cause_of: Callable[[str], Cause]
+        self,
+        thread: ThreadState,
+        delta: Delta,
+        cap: Limits,
+        cause_of: Callable[[str], Cause],
+        beside: int = 0,
     ) -> tuple[list[Placement], Delta | None, Fitted]:
         """The window under the policy after the recorded one went through `delta`.
 
+        `beside` is what the thread's last bill had beside its content: it is sent again, so it takes room.
         The second value is its difference from the one of the step before, where that is known already.
         """
         self._history.move_to(delta, cause_of)
         self._note_entries(delta, thread.ids.turn if thread.ids is not None else 0)
         self.recorded = delta.after
-        wanted, limit = self._history.tokens, cap.cap
+        # Where a runtime's own record is followed its own measure decides, which knows nothing of bills.
+        self._beside = 0 if self._following.follows and not self.alone else max(0, beside)
+        wanted, limit = self._history.tokens + self._beside, cap.cap
         candidates = self._history.visible()
         room = None
         if limit is not None and (wanted > limit or self._following.early):
-            room = Room(limit, cap.window, cap.reserve, cap.max_input)
+            room = self._room(limit, cap)
         compactions = () if self.alone else thread.facts.compactions
         follower, native = self._following.record(compactions) if room is not None else (None, {})
         if self._keeping is not None and follower is not None:
@@ -140,9 +156,17 @@ class Fitting:
             fitted = fitted._replace(held=held)
         return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
 
+    def _room(self, cap: int, limits: Limits) -> Room:
+        """What is left for content beside what is sent and not recorded."""
+        beside = self._beside
+        window, most = (
+            None if limit is None else max(0, limit - beside) for limit in (limits.window, limits.max_input)
+        )
+        return Room(max(0, cap - beside), window, limits.reserve, most)
+
     def _judged(self, fitted: Fitted, tokens: int) -> Fitted:
         """By the policy's own measure it may fit where by the trace's count it does not."""
-        over = fitted.cap is not None and tokens > fitted.cap
+        over = fitted.cap is not None and tokens + self._beside > fitted.cap
         return fitted._replace(verdict="still_over") if over and fitted.verdict in _FITS else fitted
 
     def _kept(
@@ -159,7 +183,7 @@ class Fitting:
         seen = keeping.step(history.visible(), told, make, room, self._made, thread.placer, history.grown)
         outcome = seen.outcome
         fitted = Fitted(
-            self.policy.name, outcome.verdict, self._history.tokens, cap,
+            self.policy.name, outcome.verdict, self._history.tokens + self._beside, cap,
             self._history.restored, outcome.dropped, outcome.cut, bool(outcome.notes), outcome.level,
             seen.causes, seen.named, seen.truncated,
         )  # fmt: skip

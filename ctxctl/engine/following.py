@@ -36,6 +36,8 @@ class Following:
         self._policy = policy if isinstance(policy, Follower) else None
         self.early: bool = getattr(policy, "early", False)
         """The policy decides by a measure of its own."""
+        self.follows = self._policy is not None
+        """The policy is a runtime's own: on that runtime's traces it decides by that runtime's measure."""
         self._speaks = False
         """The thread has a record of what this runtime did."""
 

@@ -7,6 +7,7 @@ maintained from what an edit took out and put in, so a step costs what changed i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ctxctl.model.results import Placement
@@ -137,16 +138,23 @@ def flow_of(delta: Delta) -> Flow:
     return Flow(new, freed, new_by, freed_by)
 
 
+def recorded_sum(placements: Iterable[Placement]) -> int:
+    """Tokens of placements as they are recorded, whatever text a what-if set in their place."""
+    return sum(p.tokens if p.instead_of is None else p.instead_of for p in placements)
+
+
 class FrameState:
     """A frame and its sums."""
 
     __slots__ = (
         "by_method",
         "carried",
+        "counted",
         "current",
         "head",
         "held",
         "placements",
+        "recorded",
         "segments",
         "stale",
         "stale_copies",
@@ -157,6 +165,10 @@ class FrameState:
     def __init__(self) -> None:
         self.placements: list[Placement] = []
         self.used = 0
+        self.counted = 0
+        """As counted, before any calibration."""
+        self.recorded = 0
+        """As recorded: with the own texts of items for which a what-if set another one."""
         self.stale = 0
         """Tokens in stale placements."""
         self.uncounted = 0
@@ -201,6 +213,8 @@ class FrameState:
             self.uncounted += sign
         else:
             self.used += tokens
+            self.counted += p.counted * sign
+            self.recorded += tokens if p.instead_of is None else p.instead_of * sign
             _add(self.by_method, p.method, tokens)
             _add(self.segments, p.segment, tokens)
             _add(self.held, item, tokens)

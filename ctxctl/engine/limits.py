@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Window
+from ctxctl.model.vocab import LimitSource
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
 if TYPE_CHECKING:
+    from ctxctl.engine.rules import Catalogued, Rules
     from ctxctl.engine.thread import Sealed, ThreadState
 
 
-def in_force(budget: Budget | None, supposed: Limits) -> Limits:
-    """The limits in tokens: what is supposed, else what the budget records."""
-    if budget is None:
-        return supposed
-    recorded = Limits(budget.max_tokens, budget.reserved_tokens, budget.max_input)
-    return recorded if supposed is AS_RECORDED else supposed.over(recorded)
+class InForce(NamedTuple):
+    """Limits, and who says so."""
+
+    limits: Limits
+    source: LimitSource | None = None
+    """None: nobody says a limit."""
+    note: str | None = None
+    """Of a model table's: how it was found, or why it does not hold."""
+    max_output: int | None = None
+    """The model's largest answer, where the table was asked and says it."""
+
+
+def in_force(
+    budget: Budget | None, model: str | None, provider: str | None, rules: Rules, *, billed: int = 0
+) -> InForce:
+    """The limits in tokens: what is supposed, else what the trace records, else what the model table says.
+
+    `billed` is the largest bill so far: what a provider took shows that a table's smaller window is not the
+    one that was in force.
+    """
+    recorded = AS_RECORDED
+    if budget is not None:
+        recorded = Limits(budget.max_tokens, budget.reserved_tokens, budget.max_input)
+    found = InForce(recorded)
+    if recorded.cap is not None:
+        found = InForce(recorded, "runtime" if rules.imported else "recorded")
+    elif (table := rules.catalogue(model, provider)) is not None:
+        found = _catalogued(table, recorded, billed)
+    supposed = rules.limits
+    if not supposed.given:
+        return found
+    source: LimitSource | None = found.source
+    if supposed.window is not None or supposed.max_input is not None:
+        source = "supposed"
+    return InForce(supposed.over(found.limits), source, None if source == "supposed" else found.note)
+
+
+def _catalogued(table: Catalogued, recorded: Limits, billed: int) -> InForce:
+    """What the table says, unless the provider was sent more and answered."""
+    limits = Limits(table.limits.window, recorded.reserve, table.limits.max_input)
+    cap = limits.cap
+    if cap is None:
+        return InForce(recorded, None, table.note)
+    if billed > cap:
+        note = f"{billed:,} tokens were billed, so the {cap:,} of the model table is not its window here"
+        return InForce(recorded, None, note)
+    return InForce(limits, "catalogue", table.note, table.max_output)
 
 
 def used_items(sealed: Sealed) -> int | None:

@@ -38,7 +38,8 @@ class Made:
             if p.content is None:
                 made = placer.resized(p, min(p.tokens, cut.tokens))
             else:
-                made = placer.reworded(p, self._trim(placer.text(p.content), cut.tokens, cut.side))
+                most = placer.scale.counted(p.kind, cut.tokens)
+                made = placer.reworded(p, self._trim(placer.text(p.content), most, cut.side))
             if len(self._cuts) >= _CUTS:
                 self._cuts = {}
             made = self._cuts.setdefault(memo, made)

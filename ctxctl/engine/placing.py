@@ -10,6 +10,7 @@ import msgspec
 
 from ctxctl.engine.book import Book, Version
 from ctxctl.engine.editing import Text, Texts
+from ctxctl.engine.scales import RAW
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block
 from ctxctl.model.results import Placement
@@ -36,6 +37,15 @@ class _Placed(NamedTuple):
     placement: Placement
 
 
+class Size(NamedTuple):
+    """What a text comes to."""
+
+    tokens: int
+    method: str
+    counted: int
+    """Before any calibration."""
+
+
 class Placer:
     """Makes the placements of one thread and target."""
 
@@ -51,12 +61,16 @@ class Placer:
         self._veils: dict[Placement, Placement] = {}
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
+        self.scale = RAW
+        """What texts that enter now are counted at."""
+        self._sizes: dict[int, tuple[int, str]] = {}
+        """By key, what a text was counted at when it first entered."""
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
         twin._keys, twin._next_key = self._keys, self._next_key
-        twin.texts = self.texts
+        twin.texts, twin.scale, twin._sizes = self.texts, self.scale, self._sizes
         return twin
 
     def text(self, content: Content) -> str:
@@ -175,27 +189,28 @@ class Placer:
         """A marker text about an item that left; simulated."""
         content = self._store.literal(text)
         name = f"marker:{item}"
-        tokens, method = self._measure(content, None)
+        key = self._key(name, None, content.digest, 0)
+        size = self._measure(content, None, "marker", key)
         return Placement(
             item=name, version=content.digest[:16], kind="marker", title=text, source=None, segment="context",
-            tokens=tokens, method=method, content=content, digest=content.digest,
-            key=self._key(name, None, content.digest, 0), line=0, simulated=True,
+            tokens=size.tokens, method=size.method, counted=size.counted, content=content,
+            digest=content.digest, key=key, line=0, simulated=True,
         )  # fmt: skip
 
     def reworded(self, placement: Placement, text: str) -> Placement:
         """The same copy with another text in its place; simulated."""
         content = self._store.literal(text)
-        tokens, method = self._measure(content, None)
+        key = self._key(placement.item, placement.version, content.digest, 0)
+        size = self._measure(content, None, placement.kind, key)
         return msgspec.structs.replace(
-            placement, tokens=tokens, method=method, content=content, digest=content.digest,
-            key=self._key(placement.item, placement.version, content.digest, 0),
-            truncated=True, simulated=True, own=True,
+            placement, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
+            digest=content.digest, key=key, truncated=True, simulated=True, own=True,
         )  # fmt: skip
 
     def resized(self, placement: Placement, tokens: int) -> Placement:
         """The same copy with another size, where nobody knows its text; simulated."""
         return msgspec.structs.replace(
-            placement, tokens=tokens, method="declared", content=None, digest=None,
+            placement, tokens=tokens, method="declared", counted=tokens, content=None, digest=None,
             key=self._key(placement.item, placement.version, None, tokens), truncated=True, simulated=True,
         )  # fmt: skip
 
@@ -225,12 +240,13 @@ class Placer:
         memo = ("b", name, digest, block.segment, block.role, block.token_estimate, block.redaction_state)
         made = self._made.get(memo)
         if made is None:
-            tokens, method = self._measure(content, block.token_estimate)
+            key = self._key(name, None, digest, block.token_estimate or 0 if content is None else 0)
+            size = self._measure(content, block.token_estimate, "custom", key)
             made = self._made[memo] = Placement(
                 item=name, version=digest[:16] if digest else None, kind="custom", title=None, source=None,
                 segment=block.segment or "context", rank=rank_of(block.segment or "context"),
-                tokens=tokens, method=method, content=content,
-                digest=digest, key=self._key(name, None, digest, tokens if content is None else 0), line=0,
+                tokens=size.tokens, method=size.method, counted=size.counted, content=content,
+                digest=digest, key=key, line=0,
                 role=block.role, derived=True, truncated=block.truncated, redaction=block.redaction_state,
                 own=True,
             )  # fmt: skip
@@ -292,12 +308,12 @@ class Placer:
         memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state)
         made = self._made.get(memo)
         if made is None:
-            tokens, method = self._measure(content, estimate)
+            key = self._key(plain.item, plain.version, digest, estimate or 0 if content is None else 0)
+            size = self._measure(content, estimate, plain.kind, key)
             made = self._made[memo] = msgspec.structs.replace(
-                plain, tokens=tokens, method=method, content=content, digest=digest,
-                segment=segment, rank=rank_of(segment),
+                plain, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
+                digest=digest, segment=segment, rank=rank_of(segment), key=key,
                 role=block.role, truncated=block.truncated, redaction=block.redaction_state, own=True,
-                key=self._key(plain.item, plain.version, digest, tokens if content is None else 0),
             )  # fmt: skip
         return made
 
@@ -307,7 +323,7 @@ class Placer:
         if made is None:
             key = self._key(placement.item, placement.version, placement.digest, tokens)
             made = self._made[memo] = msgspec.structs.replace(
-                placement, tokens=tokens, method="declared", key=key
+                placement, tokens=tokens, method="declared", counted=tokens, key=key
             )
         return made
 
@@ -318,7 +334,6 @@ class Placer:
         record = version.record
         if estimate is None:
             estimate = record.token_estimate
-        tokens, method = self._measure(content, estimate)
         if content is not None:
             digest: str | None = content.digest
         elif block is not None and block.digest is not None:
@@ -330,11 +345,13 @@ class Placer:
         ours = record.metadata.get("ctxctl")
         marks = ours if isinstance(ours, dict) else {}
         name = version.version if said is None else said.version
+        key = self._key(version.item, name, digest, estimate or 0 if content is None else 0)
+        size = self._measure(content, estimate, record.context_kind, key)
         return Placement(
             item=version.item, version=name, kind=record.context_kind, title=record.title,
             source=record.source, segment=segment, rank=rank_of(segment),
-            tokens=tokens, method=method, content=content, digest=digest,
-            key=self._key(version.item, name, digest, tokens if content is None else 0),
+            tokens=size.tokens, method=size.method, counted=size.counted, content=content, digest=digest,
+            key=key, instead_of=None if said is None else self._own_size(version),
             line=version.line, role=block.role if block is not None else None,
             derived=marks.get("identity") == "derived",
             simulated=said is not None or bool(marks.get("simulated")),
@@ -344,14 +361,28 @@ class Placer:
             own=said is None and block is not None and block.content is not None,
         )  # fmt: skip
 
-    def _measure(self, content: Content | None, estimate: int | None) -> tuple[int, str]:
-        """Tokens and how they were had: counted where there is text, else declared, else not at all."""
+    def _measure(self, content: Content | None, estimate: int | None, kind: str, key: int) -> Size:
+        """A size and how it was had: counted where there is text, else declared, else not at all.
+
+        What has a key was counted at the scale that held when it first entered, and stays so.
+        """
         if content is not None:
-            tokens, exact = self._count(content)
-            return tokens, "counted" if exact else "estimated"
+            counted, exact = self._count(content)
+            if self.scale is RAW and not self._sizes:
+                return Size(counted, "counted" if exact else "estimated", counted)
+            found = self._sizes.get(key)
+            if found is None:
+                found = self._sizes.setdefault(key, self.scale.of(kind, counted, exact))
+            return Size(*found, counted)
         if estimate is not None:
-            return estimate, "declared"
-        return 0, "uncounted"
+            return Size(estimate, "declared", estimate)
+        return Size(0, "uncounted", 0)
+
+    def _own_size(self, version: Version) -> int:
+        """Tokens of an item's recorded text, where another one is set in its place."""
+        record, content = version.record, version.content
+        key = self._key(version.item, version.version, content.digest if content is not None else None, 0)
+        return self._measure(content, record.token_estimate, record.context_kind, key).tokens
 
     def _wrapped(self, block: Block, content: Content | None) -> Content | None:
         if content is None or not (block.before or block.after):

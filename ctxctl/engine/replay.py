@@ -285,6 +285,9 @@ class Engine:
         facts.causes = record.cause if record.cause in vocab.CAUSES else facts.causes
         facts.assembly = record
         facts.model = record.model or facts.model
+        if record.model is not None and record.model != thread.model and self.rules.model is None:
+            # Another model's first request: what is new in it is counted as that model's.
+            thread.placer.scale = self.rules.scales.scale(record.model, None)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)

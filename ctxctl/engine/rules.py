@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ctxctl.engine.editing import Edits
 from ctxctl.engine.fitting import Trim, uncut
 from ctxctl.engine.placing import Count
+from ctxctl.engine.scales import Plain, Scales
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model import vocab
 from ctxctl.model.content import ContentStore
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
-from ctxctl.model.results import Step
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
-Reckon = Callable[[Any, Step], tuple[Any, Step]]
-"""Given what it said of the thread's step before (None: nothing) and a finished step: what to remember, and
-the step with what it has to say.  What is remembered is never changed, so copies of a replay share it."""
+
+class Catalogued(NamedTuple):
+    """What a table of models says of one, and in what words."""
+
+    limits: Limits
+    note: str
+    max_output: int | None = None
+
+
+class Threshold(NamedTuple):
+    """Where a runtime compacts by itself."""
+
+    tokens: int
+    source: str
+
+
+def uncatalogued(model: str | None, provider: str | None) -> Catalogued | None:
+    """No table of models is asked."""
+    return None
+
+
+def no_threshold(limits: Limits, max_output: int | None) -> Threshold | None:
+    """No runtime's rule is known."""
+    return None
 
 
 class Ahead(NamedTuple):
@@ -58,8 +79,16 @@ class Rules:
     """The rules that recorded stages are held against; None takes them as they are."""
     trim: Trim = uncut
     """How a text is cut for it."""
-    reckon: Reckon | None = None
-    """What says how large a step should be for its model; None: nobody does."""
+    scales: Scales = field(default_factory=Plain)
+    """What says how large texts and requests are for their model."""
+    first_model: str | None = None
+    """The model that the trace names first: what texts are counted at before a thread names its own."""
+    catalogue: Callable[[str | None, str | None], Catalogued | None] = uncatalogued
+    """The limits of a model with a provider, where the trace records none."""
+    compacts_at: Callable[[Limits, int | None], Threshold | None] = no_threshold
+    """Where the runtime compacts by itself, given the limits in force and the model's largest answer."""
+    imported: bool = False
+    """The trace is a foreign capture: what it says of limits, the client said."""
     edits: Edits | None = None
     """What is left out of the session from the start, and what has another text; None: nothing."""
 

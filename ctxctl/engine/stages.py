@@ -8,10 +8,13 @@ from ctxctl.engine.facts import UNCHANGED
 from ctxctl.engine.limits import excess, still_over, used_bytes, used_items
 from ctxctl.model.records import Assembly, Failure, Ref, Truncation, Usage
 from ctxctl.model.results import StageView, Window
-from ctxctl.model.vocab import SEGMENTS, Provenance, Verdict
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED, Provenance, Verdict
 
 if TYPE_CHECKING:
     from ctxctl.engine.fitting import Fitted
+    from ctxctl.engine.frames import FrameState
+    from ctxctl.engine.limits import InForce
+    from ctxctl.engine.sent import SentSize
     from ctxctl.engine.thread import Sealed, ThreadState
     from ctxctl.engine.window import Windows
     from ctxctl.model.whatif import Limits
@@ -21,8 +24,12 @@ LISTED = 100
 """Refs and truncations that a stage lists; its counts speak of all."""
 
 
-def window_view(used: int, uncounted: int, by_method: dict[str, int], limits: Limits) -> Window:
-    """The window's arithmetic: cap = min(max_input, limit - reserved); null limit, null everything else."""
+def window_view(size: SentSize, frame: FrameState, by_method: dict[str, int], found: InForce) -> Window:
+    """The window's arithmetic: cap = min(max_input, limit - reserved); null limit, null everything else.
+
+    What is used, free and over is what was sent (DESIGN section 3, the true window).
+    """
+    limits, used = found.limits, size.used
     cap = limits.cap
     return Window(
         limit=limits.window,
@@ -31,23 +38,30 @@ def window_view(used: int, uncounted: int, by_method: dict[str, int], limits: Li
         used=used,
         free=None if cap is None else max(0, cap - used),
         over=None if cap is None else max(0, used - cap),
-        uncounted=uncounted,
+        uncounted=frame.uncounted,
         by_method=by_method,
+        recorded=frame.used,
+        unrecorded=None if size.unrecorded is None else used - frame.used,
+        used_method=size.method,
+        used_error=size.error,
+        counted=frame.counted,
+        limit_source=found.source,
+        limit_note=found.note,
     )
 
 
 def stage_views(
-    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None
+    thread: ThreadState, sealed: Sealed, window: Window, usage: Usage | None, size: SentSize
 ) -> dict[str, StageView]:
     """All seven stages in order, each `recorded` with its facts or `not_recorded`."""
     return {
         "surface": _surface(sealed),
         "selection": _selection(sealed),
         "budget": _budget(thread, sealed, window),
-        "window": _window(sealed, thread.frame.segments),
+        "window": _window(sealed, segments_of(thread.frame, window)),
         "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
-        "evidence": _evidence(usage, window.used, thread.failures, altered=thread.altered),
+        "evidence": _evidence(usage, window.recorded, thread.failures, size, altered=thread.altered),
     }
 
 
@@ -178,6 +192,13 @@ def _truncation(record: Truncation, sealed: Sealed) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value is not None}
 
 
+def segments_of(frame: FrameState, window: Window) -> dict[str, int]:
+    """Tokens by window segment, what is not recorded first; their sum is `window.used`."""
+    if not window.unrecorded:
+        return dict(frame.segments)
+    return {UNRECORDED: window.unrecorded, **frame.segments}
+
+
 def _window(sealed: Sealed, segments: dict[str, int]) -> StageView:
     order: list[str] = [name for name in SEGMENTS if name in segments]
     order += [name for name in segments if name not in SEGMENTS]
@@ -237,7 +258,12 @@ def provenance_of(usage: Usage) -> Provenance:
 
 
 def _evidence(
-    usage: Usage | None, counted: int, failures: tuple[Failure, ...], *, altered: bool
+    usage: Usage | None,
+    counted: int,
+    failures: tuple[Failure, ...],
+    size: SentSize,
+    *,
+    altered: bool,
 ) -> StageView:
     failed = {
         "failed": (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None,
@@ -256,6 +282,7 @@ def _evidence(
             "reported_input": reported,
             "counted_input": counted,
             "difference": None if reported is None or altered else counted - reported,
+            "expected_input": None if altered else size.predicted,
             "cached": usage.cached_tokens,
             "cache_write": usage.cache_write_tokens,
             "output": usage.output_tokens,

@@ -11,10 +11,10 @@ from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored,
 from ctxctl.engine.editing import Editing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
-from ctxctl.engine.frames import Delta, FrameState, delta_of
-from ctxctl.engine.limits import in_force
+from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
+from ctxctl.engine.sent import NEW
 from ctxctl.engine.simulate import Sent, Simulation
 from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
@@ -142,8 +142,12 @@ class ThreadState:
         """What it did at the last sealed step."""
         self.editing: Editing | None = None
         """What is dropped or set, before any policy; None where nothing is."""
-        self.running: object = None
-        """What `Rules.reckon` remembers; never changed, so copies share it."""
+        self.running = NEW
+        """What its bills say of its size; never changed, so copies share it."""
+        self.recorded_used = 0
+        """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
+        self.provider: str | None = None
+        """Who billed last."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
@@ -210,6 +214,13 @@ class ThreadState:
         """Whether the last sealed frame is another one than was sent: what was billed says nothing of it."""
         return self.edited or (self.fitted is not None and self.fitted.changes_frame)
 
+    @property
+    def recorded_tokens(self) -> int:
+        """Tokens of what is recorded for the last sealed step, whatever frame is shown in its place."""
+        if self.editing is not None or self.fitting is not None:
+            return self.recorded_used
+        return self.frame.recorded
+
     def open_facts(self) -> Facts:
         """Where a record of the current line belongs: this step, or what follows its seal."""
         return self.facts if self.later is None else self.later
@@ -275,12 +286,15 @@ class ThreadState:
             after, delta = veiled, delta_of(recorded, veiled)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
+        if self.editing is not None or self.fitting is not None:
+            self.recorded_used += recorded_sum(delta.inserted) - recorded_sum(delta.removed)
         if self.editing is not None:
             delta = self.editing.frame(delta)
             after, named = delta.after, self.editing.named(named)
         if self.fitting is not None:
-            limits = in_force(facts.budget, self.fitting.limits)
-            after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of)
+            limits = self.fitting.in_force(facts.budget, facts.model or self.model, self.provider)
+            beside = self.running.bill.unrecorded if self.running.bill is not None else 0
+            after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
             delta = known if known is not None else delta_of(before.placements, after)
             named, cut = named + self.fitted.named, self.fitted.truncated
             truncated = truncated | cut if truncated else cut

@@ -17,12 +17,13 @@ from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
-from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to, reckoner
+from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
+from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.survey import Survey
 from ctxctl.inspector.why.chronicle import Chronicle
 from ctxctl.model import vocab
@@ -280,7 +281,9 @@ class Inspector:
             recomputer=recomputes(self.strategy),
             trim=self._counter.trim,
             edits=self.edits,
-            reckon=reckoner(params.calibration, params.encoding, params.target),
+            scales=scales_of(params.calibration, params.encoding, params.target),
+            first_model=params.first_model,
+            imported=params.runtime is not None,
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxctl.errors import UsageError
+from ctxctl.formats.capture import NATIVE
 from ctxctl.inspector import calibrating
 from ctxctl.inspector.opening import Opened
 from ctxctl.model import vocab
@@ -34,6 +35,8 @@ _FORESEEN = 1 << 16
 """Longest text in bytes that the cache of counts is asked for together with others."""
 _FORESEEN_AT_ONCE = 4 << 20
 """Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
+_NAME = 40
+"""Characters; no format has a longer name."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
 
 
@@ -59,7 +62,9 @@ class Params(msgspec.Struct, frozen=True):
     edited: Edited = UNEDITED
     """What is dropped from the session, and what is set in it."""
     calibration: calibrating.Chosen = calibrating.NOTHING
-    """What sizes are reckoned with where the model has no public tokenizer, beside the counts."""
+    """What texts are weighed with where the model has no public tokenizer, and what sizes are expected by."""
+    runtime: str | None = None
+    """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
 
     def uses_encoding(self, model: str | None) -> bool:
         """Whether a model is known to use the replay's encoding: only then are counts exact."""
@@ -180,6 +185,7 @@ def resolve_params(
             assumed,
             fitting=fits(strategy) is not None,
             calibration=calibrating.chosen(calibration),
+            runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
         ),
         strategy,
     )
@@ -200,12 +206,24 @@ def first_model(trace: Trace) -> str | None:
 
 def imported_policy(trace: Trace) -> str | None:
     """The policy that an imported trace's first event says its format is replayed under."""
+    found = _first_says(trace, "policy")
+    return found if found is not None and found in names() else None
+
+
+def imported_format(trace: Trace) -> str | None:
+    """The format that an imported trace's first event says it was; None where it says none."""
+    found = _first_says(trace, "format")
+    return found if found is not None and len(found) <= _NAME else None
+
+
+def _first_says(trace: Trace, name: str) -> str | None:
+    """A word of `metadata.ctxctl` of the trace's first event."""
     line = trace.source.read(0, _LINE).split(b"\n", 1)[0]
-    first = parse_line(line) if b'"policy"' in line else None
+    first = parse_line(line) if f'"{name}"'.encode() in line else None
     metadata = first.get("metadata") if first is not None else None
     ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
-    found = ours.get("policy") if isinstance(ours, dict) else None
-    return found if isinstance(found, str) and found in names() else None
+    found = ours.get(name) if isinstance(ours, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def same_ranks(one: str, other: str) -> bool:

@@ -37,9 +37,10 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     source: str | None
     segment: str
     tokens: int
-    """0 where uncounted."""
+    """In the model's own tokens; 0 where uncounted."""
     method: str
-    """`counted`, `estimated` (counted by a bounded rule), `declared`, `uncounted`."""
+    """`counted`, `calibrated` (counted, then by the model's calibration), `estimated` (counted by a bounded
+    rule), `declared`, `uncounted`."""
     content: Content | None
     """The rendered text, wrapper included; None where the trace has no text."""
     digest: str | None
@@ -65,6 +66,10 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     """What was done to its text (`masked`, `removed` …), by its block, its item or a redaction."""
     own: bool = False
     """Its text is its block's, not the item's."""
+    counted: int = 0
+    """Tokens as they were counted or declared, before any calibration."""
+    instead_of: int | None = None
+    """Tokens of the recorded text in whose place a what-if set another one; None: it is the recorded one."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
@@ -96,8 +101,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 class Window(msgspec.Struct, frozen=True, gc=False):
     """A step's window in the model's own tokens (DESIGN section 3, the true window).
 
-    `used` is what the provider got; what is `free`, `over` and any share are about it.  `limit` and what hangs
-    on it are None when unknown.
+    `used` is what the provider got; what is `free`, `over` and any share are about it.  `limit` and what
+    hangs on it are None when unknown.
     """
 
     limit: int | None
@@ -179,8 +184,8 @@ class Miss(msgspec.Struct, frozen=True, gc=False):
     (DESIGN section 3, cache misses)."""
 
     expected: int
-    """What could be read again: the smaller of what was sent before and now, less what recorded changes behind
-    the first break make new."""
+    """What could be read again: the smaller of what was sent before and now, less what recorded changes
+    behind the first break make new."""
     read: int
     """What the provider reports as read."""
     tokens: int
@@ -213,8 +218,8 @@ class Doubt(msgspec.Struct, frozen=True, gc=False):
     part: str
     """`input`, `output`."""
     why: str
-    """`zero`, `below_content` (less than what is recorded of it), `repeated` (the same to the token though the
-    window changed)."""
+    """`zero`, `below_content` (less than what is recorded of it), `repeated` (the same to the token though
+    the window changed)."""
     reported: int
     counted: int
     """What is recorded of it, in the model's own tokens."""
@@ -236,7 +241,7 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     doubts: tuple[Doubt, ...] = ()
     """Parts of the bill that cannot be true, and why (`model.doubt`)."""
     counted_output: int | None = None
-    """Tokens of the answer as far as the trace holds it, in the model's own; None: no answer was looked for."""
+    """Tokens of the answer as far as the trace holds it, in the model's own; None: not known."""
 
 
 class Step(msgspec.Struct, frozen=True):

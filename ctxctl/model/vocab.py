@@ -99,8 +99,8 @@ UsedMethod = Literal["reported", "expected", "recorded"]
 LimitSource = Literal["recorded", "runtime", "catalogue", "supposed"]
 """Who says a limit: a budget record of the trace, the client in its capture, the model table, a what-if."""
 MissCause = Literal["expired", "model", "unrecorded", "unexplained"]
-"""Why a cache was not read, as far as facts go: idle for longer than the provider keeps it; another model; the
-unrecorded part changed its size; nobody can tell."""
+"""Why a cache was not read, as far as facts go: idle for longer than the provider keeps it; another model;
+the unrecorded part changed its size; nobody can tell."""
 
 CAUSES: Final = (
     "detached",
@@ -126,7 +126,7 @@ APPEND_POINTS: Final = frozenset({"user_message_appendix", "peer_agent_message"}
 """Injection points that mean "only differences are sent" (DESIGN section 3, Mode)."""
 
 UNRECORDED: Final = "unrecorded"
-"""The segment of what was sent and is not in the capture; first, where providers put instructions and tools."""
+"""The segment of what was sent and is not in the capture; first, where instructions and tools are."""
 SEGMENTS: Final = (UNRECORDED, "tools", "system", "history", "context", "user")
 """Window segments in the order in which providers place them."""
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.model.results import Step
+from ctxctl.model.results import Change, Step
+from ctxctl.model.vocab import Mode
 
 CLASSES: Final = ("text", "assistant", "tool_result", "tool_call", "reasoning", "tool_definition")
 """Classes of content; `text` is all that is none of the others: prompts, documents, reminders, notes."""
@@ -53,15 +54,20 @@ def movement(step: Step) -> Vector:
 
     From the step's changes alone, so it costs what changed.
     """
+    return movement_of(step.changes, step.mode)
+
+
+def movement_of(changes: Iterable[Change], mode: Mode) -> Vector:
+    """The same for a step's changes, under its thread's mode."""
     moved = [0] * WIDTH
-    for change in step.changes:
+    for change in changes:
         at = _CLASS_OF_KIND.get(change.kind, 0)
         moved[at] += change.new - change.freed
         if change.status == "added":
             moved[at + len(CLASSES)] += 1
         elif change.status == "removed":
             moved[at + len(CLASSES)] -= not change.in_window
-        elif change.status == "updated" and step.mode == "append" and change.new and not change.freed:
+        elif change.status == "updated" and mode == "append" and change.new and not change.freed:
             moved[at + len(CLASSES)] += 1  # another copy; the old one stays, stale
     return tuple(moved)
 

@@ -1,0 +1,90 @@
+"""How a thread's tokens are had from counted ones: what the engine asks of a calibration, and no calibration.
+
+A placement gets its size when its text first enters a thread, by what is known then, and keeps it: so what
+enters, what leaves and what is there add up, however much the thread's bills teach later on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from ctxctl.tokens.calibrate.features import Vector
+
+
+class Scale(NamedTuple):
+    """What counted tokens come to in the model's own."""
+
+    slopes: Mapping[str, float]
+    """By context kind; kinds that are not in it have `slope`."""
+    slope: float
+    method: str
+    """What counts made with it are called: `calibrated`, or `counted` where they stay as they are."""
+
+    def of(self, kind: str, counted: int, exact: bool) -> tuple[int, str]:
+        """A text's tokens and how they were had; `exact`: it was counted whole."""
+        if self is RAW:
+            return counted, "counted" if exact else "estimated"
+        tokens = round(counted * self.slopes.get(kind, self.slope))
+        return tokens, self.method if exact else "estimated"
+
+    def counted(self, kind: str, tokens: int) -> int:
+        """How many counted tokens surely come to no more than so many of the model's."""
+        return tokens if self is RAW else int(tokens / max(self.slopes.get(kind, self.slope), 0.01))
+
+
+RAW = Scale({}, 1.0, "counted")
+"""Counts as they are."""
+
+
+class Expectation(NamedTuple):
+    """A size that was not billed."""
+
+    tokens: int
+    error: int | None
+    """Nine of ten are off by no more than this; None: not known."""
+
+
+class Scales(Protocol):
+    """What says how large a thread's texts and its requests are.
+
+    What is `learned` of a thread is a value that is never changed, so copies of a replay share it; None is
+    a thread without bills.
+    """
+
+    def scale(self, model: str | None, learned: object) -> Scale:
+        """What texts that enter now are counted at."""
+
+    def expect(
+        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
+    ) -> Expectation | None:
+        """A request's size, from the last bill of its thread; None where nobody can say.
+
+        `moved` is what came and (below zero) left since, in the model's tokens and in items by class; `since`
+        is the number of steps; `broken`: a new segment began.
+        """
+
+    def refine(
+        self, model: str | None, learned: object, last: int, moved: Vector, bill: int, *, broken: bool
+    ) -> object:
+        """What is known of the thread after another bill."""
+
+
+class Plain:
+    """No calibration: counts as they are, and nothing is expected."""
+
+    def scale(self, model: str | None, learned: object) -> Scale:
+        """As counted."""
+        return RAW
+
+    def expect(
+        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
+    ) -> Expectation | None:
+        """Nobody says."""
+        return None
+
+    def refine(
+        self, model: str | None, learned: object, last: int, moved: Vector, bill: int, *, broken: bool
+    ) -> object:
+        """Nothing."""
+        return None

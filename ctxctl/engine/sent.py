@@ -1,0 +1,127 @@
+"""What a step sent: the bill, else what is to be expected from the last one, else what is recorded
+(DESIGN section 3, the true window)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ctxctl.engine.scales import Scales
+from ctxctl.model.vocab import UsedMethod
+from ctxctl.tokens.calibrate.features import NOTHING, Vector, plus
+
+LEAST_SHARE = 0.4
+"""A bill below this share of what is recorded is no size of that request: no tokenizer in use makes so
+little of a text (docs/calibration.md: 0.8 to 1.7 tokens billed for one counted)."""
+_LEAST_RECORDED = 500
+"""Below so many tokens a share says nothing."""
+
+
+class LastBill(NamedTuple):
+    """The last bill of a thread that says how large its request was."""
+
+    tokens: int
+    model: str | None
+    unrecorded: int
+    """Of it, what was not recorded."""
+
+
+class Running(NamedTuple):
+    """What is remembered of a thread between its steps; a value, so copies of a replay share it."""
+
+    bill: LastBill | None = None
+    learned: object = None
+    moved: Vector = NOTHING
+    """What came and left since the bill, in the model's tokens."""
+    since: int = 0
+    """Steps since the bill."""
+    broken: bool = False
+    """A new segment began since."""
+    uncounted: int = 0
+    """Placements that nobody could count, at the bill."""
+    largest: int = 0
+    """The largest bill so far, in tokens of input."""
+
+
+NEW = Running()
+
+
+class Observed(NamedTuple):
+    """One step, as far as its size hangs on it."""
+
+    model: str | None
+    recorded: int
+    """Tokens of the recorded frame, whatever stands in its place."""
+    moved: Vector
+    uncounted: int
+    broken: bool
+    reported: int | None
+    """Billed for it, and sound."""
+    altered: bool
+    """The frame is another one than was sent: a what-if's."""
+    frame: int
+    """Tokens of the frame that is shown."""
+
+
+class SentSize(NamedTuple):
+    """A step's size and how it is known."""
+
+    used: int
+    method: UsedMethod
+    error: int | None
+    unrecorded: int | None
+    predicted: int | None
+    """What was to be expected before the bill came; None: nothing to expect it from."""
+
+
+def is_sound(reported: int | None, recorded: int) -> bool:
+    """Whether a bill can be the size of a request of which so much is recorded."""
+    if reported is None or reported <= 0:
+        return False
+    return recorded < _LEAST_RECORDED or reported >= LEAST_SHARE * recorded
+
+
+def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
+    """A step's size, and what is remembered of its thread from here on."""
+    moved = plus(running.moved, seen.moved)
+    since, broken = running.since + 1, running.broken or seen.broken
+    bill, expected = running.bill, None
+    if bill is not None:
+        expected = scales.expect(
+            seen.model,
+            running.learned,
+            bill.tokens,
+            moved,
+            since=since,
+            broken=broken or bill.model != seen.model,
+        )
+    if seen.reported is None:
+        now = running._replace(moved=moved, since=since, broken=broken)
+        if expected is None or bill is None:
+            return now, _shown(seen, None, None, None, bill)
+        error = None if seen.uncounted != running.uncounted else expected.error
+        return now, _shown(seen, expected.tokens, error, expected.tokens, bill)
+    learned = running.learned
+    if bill is not None and bill.model == seen.model:
+        learned = scales.refine(seen.model, learned, bill.tokens, moved, seen.reported, broken=broken)
+    elif bill is not None:
+        learned = None
+    now = Running(
+        LastBill(seen.reported, seen.model, seen.reported - seen.recorded),
+        learned,
+        uncounted=seen.uncounted,
+        largest=max(running.largest, seen.reported),
+    )
+    return now, _shown(seen, seen.reported, None, None if expected is None else expected.tokens, bill)
+
+
+def _shown(
+    seen: Observed, size: int | None, error: int | None, predicted: int | None, bill: LastBill | None
+) -> SentSize:
+    """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
+    if size is None:
+        carried = bill.unrecorded if bill is not None and seen.altered else None
+        return SentSize(seen.frame + (carried or 0), "recorded", None, carried, predicted)
+    unrecorded = size - seen.recorded
+    if seen.altered:
+        return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)
+    return SentSize(size, "expected" if seen.reported is None else "reported", error, unrecorded, predicted)
