@@ -85,6 +85,7 @@ def export(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    no_learned: opt.NoLearned = False,
     read_as: ReadAs = None,
     everything: opt.EveryProblem = False,
 ) -> None:
@@ -104,7 +105,14 @@ def export(
         },
     )  # fmt: skip
     how = manner(
-        everything=everything, format=read_as, target=target, model=model, encoding=encoding, policy=policy
+        everything=everything,
+        format=read_as,
+        target=target,
+        model=model,
+        encoding=encoding,
+        policy=policy,
+        # A trace is evidence: what was not in the capture is in no trace made of it.
+        learned=opt.learned(no_learned or format in ("events", "otel")),
     )
     found: list[Problem] = []
     written = 0

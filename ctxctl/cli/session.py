@@ -60,6 +60,7 @@ def inspector_of(path: str, how: Manner) -> Inspector:
         drop=how.drop,
         set=how.texts,
         calibration=settings.calibration,
+        learned=settings.learned,
     )
 
 
@@ -81,6 +82,7 @@ def base_name(path: str) -> str:
 def header(inspector: Inspector, *, thread: str | None = None, turn: str | None = None) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
+    from ctxctl.inspector import learned
     from ctxctl.inspector.calibrating import described
     from ctxctl.report.header import Header
 
@@ -101,6 +103,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         edited=params.edited,
         fitting=params.fitting,
         calibration=described(params.calibration, params.encoding),
+        learned=learned.described(inspector),
     )
 
 

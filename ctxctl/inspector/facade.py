@@ -19,6 +19,7 @@ from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported
+from ctxctl.inspector.learned import OFF, Used
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
@@ -90,6 +91,7 @@ class Inspector:
         drop: Sequence[str] = (),
         set: Texts = (),  # noqa: A002 - what the option is called
         calibration: str | None = NONE,
+        learned: str = OFF,
     ) -> Inspector:
         """Open a native or foreign trace; `-` is stdin.
 
@@ -99,10 +101,11 @@ class Inspector:
                 `server:SERVER`, `item:ID`, or a bare word that is one of these only.
             set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
             calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
+            learned: As `learned.chosen` takes it.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
-        opened = open_trace(path, format)
+        opened = open_trace(path, format, learned)
         try:
             params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
@@ -126,6 +129,11 @@ class Inspector:
     def name(self) -> str:
         """The trace's name as the user typed it."""
         return self.trace.source.name
+
+    @property
+    def learned(self) -> Used | None:
+        """What was put into a log that it does not hold itself."""
+        return self._opened.learned
 
     @property
     def problems(self) -> list[Problem]:

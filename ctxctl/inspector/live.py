@@ -64,6 +64,7 @@ class Live:
         skipped: bool = False,
         seeks: bool = True,
         calibration: str | None = "none",
+        learned: str = "none",
     ) -> None:
         """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
 
@@ -74,6 +75,7 @@ class Live:
         """
         self._sessions = Sessions(path, format, pin=pin)
         self._asked = (target, model, encoding, policy, calibration)
+        self._learned = learned
         self._limits = limits
         self._skipped = skipped
         self._seeks = seeks
@@ -366,7 +368,7 @@ class Live:
         return True
 
     def _capture(self, path: Path) -> CaptureFeed:
-        return CaptureFeed(str(path), path, self._format, self._pause)
+        return CaptureFeed(str(path), path, self._format, self._pause, self._learned)
 
     def _pause(self) -> None:
         if self._stop():

@@ -28,6 +28,8 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
     ]
     if header.calibration is not None:
         facts.append(("reckoned", calibrated(header.calibration)))
+    if header.learned is not None:
+        facts.append(("learned", learned(header.learned)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
@@ -53,6 +55,26 @@ def calibrated(told: dict[str, Any]) -> str:
         return f"nothing ({told['from']}); " + "; ".join(why or ["no model of it with these counts"])
     text = f"{told['digest']} ({told['from']}), beside the counts; error of the next size p50/p95: "
     return "; ".join([text + ", ".join(named), *why])
+
+
+def learned(told: dict[str, Any]) -> str:
+    """What a log was completed by, and how much of what was billed beside the record it explains."""
+    name = f"{visible(told['client'])} {visible(told['version'])}"
+    text = f"{name}, {told['items']:,} items, digest {told['digest']}"
+    if told["match"] != "exact":
+        log = visible(told["log_version"]) if told["log_version"] else "a version that it does not name"
+        why = "named" if told["match"] == "named" else "the same minor version"
+        text += f" (the log is of {log}; {why})"
+    fit = told["fit"]
+    if fit is None:
+        return f"{text}; derived, and held against no bill so far"
+    share = f"{abs(fit['unexplained']) / fit['sent']:.1%}" if fit["sent"] else "-"
+    text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
+    if fit["unexplained"] < 0:
+        text += f", {-fit['unexplained']:,} more than were sent ({share} of what was)"
+    else:
+        text += f"; {fit['unexplained']:,} ({share} of what was sent) stay unexplained"
+    return f"{text}; WARNING: more than 2 %" if fit["warning"] else text
 
 
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
@@ -85,6 +107,8 @@ def one_line(header: Header) -> str:
     if not header.encoding_known:
         encoding += " (assumed)"
     model = [f"model {visible(header.model)}"] if header.model else []
+    told = header.learned
+    known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
     return ", ".join(
-        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}"]
+        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )
