@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from jsonschema import Draft202012Validator
 
 from ctxctl.cli.main import run
 from tests.unit.learned.learned_help import DUMP, FIXTURES, LOG
@@ -21,8 +22,15 @@ def _data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXCTL_DATA_DIR", str(tmp_path / "data"))
 
 
+SCHEMA = Draft202012Validator(json.loads((FIXTURES.parent / "docs" / "json.schema.json").read_text()))
+
+
 def lines(capsys: Out) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    """The lines of JSON, each of which is what the schema says."""
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line in found:
+        assert not [fault.message for fault in SCHEMA.iter_errors(line)], line["type"]
+    return found
 
 
 def test_learning_says_what_and_the_list_shows_it(capsys: Out) -> None:
