@@ -86,8 +86,7 @@ def diff(
     if ui:
         raise typer.Exit(_interface(left, right, thread, how))
     with ExitStack() as stack:
-        one = stack.enter_context(opened(left.trace, how, "replaying"))
-        two = one
+        one = two = stack.enter_context(opened(left.trace, how, "replaying"))
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, how, "replaying"))
         one.outline(how.out.progressed)

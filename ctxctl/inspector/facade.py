@@ -19,7 +19,7 @@ from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported
-from ctxctl.inspector.learned import OFF, Used
+from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
@@ -53,6 +53,8 @@ class Inspector:
         self._opened = opened
         self.trace = opened.trace
         self.format = opened.format
+        self.learned = opened.learned
+        """What was put into a log that it does not hold itself."""
         self.params = params
         self.strategy = policy
         """The policy that the trace is replayed under; None is `recorded`."""
@@ -129,11 +131,6 @@ class Inspector:
     def name(self) -> str:
         """The trace's name as the user typed it."""
         return self.trace.source.name
-
-    @property
-    def learned(self) -> Used | None:
-        """What was put into a log that it does not hold itself."""
-        return self._opened.learned
 
     @property
     def problems(self) -> list[Problem]:
