@@ -102,17 +102,20 @@ def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
 
 
 def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[dict[str, Any]]:
-    """The events of a capture, or those that a native trace holds."""
+    """The events of a capture, or those that a native trace holds; none of a client's own log."""
     from ctxctl.formats import registry
     from ctxctl.formats.capture import open_capture
+    from ctxctl.formats.learned.versions import CLIENTS
     from ctxctl.formats.lines import values
     from ctxctl.trace.source import Source
 
     with open_capture(recording, how.settings.format) as (opened, importer):
-        if importer is not None:
+        if importer is not None and importer.name not in CLIENTS:
             yield from registry.events(importer, opened, problems.append)
-        elif isinstance(opened, Source):
-            yield from (value for _, value in values(opened, problems.append) if isinstance(value, dict))
+        elif importer is None and isinstance(opened, Source):
+            # A trace that was made of a client's log holds no more than the log.
+            found = (value for _, value in values(opened, problems.append) if isinstance(value, dict))
+            yield from (value for value in found if value.get("source") not in CLIENTS)
 
 
 def _set(recording: str, gathered: Gathered, client: str | None, version: str | None) -> Learned:

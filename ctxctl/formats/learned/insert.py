@@ -31,7 +31,8 @@ class Inserted:
         self.learned = learned
         self.shown = 0
         """Items put in so far, over all threads."""
-        self._items = Items()
+        self._items: dict[tuple[Any, Any], Items] = {}
+        """By thread: what it told before its first request."""
         self._heads: dict[tuple[Any, Any], _Head | None] = {}
         self._rewritten: set[str] = set()
         """Ids of assemblies that have the head."""
@@ -42,19 +43,20 @@ class Inserted:
         for event in events:
             data = event.get("data")
             if isinstance(data, dict):
+                key = (event.get("session_id"), event.get("thread_id"))
                 if event.get("event_type") in (vocab.ITEM_ADDED, vocab.ITEM_UPDATED):
-                    self._items.take(data)
+                    if key not in self._heads:
+                        self._items.setdefault(key, Items()).take(data)
                 elif event.get("event_type") == vocab.ASSEMBLY_CREATED:
-                    yield from self._assembly(event, data)
+                    yield from self._assembly(event, data, key)
                     continue
             yield event
 
-    def _assembly(self, event: Json, data: Json) -> Iterator[Json]:
+    def _assembly(self, event: Json, data: Json, key: tuple[Any, Any]) -> Iterator[Json]:
         marks = marks_of(data)
         if data.get("target") != vocab.MODEL or marks.get("mode", "window") != "window":
             yield event
             return
-        key = (event.get("session_id"), event.get("thread_id"))
         if key not in self._heads:
             head = self._heads[key] = self._head(key, marks, data)
             if head is not None:
@@ -64,11 +66,12 @@ class Inserted:
         yield event if head is None else {**event, "data": self._with(head, data, marks)}
 
     def _head(self, key: tuple[Any, Any], marks: Json, data: Json) -> _Head | None:
+        told = self._items.pop(key, None) or Items()
         kind = thread_kind(key[1], marks)
         items = self.learned.threads.get(kind) if kind is not None else None
         if not items:
             return None
-        window = [held for block in data.get("ordered_blocks") or () for held in self._items.held(block)]
+        window = [held for block in data.get("ordered_blocks") or () for held in told.held(block)]
         own = Own(window)
         head = _Head([], [])
         for number, item in enumerate(items, 1):

@@ -132,6 +132,14 @@ def test_recordings_that_cannot_be_learned_from_say_why(tmp_path: Path, capsys: 
     assert run(["learn", str(DUMP), "--forget", "x"]) == 2
 
 
+def test_a_clients_own_log_teaches_nothing(tmp_path: Path, capsys: Out) -> None:
+    target = tmp_path / "trace.jsonl"
+    assert run(["import", str(LOG), "-o", str(target)]) == 0
+    for recording in (LOG, target):
+        assert run(["learn", str(recording), "--client", "claude-code", "--version", "2.1.330"]) == 3
+        assert "no whole request in it" in capsys.readouterr().err
+
+
 def test_secrets_in_a_recording_are_not_kept(tmp_path: Path) -> None:
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     made = tmp_path / "dump"
