@@ -22,6 +22,9 @@ _CUT: Final = re.compile(rb'"request_file"\s*:\s*"[^"\n]*\.request\.json"')
 _SURE: Final = 97
 _LIKELY: Final = 92
 _HEAD: Final = 1 << 12
+_LOOKED: Final = 1 << 16
+MARK: Final = b"claude_code.api_request_body"
+_EXPORT: Final = re.compile(rb'"resource_?[lL]ogs"|\A\n')
 
 
 class ClaudeBodies:
@@ -35,9 +38,14 @@ class ClaudeBodies:
             "The directory that Claude Code writes with OTEL_LOG_RAW_API_BODIES=file:DIR: "
             "`<uuid>.request.json`, `<request id>.response.json` and, in later versions (2.1.330, not "
             "2.1.197), `index.jsonl`. Each session is one, sub-agents and side requests are threads of it. "
-            "With the session's transcript in the same directory, turns are its prompts."
+            "With the session's transcript in the same directory, turns are its prompts. Log records with "
+            "such bodies (OTLP as JSON or protobuf) open too; their turns are the prompts that they name."
         ),
-        places=("the directory that OTEL_LOG_RAW_API_BODIES=file:DIR names", "DIR/index.jsonl"),
+        places=(
+            "the directory that OTEL_LOG_RAW_API_BODIES=file:DIR names",
+            "DIR/index.jsonl",
+            "log records `claude_code.api_request_body` in a collector's file (OTEL_LOGS_EXPORTER=otlp)",
+        ),
         turns=f"{TURNS} With the transcript beside it, a turn is what one prompt id of it set off.",
         claims={
             **BODIES,
@@ -48,19 +56,27 @@ class ClaudeBodies:
             *LIMITS,
             "without an index, order and pairs are told by what later requests repeat; an answer that none"
             " repeats is paired only where one request of its model is left",
+            "bodies that a log record holds only in part (the client cuts long ones) are left out",
         ),
         origin="written by claude 2.1.197 and 2.1.330",
     )
 
     def detect(self, head: bytes) -> int:
-        """How sure the lines look like the index of a dump."""
+        """How sure the lines look like the index of a dump, or an export of log records with bodies in it."""
+        if MARK in head and _EXPORT.search(head):
+            return _SURE
         for value in objects(head):
             if isinstance(value.get("request_file"), str) and "response_file" in value:
                 return _SURE
         return _LIKELY if _CUT.search(head) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The events of the files that an index names; they are looked for beside it."""
+        """The events of the files that an index or an export names beside it, or of the bodies in it."""
+        head = source.read(0, _LOOKED)
+        if MARK in head and _EXPORT.search(head):
+            from ctxctl.formats.claude_bodies.otlp import read
+
+            return read(source, report)
         from ctxctl.formats.claude_bodies.reader import read_index
 
         return read_index(source, report)

@@ -14,6 +14,7 @@ from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slug
 
 DUMP = FIXTURES / "claude_bodies/dump"
 TRANSCRIPT = FIXTURES / "claude_bodies/transcript.jsonl"
+RECORDS = FIXTURES / "claude_bodies/records.jsonl"
 SESSION = "0f0f0f0f-2222-4333-8444-555555555555"
 MAIN = [2720, 2796, 3123, 3473, 3512]
 AGENT = [3248, 3751]
@@ -141,10 +142,59 @@ def test_two_sessions_of_a_directory_are_two(tmp_path: Path) -> None:
     assert not problems
 
 
+def test_log_records_with_bodies_are_a_capture_too() -> None:
+    steps, problems = seen("claude_bodies/records.jsonl")
+    assert [step.billed for step in steps if step.thread == "main"] == [2720, 2796, 3123, 3473]
+    assert [step.billed for step in steps if step.thread == "agent-general-purpose"] == AGENT
+    assert not problems
+    found, _ = events("claude-bodies", RECORDS.read_bytes())
+    turns = [e["turn_id"] for e in found if e["event_type"] == "context.injection.applied"]
+    assert set(turns) == {"2e7a07be-0dc3-436a-ac70-dd72b8679c9c", "d67fa91e-2d35-424f-8751-cf310e3ecfc9"}
+
+
+def test_log_records_that_name_files_are_read_with_those_beside_them(tmp_path: Path) -> None:
+    made = tmp_path / "logs.jsonl"
+    with made.open("wb") as file:
+        for number, line in enumerate(map(orjson.loads, RECORDS.read_bytes().splitlines())):
+            for at, record in enumerate(line["resourceLogs"][0]["scopeLogs"][0]["logRecords"]):
+                for attribute in record["attributes"]:
+                    if attribute["key"] == "body":
+                        name = f"{number}-{at}.json"
+                        (tmp_path / name).write_text(attribute["value"]["stringValue"])
+                        attribute |= {"key": "body_ref", "value": {"stringValue": f"/elsewhere/{name}"}}
+            file.write(orjson.dumps(line) + b"\n")
+    steps, problems = seen(made)
+    assert len(steps) == 6
+    assert not problems
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copy(made, alone)
+    steps, problems = seen(alone / "logs.jsonl")
+    assert not steps
+    assert slugs(problems) == ["bodies-not-found"]
+
+
+def test_a_body_that_the_client_cut_is_said_and_not_guessed_at() -> None:
+    records = RECORDS.read_bytes().splitlines(keepends=True)
+    line = orjson.loads(records[0])
+    bodies = [
+        attribute
+        for record in line["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+        for attribute in record["attributes"]
+        if attribute["key"] == "body" and "messages" in attribute["value"]["stringValue"]
+    ]
+    bodies[0]["value"]["stringValue"] = bodies[0]["value"]["stringValue"][:500]
+    found, problems = events("claude-bodies", b"".join([orjson.dumps(line) + b"\n", *records[1:]]))
+    assert slugs(problems) == ["bodies-not-found"]
+    assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 5
+
+
 def test_detection() -> None:
     assert detected((DUMP / "index.jsonl").read_bytes()) == "claude-bodies"
     assert detected((DUMP / "index.jsonl").read_bytes()[:430]) == "claude-bodies", "a line that is cut"
     assert detected(b'{"request_file":5}\n') is None
+    assert detected(RECORDS.read_bytes()) == "claude-bodies"
+    assert detected(RECORDS.read_bytes().replace(b"_body", b"_bodies")) == "otel"
     assert getattr(folders.detect(Folder("dump", DUMP)), "name", None) == "claude-bodies"
     assert ClaudeBodies().detect_folder(Folder("pairs", FIXTURES / "api/pairs")) == 0
     for entry in index():
