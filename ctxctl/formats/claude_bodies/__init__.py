@@ -56,7 +56,7 @@ class ClaudeBodies:
             *LIMITS,
             "without an index, order and pairs are told by what later requests repeat; an answer that none"
             " repeats is paired only where one request of its model is left",
-            "bodies that a log record holds only in part (the client cuts long ones) are left out",
+            "bodies that a log record holds only in part (the client cuts them at 60 KB) are left out",
         ),
         origin="written by claude 2.1.197 and 2.1.330",
     )
