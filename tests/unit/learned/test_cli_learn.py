@@ -71,6 +71,14 @@ def test_the_header_names_it_and_how_well_it_fits(capsys: Out) -> None:
     assert "WARNING: more than 2 %" in out
 
 
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_exports_that_are_read_name_it(form: str, tmp_path: Path) -> None:
+    run(["learn", str(DUMP)])
+    assert run(["export", str(LOG), "--format", form, "-o", str(tmp_path / "out")]) == 0
+    said = (tmp_path / "out").read_text()
+    assert '"learned":{"client":"claude-code"' in said or "| learned | claude-code 2.1.330, 7 items" in said
+
+
 @pytest.mark.parametrize("off", ["flag", "environment", "setting"])
 def test_it_can_be_switched_off(
     off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
