@@ -76,7 +76,7 @@ def test_exports_that_are_read_name_it(form: str, tmp_path: Path) -> None:
     run(["learn", str(DUMP)])
     assert run(["export", str(LOG), "--format", form, "-o", str(tmp_path / "out")]) == 0
     said = (tmp_path / "out").read_text()
-    assert '"learned":{"client":"claude-code"' in said or "| learned | claude-code 2.1.330, 7 items" in said
+    assert '"learned":{"client":"claude-code"' in said or "| learned | `claude-code 2.1.330, 7 items" in said
 
 
 @pytest.mark.parametrize("off", ["flag", "environment", "setting"])
