@@ -98,8 +98,14 @@ def pairs(found: Iterable[Asked], answers: Iterable[tuple[str, Json]]) -> tuple[
 
 def _last(requests: list[Asked], left: list[tuple[str, Json]], made_pairs: dict[str, str]) -> None:
     """Pair what is left where one request and one answer of a model are."""
-    for model in {string(body.get("model")) for _, body in left}:
-        files = [file for file, body in left if string(body.get("model")) == model]
-        open_ = [one.file for one in requests if one.file not in made_pairs and one.model == model]
-        if len(files) == len(open_) == 1:
-            made_pairs[open_[0]] = files[0]
+    waiting: dict[str | None, list[str]] = {}
+    for one in requests:
+        if one.file not in made_pairs:
+            waiting.setdefault(one.model, []).append(one.file)
+    answers: dict[str | None, list[str]] = {}
+    for file, body in left:
+        answers.setdefault(string(body.get("model")), []).append(file)
+    for model, files in answers.items():
+        asking = waiting.get(model, [])
+        if len(files) == len(asking) == 1:
+            made_pairs[asking[0]] = files[0]

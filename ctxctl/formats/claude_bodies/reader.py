@@ -135,24 +135,19 @@ def _merged(
 ) -> list[Entry]:
     """Put each stray in front of the first indexed request of its conversation that is as long or longer."""
     naming = Calls(run)
-    places: list[order.Asked | None] = []
-    for entry in indexed:
+    places: dict[tuple[str | None, str], list[tuple[int, int]]] = {}
+    """By session and head: messages and index of each request."""
+    for n, entry in enumerate(indexed):
         body = _body(folder, entry.request, run) if entry.request is not None else None
         if isinstance(body, dict):
-            places.append(order.asked(entry.request or "", body, naming.session_of(body)))
-        else:
-            places.append(None)
+            one = order.asked(entry.request or "", body, naming.session_of(body))
+            places.setdefault((one.session, one.head), []).append((one.messages, n))
     run.make.file = None
     at: dict[int, list[Entry]] = {}
     for stray in strays:
         own = asked[stray.request or ""]
-        later = (
-            n
-            for n, one in enumerate(places)
-            if one is not None
-            and (one.session, one.head) == (own.session, own.head)
-            and one.messages >= own.messages
-        )
+        known = places.get((own.session, own.head), [])
+        later = (n for messages, n in known if messages >= own.messages)
         at.setdefault(next(later, len(indexed)), []).append(stray)
     made: list[Entry] = []
     for n, entry in enumerate(indexed):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ctxctl.formats.build import Json, digest_of
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.learned.book import MAIN
 from ctxctl.model import vocab
 
@@ -54,7 +55,8 @@ class Items:
 
     def held(self, block: Json) -> Iterator[Held]:
         """What a block of an assembly places."""
-        for ref in block.get("item_refs") or ():
+        refs = block.get("item_refs")
+        for ref in refs if isinstance(refs, list) else ():
             if not isinstance(ref, str):
                 continue
             item = self._known.get(ref) or self._known.get(ref.rpartition("@")[0]) or {}
@@ -84,13 +86,19 @@ def requests(events: Iterable[Json]) -> Iterator[Carried]:
             marks = marks_of(data)
             if marks.get("mode", "window") != "window":
                 continue
-            key = (event.get("session_id"), event.get("thread_id"))
+            key = (string(event.get("session_id")), string(event.get("thread_id")))
             kind = kinds.setdefault(key, thread_kind(key[1], marks))
             blocks = _spliced(data, marks, windows)
             if blocks is None:
                 continue
             windows[str(data.get("assembly_id"))] = blocks
             yield Carried(key[0], kind, [held for block in blocks for held in items.held(block)])
+
+
+def blocks_of(data: Json) -> list[Json]:
+    """The blocks that an assembly lists."""
+    blocks = data.get("ordered_blocks")
+    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
 
 
 def marks_of(data: Json) -> Json:
@@ -113,7 +121,7 @@ def _spliced(data: Json, marks: Json, windows: dict[str, list[Json]]) -> list[Js
 
     None where that is not known any more (two assemblies build upon one).
     """
-    blocks = [block for block in data.get("ordered_blocks") or () if isinstance(block, dict)]
+    blocks = blocks_of(data)
     if marks.get("base") is None:
         return blocks
     base = windows.pop(str(marks["base"]), None)
@@ -123,8 +131,14 @@ def _spliced(data: Json, marks: Json, windows: dict[str, list[Json]]) -> list[Js
     made: list[Json] = []
     at = used = 0
     for splice in splices:
+        if not _is_splice(splice):
+            return None
         start, removed, inserted = splice
         made += base[at:start]
         made += blocks[used : used + inserted]
         at, used = start + removed, used + inserted
     return made + base[at:]
+
+
+def _is_splice(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(type(n) is int and n >= 0 for n in value)

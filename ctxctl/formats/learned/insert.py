@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from ctxctl.formats.build import Block, Json, digest_of, text_item
 from ctxctl.formats.learned.book import Item, Learned
 from ctxctl.formats.learned.cover import Own
-from ctxctl.formats.learned.frames import Items, marks_of, thread_kind
+from ctxctl.formats.learned.frames import Items, blocks_of, marks_of, thread_kind
 from ctxctl.model import vocab
 
 PREFIX: Final = "learned:"
@@ -71,7 +71,7 @@ class Inserted:
         items = self.learned.threads.get(kind) if kind is not None else None
         if not items:
             return None
-        window = [held for block in data.get("ordered_blocks") or () for held in told.held(block)]
+        window = [held for block in blocks_of(data) for held in told.held(block)]
         own = Own(window)
         head = _Head([], [])
         for number, item in enumerate(items, 1):
@@ -112,7 +112,7 @@ class Inserted:
         known = marks.get("base") in self._rewritten
         self._rewritten.add(name)
         if not known:
-            return {**data, "ordered_blocks": [*head.blocks, *(data.get("ordered_blocks") or ())]}
+            return {**data, "ordered_blocks": [*head.blocks, *blocks_of(data)]}
         moved = [[at + len(head.blocks), removed, inserted] for at, removed, inserted in marks["splices"]]
         metadata = {**data["metadata"], "ctxctl": {**marks, "splices": moved}}
         return {**data, "metadata": metadata}

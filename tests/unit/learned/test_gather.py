@@ -85,3 +85,25 @@ def test_of_two_recordings_tools_and_prompts_stay_and_reminders_must_agree() -> 
     assert "/one" not in texts
     assert "Project" not in texts
     assert (both.recordings, both.requests) == (2, 2)
+
+
+def test_records_of_any_shape_are_passed_over() -> None:
+    odd: list[object] = [None, 7, "x", [], {}, [1], [[1, 2]], [["a", 0, 0]], {"a": 1}]
+    made = gathered()
+    good = stream([part(SYSTEM), prompt("x")])
+    for value in odd:
+        assembly = {
+            "target": "model",
+            "assembly_id": value,
+            "ordered_blocks": value,
+            "metadata": {"ctxctl": {"base": value, "splices": value, "agent_type": value}},
+        }
+        block = {"target": "model", "ordered_blocks": [{"item_refs": value, "role": value, "segment": value}]}
+        item = {"item_id": value, "content": value, "content_ref": value, "title": value}
+        for kind, data in (
+            ("context.assembly.created", assembly), ("context.assembly.created", block),
+            ("context.item.added", item), ("context.item.added", value),
+        ):  # fmt: skip
+            made.take([{"event_type": kind, "session_id": value, "thread_id": value, "data": data}])
+    made.take(good)
+    assert made.requests > 0
