@@ -87,6 +87,8 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
     from ctxctl.report.header import Header
 
     params = inspector.params
+    if inspector.learned is not None:
+        inspector.learned.told = True
     return Header(
         trace=base_name(inspector.name),
         format=inspector.format,
@@ -107,11 +109,23 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
     )
 
 
+def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
+    """Name what a log was completed by on standard error, unless a header has: never done in silence."""
+    from ctxctl.text import visible
+
+    used = inspector.learned
+    if used is not None and (always or not used.told):
+        used.told = True
+        what = f"{visible(used.learned.name)}, {used.items:,} items, digest {used.learned.digest}"
+        note(f"{visible(base_name(inspector.name))}: learned {what}; --no-learned goes without")
+
+
 def tell_problems(inspector: Inspector, how: Manner) -> None:
     """Problems as lines of JSON on standard output, or as plain lines on standard error."""
     from ctxctl.report import jsonout
     from ctxctl.report.problems import problem_lines
 
+    tell_learned(inspector)
     problems = inspector.problems
     if how.json:
         for problem in problems:

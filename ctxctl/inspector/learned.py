@@ -32,6 +32,8 @@ class Used:
         """The user named the set."""
         self.items = 0
         """Items put in, over all threads."""
+        self.told = False
+        """A header has named it."""
         self.grows = False
         """The log is still being written: what it bills is not looked for."""
 

@@ -79,6 +79,20 @@ def test_exports_that_are_read_name_it(form: str, tmp_path: Path) -> None:
     assert '"learned":{"client":"claude-code"' in said or "| learned | `claude-code 2.1.330, 7 items" in said
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["find", str(LOG), "tokens>1"], ["lint", str(LOG)], ["export", str(LOG), "--format", "csv"],
+     ["budget", "--from", str(LOG)]],
+    ids=lambda arguments: arguments[0],
+)  # fmt: skip
+def test_output_without_a_header_names_it_on_standard_error(arguments: list[str], capsys: Out) -> None:
+    run(["learn", str(DUMP)])
+    capsys.readouterr()
+    assert run(arguments) in (0, 1)
+    err = capsys.readouterr().err
+    assert err.count("transcript.jsonl: learned claude-code 2.1.330, 7 items, digest ") == 1
+
+
 @pytest.mark.parametrize("off", ["flag", "environment", "setting"])
 def test_it_can_be_switched_off(
     off: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Out
