@@ -190,3 +190,19 @@ def test_a_trace_made_of_a_log_holds_what_the_log_holds(tmp_path: Path, capsys: 
     for name, arguments in (("a", ["import", str(LOG)]), ("b", ["export", str(LOG)])):
         assert run([*arguments, "-o", str(tmp_path / name)]) == 0
         assert b"learned" not in (tmp_path / name).read_bytes()
+
+
+def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:
+    from ctxctl.inspector import Inspector
+    from ctxctl.tui import gather
+
+    run(["learn", str(DUMP)])
+    capsys.readouterr()
+    assert run(["watch", str(LOG), "--json", "--idle", "0.2"]) == 0
+    told = [
+        line["learned"] for line in map(json.loads, capsys.readouterr().out.splitlines()) if "learned" in line
+    ]
+    assert told
+    assert (told[0]["items"], told[0]["fit"]) == (7, None)
+    with Inspector.open(LOG, learned="auto") as inspector:
+        assert "(learned: claude-code 2.1.330, 7 items)" in gather.trace(inspector).policy
