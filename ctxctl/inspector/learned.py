@@ -96,11 +96,14 @@ def fit_of(inspector: Inspector) -> Fit | None:
     """
     from ctxctl.formats.learned.insert import PREFIX
 
-    explained = 0
+    shown: dict[str | None, int] = {}
+    """By session: tokens of its learned items."""
     for result in inspector.replay():
         if not isinstance(result, Step) or result.thread != "main":
             continue
+        explained = shown.get(result.session, 0)
         explained += sum(change.in_window for change in result.changes if change.item.startswith(PREFIX))
+        shown[result.session] = explained
         window = result.window
         if result.usage is not None and window.unrecorded is not None:
             sent = window.recorded + window.unrecorded
