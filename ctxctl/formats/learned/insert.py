@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -11,13 +12,26 @@ from ctxctl.formats.learned.cover import Own
 from ctxctl.formats.learned.frames import Items, blocks_of, marks_of, thread_kind
 from ctxctl.model import vocab
 
+_LACKING: Final = "not recorded"
 PREFIX: Final = "learned:"
 """Begins the ids of such items."""
+
+
+_FACTS: Final = {
+    "system_prompt": "system_prompt",
+    "developer_instruction": "system_prompt",
+    "tool_definition": "tool_definitions",
+}
+"""Facts of fidelity that are counted by request, by kind of item."""
 
 
 class _Head(NamedTuple):
     blocks: list[Json]
     items: list[Json]
+
+    def facts(self) -> set[str]:
+        """The facts that its items tell."""
+        return {_FACTS[item["context_kind"]] for item in self.items if item["context_kind"] in _FACTS}
 
 
 class Inserted:
@@ -37,6 +51,8 @@ class Inserted:
         self._rewritten: set[str] = set()
         """Ids of assemblies that have the head."""
         self._count = 0
+        self._told: Counter[str] = Counter()
+        """By fact of fidelity: requests that have it from the head."""
 
     def events(self, events: Iterable[Json]) -> Iterator[Json]:
         """The stream, rewritten."""
@@ -50,6 +66,8 @@ class Inserted:
                 elif event.get("event_type") == vocab.ASSEMBLY_CREATED:
                     yield from self._assembly(event, data, key)
                     continue
+                elif event.get("event_type") == vocab.FIDELITY_MEASURED:
+                    event = {**event, "data": self._measured(data)}
             yield event
 
     def _assembly(self, event: Json, data: Json, key: tuple[Any, Any]) -> Iterator[Json]:
@@ -63,7 +81,23 @@ class Inserted:
                 for item in head.items:
                     yield self._added(event, item)
         head = self._heads[key]
+        self._told.update(head.facts() if head is not None else ())
         yield event if head is None else {**event, "data": self._with(head, data, marks)}
+
+    def _measured(self, data: Json) -> Json:
+        """What the capture told of each fact, with what it lacked and the head has as derived."""
+        facts = data.get("facts")
+        if not isinstance(facts, dict):
+            return data
+        made = dict(facts)
+        for fact, requests in self._told.items():
+            counts = dict(made.get(fact, {}))
+            moved = min(requests, counts.get(_LACKING, 0))
+            if moved:
+                counts[_LACKING] -= moved
+                counts["derived"] = counts.get("derived", 0) + moved
+                made[fact] = {level: count for level, count in counts.items() if count}
+        return {**data, "facts": made}
 
     def _head(self, key: tuple[Any, Any], marks: Json, data: Json) -> _Head | None:
         told = self._items.pop(key, None) or Items()

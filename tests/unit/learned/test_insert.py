@@ -105,3 +105,15 @@ def test_a_real_log_shows_the_requests_of_its_own_recording(
     assert learned == [text for item, text in wire[0] if not item.startswith("user_message")]
     for (_, before), (_, after) in zip(bare, full, strict=True):
         assert [one for one in after if not one[0].startswith("learned:")] == before
+
+
+def test_what_the_capture_lacked_is_derived_then_and_no_longer_named_as_missing() -> None:
+    log = of_capture(LOG)
+    told = {fact: counts for fact, counts in log[-1]["data"]["facts"].items() if "not recorded" in counts}
+    assert set(told) >= {"system_prompt", "tool_definitions"}
+    learned = gathered(of_capture(DUMP))
+    facts = inserted(log, learned, "claude-code", "2.1.330")[-1]["data"]["facts"]
+    for fact in ("system_prompt", "tool_definitions"):
+        assert facts[fact] == {"derived": told[fact]["not recorded"]}
+    unchanged = {name: counts for name, counts in log[-1]["data"]["facts"].items() if name not in told}
+    assert {name: facts[name] for name in unchanged} == unchanged
