@@ -36,6 +36,7 @@ MODEL_FIELDS: Final = {
     "output_price": float,
     "cache_read_price": float,
     "cache_write_price": float,
+    "cache_write_1h_price": float,
 }
 """What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
@@ -51,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     policy: str | None = None
     format: str | None = None
     calibration: str = "saved"
-    """`none`, `saved`, `session`, or the digest or file of a calibration."""
+    """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
     learned: str = "auto"
     """What completes logs: `auto`, `none`, or the `CLIENT@VERSION` of a set; true is `auto`, false `none`."""
     strict: bool = False
