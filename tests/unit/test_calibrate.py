@@ -85,6 +85,23 @@ def test_what_was_never_seen_gets_the_slope_of_the_rest() -> None:
     assert fit([]) == tuple(BOUNDS[n].usual if n >= len(CLASSES) else BOUNDS[0].usual for n in range(WIDTH))
 
 
+def test_what_was_hardly_seen_is_drawn_to_the_weights_of_relatives() -> None:
+    near = tuple(1.1 if n < len(CLASSES) else 10.0 for n in range(WIDTH))
+    rows = [row for seed in range(4) for row in rows_of(lane(seed, 40, noise=0.0005).points)]
+    much = fit(rows, near)
+    assert close(much, slope=0.06, item=25.0), "what is seen often tells for itself"
+    text = [0] * WIDTH
+    text[0] = 300
+    results = [
+        Row(90_000 + n, round(1.3 * 900 * n), tuple(900 * n if c == 2 else 0 for c in range(WIDTH)))
+        for n in (1, 2, 3)
+    ]
+    odd = [Row(90_000, 300 + 240, tuple(text))]
+    assert fit(odd + results)[0] > 1.5
+    assert fit(odd + results, near)[0] == pytest.approx(1.1, abs=0.06)
+    assert fit(odd + results, near)[5] == 1.1
+
+
 def test_the_order_of_sessions_and_rows_is_all_one() -> None:
     sessions = [[lane(seed, 30, noise=0.002)] for seed in range(5)]
     forth = calibrate(sessions, "o200k_base").calibration
