@@ -121,4 +121,10 @@ def row_of(ordinal: int, step: Step) -> Row:
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=step.usage.reported_output if step.usage is not None else None,
         origin=step.told.origin,
+        recorded=window.recorded,
+        method=window.used_method,
+        unrecorded=window.unrecorded,
+        limit_source=window.limit_source,
+        threshold=window.threshold,
+        threshold_source=window.threshold_source,
     )

@@ -67,7 +67,7 @@ def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
         changes,
         skipped,
         counts.skipped,
-        step.window.used,
+        step.window.recorded,
         step.ledger.saved,
         step.ledger.stale,
         _holdings(inspector, target, frame, skipped or ()),

@@ -9,6 +9,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
+from ctxctl.report.unrecorded import label_of
 from ctxctl.tui.detailing import detail as detail
 from ctxctl.tui.detailing import notes as notes
 from ctxctl.tui.document import Document
@@ -33,6 +34,7 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         policy=params.policy + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
+        unrecorded=label_of(inspector),
     )
 
 

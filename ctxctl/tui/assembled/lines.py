@@ -10,6 +10,7 @@ from ctxctl.tui.assembled.values import Assembled, Block
 from ctxctl.tui.diff.lines import label
 from ctxctl.tui.figures import KINDS, counted, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.sizes import amount
 
 CACHED: Final = "█"
 """In the gutter: the block is part of the possible cache prefix."""
@@ -33,9 +34,17 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
     right = [
         Piece(counted(blocks, "block"), "", 6),
         Piece(f"{number(shown.uncounted)} uncounted" if shown.uncounted else "", "warning", 7),
-        Piece(counted(shown.used, "token"), "strong", 9),
+        Piece(*_held(shown), 8),
+        Piece("" if shown.method == "recorded" else f"{amount(shown.sent, shown.method)} sent", "strong", 9),
     ]
     return [spread(left, right, width), _prefix(shown, width), _remarks(shown, width)]
+
+
+def _held(shown: Assembled) -> tuple[str, str]:
+    """What the blocks hold; the whole of what is known where nothing was billed."""
+    if shown.method == "recorded":
+        return f"{counted(shown.recorded, 'token')} recorded", "strong"
+    return f"{number(shown.recorded)} recorded", ""
 
 
 def _prefix(shown: Assembled, width: int) -> Parts:
@@ -44,7 +53,7 @@ def _prefix(shown: Assembled, width: int) -> Parts:
         if shown.first:
             said = "the first request of its thread: no cache prefix is possible"
         return spread([Piece(said, "muted", 9)], [], width)
-    share = percent(shown.prefix, shown.used) if shown.used else ""
+    share = f"{percent(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
     left = [
         Piece(f"{CACHED} possible cache prefix {number(shown.prefix)}", "cached", 10),
         Piece(share, "cached", 7),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED
+from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import pad
 from ctxctl.tui.diff.state import DiffState
 from ctxctl.tui.diff.values import Entry, FrameDiff, ItemDiff, SideHead
 from ctxctl.tui.figures import KINDS, MINUS, SIGNS, counted, number, short, signed
-from ctxctl.tui.header import ordered
+from ctxctl.tui.header import UNKNOWN, ordered
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.sizes import amount
 
 _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as before", "policy": "simulated"}
 
@@ -68,8 +70,13 @@ def label(trace: str, address: str, width: int) -> str:
 
 def _window(side: SideHead) -> list[Piece]:
     full = side.limit if side.cap is None else side.cap
-    of = "used, limit unknown" if full is None else f"of {number(full)}"
-    pieces = [Piece(f"{number(side.used)} {of}", "", 5)]
+    of = "" if full is None else f" of {number(full)}"
+    how = "recorded" if side.method == "recorded" else "sent"
+    error = f" ±{number(side.error)}" if side.method == "expected" and side.error is not None else ""
+    size = amount(side.used, side.method, content=False)
+    pieces = [Piece(f"{size}{error}{of} {how}", "", 5)]
+    if full is None:
+        pieces.append(Piece("limit unknown", "muted", 2))
     if side.uncounted:
         pieces.insert(0, Piece(f"{number(side.uncounted)} uncounted", "warning", 5))
     return pieces
@@ -77,16 +84,19 @@ def _window(side: SideHead) -> list[Piece]:
 
 def _sums(diff: FrameDiff, width: int) -> Parts:
     difference = diff.b.used - diff.a.used
+    more = diff.b.unrecorded - diff.a.unrecorded
     left = [
-        Piece(f"{number(diff.a.used)} before", "strong", 10),
+        Piece(f"{amount(diff.a.used, diff.a.method, content=False)} before", "strong", 10),
         Piece(f"{signed(diff.new) if diff.new else '+0'} new", "new" if diff.new else "muted", 10),
         Piece(f"{MINUS}{number(diff.freed)} freed", "freed" if diff.freed else "muted", 10),
-        Piece(f"= {number(diff.b.used)} after", "strong", 10),
+        Piece(f"= {amount(diff.b.used, diff.b.method, content=False)} after", "strong", 10),
         Piece(f"({signed(difference)})", "muted", 4),
     ]
-    off = diff.a.used + diff.new - diff.freed - diff.b.used
+    if more:
+        left.insert(3, Piece(f"{signed(more)} {NOT_RECORDED}", "legend-unrecorded", 10))
+    off = diff.a.recorded + diff.new - diff.freed - diff.b.recorded
     if off:
-        left.insert(4, Piece(f"{signed(-off)} counted differently", "warning", 9))
+        left.insert(len(left) - 2, Piece(f"{signed(-off)} counted differently", "warning", 9))
     right = [
         Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
         for status, count in diff.counts.items()
@@ -104,7 +114,8 @@ def segments(diff: FrameDiff, width: int) -> Parts:
         was, now = diff.a.segments.get(name, 0), diff.b.segments.get(name, 0)
         change = f" ({signed(now - was, brief=width < 110)})" if now != was else ""
         style = f"legend-{name if name in SEGMENTS else 'other'}"
-        pieces.append(Piece(f"■ {name} {show(now)}{change}", style, 7 if change else 5))
+        said = f"{UNKNOWN} {NOT_RECORDED}" if name == UNRECORDED else f"■ {name}"
+        pieces.append(Piece(f"{said} {show(now)}{change}", style, 7 if change else 5))
     return spread(pieces, [], width)
 
 
