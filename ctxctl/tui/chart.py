@@ -66,13 +66,7 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     base = shape.rows - 1 - row
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
-        gap = (
-            " "
-            if shape.broad > 2 and text in LEVELS
-            else text[:1]
-            if text in (_LIMIT, _RESERVE, COMPACTS)
-            else " "
-        )
+        gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
         body = text * (shape.broad - 1) + gap if shape.broad > 2 else text * shape.broad
         parts.append((body, f"{style}-here" if n == here and style.startswith("gauge") else style))
     return _filled(parts, shape, width)

@@ -12,6 +12,7 @@ from ctxctl.report.unrecorded import NOT_RECORDED, excess
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
 from ctxctl.tui.figures import counted, methods, number, short
+from ctxctl.tui.headline import kept, sent
 from ctxctl.tui.lines.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.outline import TurnEntry
 from ctxctl.tui.spark import sparkline
@@ -22,7 +23,7 @@ from ctxctl.tui.watching import LOST, phrase
 _SPARK: Final = 120
 _LEAST: Final = 6
 """Cells that the window by turn takes at most and at least."""
-_SIDE: Final = 18
+_SIDE: Final = 14
 """Cells that are left to the window by turn before it is said what is recorded."""
 
 FREE: Final = "·"
@@ -90,8 +91,8 @@ def _step(state: State, entry: TurnEntry) -> int:
 def _use(state: State, width: int, rows: int) -> list[Parts]:
     """The window by turn, and beside it how full it is now."""
     step = None if state.detail is None else state.detail.step
-    said = _reading(state) + ([] if step is None else sizes.sent(step.window))
-    held = [] if step is None else sizes.parts(step.window)
+    said = _reading(state) + ([] if step is None else sent(step.window))
+    held = [] if step is None else kept(step.window)
     if rows == 1 and _needed(said + held) <= width - _SIDE:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 COMPACTED: Final = 1
 BROKEN: Final = 2
@@ -40,7 +40,7 @@ class Figures(NamedTuple):
         return self.unbilled < self.used
 
 
-_Level = tuple[array[int], ...]
+_Level: TypeAlias = "tuple[array[int], ...]"
 """As many values as `Figures` has, in its order."""
 
 
