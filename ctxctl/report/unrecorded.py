@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-from ctxctl.formats.capture import NATIVE
 from ctxctl.formats.fidelity import About, Level
 from ctxctl.model.records import Fidelity
-from ctxctl.model.results import Window
-
-if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
 
 NOT_RECORDED: Final = "not recorded"
 """The name of the segment where nothing says what it is."""
@@ -26,10 +21,12 @@ _WORDS: Final = {
 """Facts that are content of a request, in the order in which they are named."""
 _AROUND: Final = "wrapper"
 """Some tokens around each item: named where nothing else is."""
+_DECLARED: Final = ("system_prompt", "tool_definitions", _AROUND)
+"""What every request has: that a format claims nothing else may mean that there is nothing else."""
 
 
-def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
-    """The name of the segment `unrecorded`, such as `system prompt, tools (not recorded)`.
+def lacking(found: Sequence[Fidelity], about: About | None = None) -> str:
+    """What is sent with a request and not in the trace, such as `system prompt, tools`; empty if unknown.
 
     A fact is named if every import of the trace counted it and met it nowhere.  What was not counted at all
     is no evidence, but for the wrapper, of which a format tells at every request or never.
@@ -38,39 +35,21 @@ def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> s
         found: What each import measured; empty before a trace is read whole, and of one recorded as it is.
         about: The format's declaration, for as long as nothing was measured.
     """
+    facts: list[str] = []
     if found:
-        return _named(fact for fact in (*_WORDS, _AROUND) if all(_lacks(one, fact) for one in found))
-    if about is None:
-        return NOT_RECORDED
-    declared = ("system_prompt", "tool_definitions", _AROUND)
-    return _named(fact for fact in declared if about.claim(fact).level is Level.NOT_RECORDED)
+        facts = [fact for fact in (*_WORDS, _AROUND) if all(_lacks(one, fact) for one in found)]
+    elif about is not None:
+        facts = [fact for fact in _DECLARED if about.claim(fact).level is Level.NOT_RECORDED]
+    names = [_WORDS[fact] for fact in facts if fact in _WORDS] or ["wrappers"] * bool(facts)
+    return ", ".join(names)
 
 
-def label_of(inspector: Inspector) -> str:
-    """The same of an open trace, as far as it has been read."""
-    summary = inspector.summary
-    found, about = () if summary is None else summary.fidelity, None
-    if not found and inspector.format != NATIVE:
-        from ctxctl.formats.registry import available
-
-        about = next((one.about for one in available() if one.name == inspector.format), None)
-    return unrecorded_label(found, about)
-
-
-def excess(window: Window) -> str:
-    """One phrase where what is recorded weighs more than what was sent; else empty."""
-    if window.unrecorded is None or window.unrecorded >= 0:
-        return ""
-    than = "was billed" if window.used_method == "reported" else "is expected"
-    return f"recorded content weighs {-window.unrecorded:,} more than {than}"
+def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
+    """The name of the segment `unrecorded`: what is `lacking` and the words that it is not recorded."""
+    named = lacking(found, about)
+    return f"{named} ({NOT_RECORDED})" if named else NOT_RECORDED
 
 
 def _lacks(measured: Fidelity, fact: str) -> bool:
     met = {level for level, count in measured.facts.get(fact, {}).items() if count}
     return met == {Level.NOT_RECORDED.value} or (fact == _AROUND and not met)
-
-
-def _named(facts: Iterable[str]) -> str:
-    names = list(facts)
-    said = [_WORDS[name] for name in names if name in _WORDS] or ["wrappers"] * bool(names)
-    return f"{', '.join(said)} ({NOT_RECORDED})" if said else NOT_RECORDED

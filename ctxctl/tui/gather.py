@@ -9,7 +9,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
-from ctxctl.report.unrecorded import label_of
+from ctxctl.report.unrecorded import unrecorded_label
 from ctxctl.tui.detailing import detail as detail
 from ctxctl.tui.detailing import notes as notes
 from ctxctl.tui.document import Document
@@ -17,6 +17,7 @@ from ctxctl.tui.figures import number
 from ctxctl.tui.state import Trace
 
 if TYPE_CHECKING:
+    from ctxctl.formats.fidelity import About
     from ctxctl.inspector import Inspector
 
 _WIDE: Final = 76
@@ -34,8 +35,24 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         policy=params.policy + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
-        unrecorded=label_of(inspector),
+        unrecorded=_unrecorded(inspector),
     )
+
+
+def _unrecorded(inspector: Inspector) -> str:
+    """What is sent and not in the trace: as its import measured, until then as its format declares."""
+    from ctxctl.formats.capture import NATIVE
+
+    summary = inspector.summary
+    measured = () if summary is None else summary.fidelity
+    about = None if measured or inspector.format == NATIVE else _declared(inspector.format)
+    return unrecorded_label(measured, about)
+
+
+def _declared(format_name: str) -> About | None:
+    from ctxctl.formats.registry import available
+
+    return next((one.about for one in available() if one.name == format_name), None)
 
 
 def _edited(edited: Edited) -> str:
@@ -72,14 +89,13 @@ def problems(found: Iterable[Problem], total: int) -> Document:
 
 def about(format_name: str, summary: Summary | None) -> Document:
     """What the format can tell of each fact, and what the capture held of it once it was read whole."""
-    from ctxctl.formats.registry import available
     from ctxctl.report.fidelity import declared_lines, measured_lines
 
     measured = summary.fidelity if summary is not None else ()
     if measured and measured[0].format is not None:
         format_name = measured[0].format
     lines = [("@", f"format {format_name}")]
-    declared = next((f.about for f in available() if f.name == format_name), None)
+    declared = _declared(format_name)
     if declared is None and not measured:
         lines.append((" ", "A trace as it was recorded: each step's stages say what was not recorded of it."))
     if measured:

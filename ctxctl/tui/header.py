@@ -8,7 +8,8 @@ from typing import Final
 
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
-from ctxctl.report.unrecorded import NOT_RECORDED, excess
+from ctxctl.report.sent import beside
+from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
 from ctxctl.tui.figures import counted, methods, number, short
@@ -205,8 +206,9 @@ def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tup
     """What the bar shows beside the segments: text, style and sign."""
     window, ledger = step.window, step.ledger
     found = []
-    if more := excess(window):
-        found.append((f"{show(-(window.unrecorded or 0))} over the bill" if brief else more, "warning", "! "))
+    if window.unrecorded is not None and window.unrecorded < 0:
+        brief_words = f"recorded {show(-window.unrecorded)} over what was sent"
+        found.append((brief_words if brief else beside(window) or "", "warning", "! "))
     if ledger.stale:
         found.append((f"stale {show(ledger.stale)}", "muted", f"{STALE} "))
     if ledger.saved is not None:
