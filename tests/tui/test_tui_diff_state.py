@@ -34,7 +34,8 @@ def side(**other: Any) -> SideHead:
         "model": "gpt-4o", "limit": 4096, "cap": 3584, "used": 60, "uncounted": 0,
         "counting": "exact:o200k_base", "segments": {"user": 60},
     }  # fmt: skip
-    return SideHead(**{**facts, **other})
+    made = {"method": "reported", **facts, **other}
+    return SideHead(**{"recorded": made["used"], **made})
 
 
 def diff(*entries: Entry, a: SideHead | None = None, b: SideHead | None = None) -> FrameDiff:

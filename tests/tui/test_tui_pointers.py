@@ -99,7 +99,7 @@ def test_blame_sums_are_those_of_the_window() -> None:
             p.item for p in inspector.frame(20).placements
         ]
         counted = [int(line.text.split()[1].replace(",", "")) for line in blocks]
-        assert sum(counted) == found.step.window.used
+        assert sum(counted) == found.step.window.recorded
         stale = list(lines.blame(found, "stale"))
         assert len([line for line in stale if line.goal]) == sum(b.placement.stale for b in found.blocks)
 
