@@ -194,11 +194,11 @@ async def test_findings_are_those_that_the_settings_ask_for(
 ) -> None:
     settings = tmp_path / "ctxctl.toml"
     monkeypatch.setenv("CTXCTL_CONFIG", str(settings))
-    for ignored, there in (((), True), (("CTX026",), False)):
+    for ignored, there in (((), True), (("CTX004",), False)):
         settings.write_text(f"[lint]\nignore = {list(ignored)}\n")
-        async with running(app()) as session:
+        async with running(app(NOTES)) as session:
             await session.press("exclamation_mark")
-            assert ("CTX026" in session.text) == there
+            assert ("CTX004" in session.text) == there
 
 
 async def test_hostile_texts_are_only_text(tmp_path: Path) -> None:
