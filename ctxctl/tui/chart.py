@@ -78,7 +78,7 @@ def _cell(figures: Figures, rows: int, base: int, top: int) -> tuple[str, str]:
     filled = -(-figures.used * steps * rows // top) - steps * base
     if filled > 0:
         full = figures.cap or figures.limit
-        style = "gauge" if figures.sure else "gauge-unbilled"
+        style = "gauge" if figures.method == "reported" else "gauge-unbilled"
         near = "gauge-full" if full and figures.used * 20 >= full * 17 else style
         return LEVELS[min(filled, steps) - 1], near
     if figures.limit and _row(figures.limit, rows, top) == base:

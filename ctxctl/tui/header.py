@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ctxctl.model.results import Step
-from ctxctl.model.vocab import SEGMENTS, UNRECORDED
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
 from ctxctl.report.sent import beside
 from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import cells, pad
@@ -25,11 +25,14 @@ _SPARK: Final = 120
 _LEAST: Final = 6
 """Cells that the window by turn takes at most and at least."""
 _SIDE: Final = 14
-"""Cells that are left to the window by turn before it is said what is recorded."""
+_SAID: Final = 44
+"""Cells that are left to the window by turn, where as many are left to say how full it is."""
 
 FREE: Final = "·"
 STALE: Final = "░"
 RESERVE: Final = "\u2571"
+_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": "≤"}
+"""In front of what is free: where nothing was billed, more was sent than is recorded."""
 UNKNOWN: Final = "▒"
 """What was sent and is not in the capture."""
 
@@ -97,7 +100,7 @@ def _use(state: State, width: int, rows: int) -> list[Parts]:
     if rows == 1 and _needed(said + held) <= width - _SIDE:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)
-    right = spread([], said, max(min(width, needed), width - _SPARK))
+    right = spread([], said, max(min(needed, max(width - _SIDE, _SAID)), width - _SPARK))
     size = sum(cells(text) for text, _ in right)
     lines = _spark(state, width - size - 1, rows)
     last = [(" ", ""), *lines[-1], *right] if width > size else right
@@ -158,8 +161,9 @@ def bar(
         style = name if name in SEGMENTS else "other"
         parts.append((_labelled(name, size - old), f"segment-{style}"))
         parts.append((STALE * old, f"legend-{style}"))
+    label = f"free {_SIGNS[sizes.method_of(window)]}{short(free)}"
     known = window.free is not None
-    parts.append((_filled("free " + short(free), shares[-2], FREE) if known else " " * shares[-2], "free"))
+    parts.append((_filled(label, shares[-2], FREE) if known else " " * shares[-2], "free"))
     parts.append((_filled("reserve", shares[-1], RESERVE), "reserve"))
     parts.append((" " * (width - 1 - sum(shares)), ""))
     whole = window.used + free + reserve
@@ -214,8 +218,8 @@ def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tup
     if ledger.saved is not None:
         found.append((f"saved {show(ledger.saved)}", "muted", ""))
     if window.free is not None:
-        most = "at most " if sizes.method_of(window) == "recorded" and not brief else ""
-        found.append((f"free {most}{show(window.free)}", "muted", f"{FREE} "))
+        sign = _SIGNS[sizes.method_of(window)]
+        found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
     if window.threshold is not None:
         said = f"compacts at {show(window.threshold)}"
         said = said if brief else sizes.compacts(window.threshold, window.threshold_source)

@@ -328,8 +328,15 @@ class Nest:
 
 def _figures(entry: TurnEntry) -> Figures:
     """A turn in a chart."""
-    unbilled = entry.peak if entry.unbilled else 0
-    return Figures(entry.peak, entry.cap or 0, entry.limit or 0, entry.marks, entry.threshold or 0, unbilled)
+    return Figures(
+        entry.peak,
+        entry.cap or 0,
+        entry.limit or 0,
+        entry.marks,
+        entry.threshold or 0,
+        expected=entry.peak if entry.peak_method == "expected" else 0,
+        content=entry.peak if entry.peak_method == "recorded" else 0,
+    )
 
 
 def _put(values: list[int], value: int) -> None:

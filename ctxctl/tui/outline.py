@@ -48,8 +48,8 @@ class TurnEntry:
     """Some step has a warning."""
     peak: int = 0
     """Most tokens that any of its steps sent."""
-    unbilled: bool = False
-    """The size of its fullest step is expected, or only of what is recorded."""
+    peak_method: UsedMethod = "recorded"
+    """How that is known."""
     limit: int | None = None
     threshold: int | None = None
     threshold_source: str | None = None
@@ -268,7 +268,7 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.compacted |= row.compacted
     entry.flagged |= warned(row)
     if row.used >= entry.peak:
-        entry.peak, entry.unbilled = row.used, row.method != "reported"
+        entry.peak, entry.peak_method = row.used, row.method
     entry.limit = row.limit
     entry.threshold = row.threshold
     entry.threshold_source = row.threshold_source

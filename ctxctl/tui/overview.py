@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +13,7 @@ from ctxctl.tui.lines.layout import Column, Parts, Piece, laid_out, one_line, sp
 from ctxctl.tui.nest import Thread
 from ctxctl.tui.outline import TurnEntry, Turns
 from ctxctl.tui.series import Figures, column_of, turns_of
-from ctxctl.tui.sizes import EXPECTED, amount, compacts
+from ctxctl.tui.sizes import amount, compacts
 from ctxctl.tui.view import State
 
 
@@ -146,12 +145,12 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
 def _highest(threads: list[Thread]) -> Figures:
     """What any thread sent at most, and whether that was billed."""
     found = [thread.series.over(0, len(thread.turns)) for thread in threads]
-    return max(found, key=lambda figures: (figures.used, figures.sure), default=Figures())
+    return max(found, key=lambda figures: figures.used, default=Figures())
 
 
-def _most(figures: Figures, billed: bool, show: Callable[[int], str] = number) -> str:
+def _most(figures: Figures, billed: bool, *, brief: bool = False) -> str:
     """The most that was sent; among billed sizes, one that nobody billed has a sign."""
-    return (EXPECTED if billed and not figures.sure else "") + show(figures.used)
+    return amount(figures.used, figures.method, brief=brief, content=billed)
 
 
 def _compacts(state: State, view: View) -> list[Piece]:
@@ -184,7 +183,7 @@ def _figures(entry: TurnEntry) -> list[Piece]:
     share = f" ({percent(entry.used, entry.cap)} of {number(entry.cap)})" if entry.cap else ""
     how = "recorded" if entry.method == "recorded" else "sent"
     over = entry.cap is not None and entry.used > entry.cap
-    sign = EXPECTED if entry.unbilled and entry.method != "recorded" else ""
+    peak = amount(entry.peak, entry.peak_method, content=entry.method != "recorded")
     signs = [
         ("! over", over),
         ("! warning", entry.flagged and not over),
@@ -194,7 +193,7 @@ def _figures(entry: TurnEntry) -> list[Piece]:
     ]
     return [
         Piece(f"{amount(entry.used, entry.method, content=False)} {how}{share}", "", 9),
-        Piece(f"peak {sign}{number(entry.peak)}" if entry.peak > entry.used else "", "", 8),
+        Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
         *(Piece(words, "warning", 8) for words, applies in signs if applies),
@@ -233,7 +232,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
-        "peak": _most(thread.series.over(0, len(thread.turns)), thread.reported is not None, short),
+        "peak": _most(thread.series.over(0, len(thread.turns)), thread.reported is not None, brief=True),
         "new": signed(thread.new, brief=True),
         "freed": short(-thread.freed) if thread.freed else "·",
         COMPACTION: str(thread.compactions or "·"),

@@ -10,6 +10,8 @@ from array import array
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
+from ctxctl.model.vocab import UsedMethod
+
 COMPACTED: Final = 1
 BROKEN: Final = 2
 FLAGGED: Final = 4
@@ -31,13 +33,17 @@ class Figures(NamedTuple):
     marks: int = 0
     threshold: int = 0
     """Where the runtime compacts by itself; 0: unknown."""
-    unbilled: int = 0
-    """`used` where nobody billed it: it is expected, or only of what is recorded; else 0."""
+    expected: int = 0
+    """`used` where nobody billed it, and it is expected; else 0."""
+    content: int = 0
+    """`used` where it is of what is recorded only; else 0."""
 
     @property
-    def sure(self) -> bool:
-        """Whether the highest `used` was billed."""
-        return self.unbilled < self.used
+    def method(self) -> UsedMethod:
+        """How the highest `used` is known."""
+        if self.used and self.used == max(self.expected, self.content):
+            return "expected" if self.used == self.expected else "recorded"
+        return "reported"
 
 
 _Level: TypeAlias = "tuple[array[int], ...]"
@@ -162,11 +168,11 @@ def _level() -> _Level:
 def _merged(level: _Level, start: int, stop: int) -> Figures:
     if stop <= start or start >= len(level[0]):
         return Figures()
-    used, cap, limit, marks, threshold, unbilled = (values[start:stop] for values in level)
+    used, cap, limit, marks, threshold, expected, content = (values[start:stop] for values in level)
     found = 0
     for mark in marks:
         found |= mark
-    return Figures(max(used), max(cap), max(limit), found, max(threshold), max(unbilled))
+    return Figures(max(used), max(cap), max(limit), found, max(threshold), max(expected), max(content))
 
 
 def _both(a: Figures, b: Figures) -> Figures:
@@ -176,5 +182,6 @@ def _both(a: Figures, b: Figures) -> Figures:
         max(a.limit, b.limit),
         a.marks | b.marks,
         max(a.threshold, b.threshold),
-        max(a.unbilled, b.unbilled),
+        max(a.expected, b.expected),
+        max(a.content, b.content),
     )

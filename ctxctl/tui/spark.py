@@ -70,7 +70,7 @@ def _cell(figures: Figures, top: int, rows: int, row: int, *, here: bool, few: b
     filled = -(-figures.used * steps * rows // top) - steps * (rows - 1 - row)
     text = " " if filled <= 0 else LEVELS[min(filled, steps) - 1]
     over = bool(figures.cap) and figures.used * 20 >= figures.cap * 17
-    style = "gauge-full" if over else "gauge" if figures.sure else "gauge-unbilled"
+    style = "gauge-full" if over else "gauge" if figures.method == "reported" else "gauge-unbilled"
     if figures.marks & COMPACTED and ((few and row == rows - 1) or (rows > 1 and row == 0 and text == " ")):
         text, style = CUT, "warning"
     if rows > 1 and row == 0 and text == " " and figures.cap == top:

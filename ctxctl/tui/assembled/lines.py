@@ -34,17 +34,17 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
     right = [
         Piece(counted(blocks, "block"), "", 6),
         Piece(f"{number(shown.uncounted)} uncounted" if shown.uncounted else "", "warning", 7),
-        Piece(*_held(shown), 8),
-        Piece("" if shown.method == "recorded" else f"{amount(shown.sent, shown.method)} sent", "strong", 9),
+        Piece(_held(shown), "strong", 9),
     ]
     return [spread(left, right, width), _prefix(shown, width), _remarks(shown, width)]
 
 
-def _held(shown: Assembled) -> tuple[str, str]:
-    """What the blocks hold; the whole of what is known where nothing was billed."""
+def _held(shown: Assembled) -> str:
+    """What the blocks hold, of what was sent."""
+    held = counted(shown.recorded, "token")
     if shown.method == "recorded":
-        return f"{counted(shown.recorded, 'token')} recorded", "strong"
-    return f"{number(shown.recorded)} recorded", ""
+        return f"{held} recorded"
+    return f"{held} of {amount(shown.sent, shown.method)} sent"
 
 
 def _prefix(shown: Assembled, width: int) -> Parts:
@@ -56,7 +56,7 @@ def _prefix(shown: Assembled, width: int) -> Parts:
     share = f"{percent(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
     left = [
         Piece(f"{CACHED} possible cache prefix {number(shown.prefix)}", "cached", 10),
-        Piece(share, "cached", 7),
+        Piece(share, "cached", 4),
         Piece(
             f"ended by {shown.broken}" if shown.broken else "all of the request before",
             "warning" if shown.broken else "muted",

@@ -83,20 +83,23 @@ def _window(side: SideHead) -> list[Piece]:
 
 
 def _sums(diff: FrameDiff, width: int) -> Parts:
-    difference = diff.b.used - diff.a.used
-    more = diff.b.unrecorded - diff.a.unrecorded
+    """What was sent, explained; of frames of which one was never billed, what is recorded."""
+    a, b = diff.a, diff.b
+    was, now = (a.used, b.used) if diff.sized else (a.recorded, b.recorded)
     left = [
-        Piece(f"{amount(diff.a.used, diff.a.method, content=False)} before", "strong", 10),
+        Piece(f"{amount(was, a.method if diff.sized else 'reported')} before", "strong", 10),
         Piece(f"{signed(diff.new) if diff.new else '+0'} new", "new" if diff.new else "muted", 10),
         Piece(f"{MINUS}{number(diff.freed)} freed", "freed" if diff.freed else "muted", 10),
-        Piece(f"= {amount(diff.b.used, diff.b.method, content=False)} after", "strong", 10),
-        Piece(f"({signed(difference)})", "muted", 4),
     ]
-    if more:
-        left.insert(3, Piece(f"{signed(more)} {NOT_RECORDED}", "legend-unrecorded", 10))
-    off = diff.a.recorded + diff.new - diff.freed - diff.b.recorded
+    if diff.sized and (more := b.unrecorded - a.unrecorded):
+        left.append(Piece(f"{signed(more)} {NOT_RECORDED}", "legend-unrecorded", 10))
+    off = a.recorded + diff.new - diff.freed - b.recorded
     if off:
-        left.insert(len(left) - 2, Piece(f"{signed(-off)} counted differently", "warning", 9))
+        left.append(Piece(f"{signed(-off)} counted differently", "warning", 9))
+    left.append(Piece(f"= {amount(now, b.method if diff.sized else 'reported')} after", "strong", 10))
+    left.append(Piece(f"({signed(now - was)})", "muted", 4))
+    if "recorded" in (a.method, b.method):
+        left.append(Piece("of what is recorded", "muted", 8))
     right = [
         Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
         for status, count in diff.counts.items()
@@ -111,6 +114,8 @@ def segments(diff: FrameDiff, width: int) -> Parts:
     show = number if width >= 110 else short
     pieces = []
     for name, _ in names:
+        if name == UNRECORDED and not diff.sized:
+            continue
         was, now = diff.a.segments.get(name, 0), diff.b.segments.get(name, 0)
         change = f" ({signed(now - was, brief=width < 110)})" if now != was else ""
         style = f"legend-{name if name in SEGMENTS else 'other'}"

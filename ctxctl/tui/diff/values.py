@@ -149,6 +149,11 @@ class FrameDiff:
     remarks: tuple[str, ...] = ()
     """What makes the two sides hard to compare."""
 
+    @property
+    def sized(self) -> bool:
+        """Whether it is known what was sent on both sides, or on none: then the sizes can be compared."""
+        return (self.a.method == "recorded") == (self.b.method == "recorded")
+
     @classmethod
     def of(
         cls,
