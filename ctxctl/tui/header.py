@@ -100,7 +100,7 @@ def _use(state: State, width: int, rows: int) -> list[Parts]:
     if rows == 1 and _needed(said + held) <= width - _SIDE:
         said, held = said + held, []
     needed = max(_needed(said), _needed(held) if rows > 1 else 0)
-    right = spread([], said, max(min(needed, max(width - _SIDE, _SAID)), width - _SPARK))
+    right = spread([], said, max(min(needed, max(width - _SIDE, min(width, _SAID))), width - _SPARK))
     size = sum(cells(text) for text, _ in right)
     lines = _spark(state, width - size - 1, rows)
     last = [(" ", ""), *lines[-1], *right] if width > size else right

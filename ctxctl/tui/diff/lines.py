@@ -87,7 +87,7 @@ def _sums(diff: FrameDiff, width: int) -> Parts:
     a, b = diff.a, diff.b
     was, now = (a.used, b.used) if diff.sized else (a.recorded, b.recorded)
     left = [
-        Piece(f"{amount(was, a.method if diff.sized else 'reported')} before", "strong", 10),
+        Piece(f"{amount(was, a.method, content=False) if diff.sized else number(was)} before", "strong", 10),
         Piece(f"{signed(diff.new) if diff.new else '+0'} new", "new" if diff.new else "muted", 10),
         Piece(f"{MINUS}{number(diff.freed)} freed", "freed" if diff.freed else "muted", 10),
     ]
@@ -96,7 +96,9 @@ def _sums(diff: FrameDiff, width: int) -> Parts:
     off = a.recorded + diff.new - diff.freed - b.recorded
     if off:
         left.append(Piece(f"{signed(-off)} counted differently", "warning", 9))
-    left.append(Piece(f"= {amount(now, b.method if diff.sized else 'reported')} after", "strong", 10))
+    left.append(
+        Piece(f"= {amount(now, b.method, content=False) if diff.sized else number(now)} after", "strong", 10)
+    )
     left.append(Piece(f"({signed(now - was)})", "muted", 4))
     if "recorded" in (a.method, b.method):
         left.append(Piece("of what is recorded", "muted", 8))
