@@ -130,7 +130,7 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(counted(sum(t.steps for t in threads), "step"), "", 6),
     ]
     happened = [
-        Piece(f"peak {_most(_highest(threads), billed)}", "strong", 9),
+        Piece(f"peak {_most(_highest(threads), billed)}", "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
@@ -161,7 +161,7 @@ def _compacts(state: State, view: View) -> list[Piece]:
     entry = state.list.turns.entries[thread.turns[view.at]]
     if entry.threshold is None:
         return []
-    return [Piece(f"{COMPACTS} {compacts(entry.threshold, entry.threshold_source)}", "threshold", 8)]
+    return [Piece(f"{COMPACTS} {compacts(entry.threshold, entry.threshold_source)}", "threshold", 9)]
 
 
 def here(state: State, view: View, width: int, columns: int) -> Parts:

@@ -37,6 +37,6 @@ def full_of(window: Window) -> int | None:
 
 
 def compacts(tokens: int, source: str | None) -> str:
-    """Where a runtime compacts by itself, and who says so."""
+    """Where a runtime compacts by itself, and which one; the rule itself is told with the stages."""
     said = f"compacts at {number(tokens)}"
-    return f"{said} ({preview(source, 60)})" if source else said
+    return f"{said} ({preview(source.partition(':')[0], 40)})" if source else said
