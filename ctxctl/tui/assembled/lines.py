@@ -41,10 +41,9 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
 
 def _held(shown: Assembled) -> str:
     """What the blocks hold, of what was sent."""
-    held = counted(shown.recorded, "token")
     if shown.method == "recorded":
-        return f"{held} recorded"
-    return f"{held} of {amount(shown.sent, shown.method)} sent"
+        return f"{counted(shown.recorded, 'token')} recorded"
+    return f"{number(shown.recorded)} of {amount(shown.sent, shown.method)} sent"
 
 
 def _prefix(shown: Assembled, width: int) -> Parts:

@@ -86,8 +86,11 @@ def _sums(diff: FrameDiff, width: int) -> Parts:
     """What was sent, explained; of frames of which one was never billed, what is recorded."""
     a, b = diff.a, diff.b
     was, now = (a.used, b.used) if diff.sized else (a.recorded, b.recorded)
+    how = (a.method, b.method) if diff.sized else ("reported", "reported")
+    one, two = amount(was, how[0], content=False), amount(now, how[1], content=False)
+    what = "recorded: " if "recorded" in (a.method, b.method) else ""
     left = [
-        Piece(f"{amount(was, a.method, content=False) if diff.sized else number(was)} before", "strong", 10),
+        Piece(f"{what}{one} before", "strong", 10),
         Piece(f"{signed(diff.new) if diff.new else '+0'} new", "new" if diff.new else "muted", 10),
         Piece(f"{MINUS}{number(diff.freed)} freed", "freed" if diff.freed else "muted", 10),
     ]
@@ -96,12 +99,8 @@ def _sums(diff: FrameDiff, width: int) -> Parts:
     off = a.recorded + diff.new - diff.freed - b.recorded
     if off:
         left.append(Piece(f"{signed(-off)} counted differently", "warning", 9))
-    left.append(
-        Piece(f"= {amount(now, b.method, content=False) if diff.sized else number(now)} after", "strong", 10)
-    )
+    left.append(Piece(f"= {two} after", "strong", 10))
     left.append(Piece(f"({signed(now - was)})", "muted", 4))
-    if "recorded" in (a.method, b.method):
-        left.append(Piece("of what is recorded", "muted", 8))
     right = [
         Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
         for status, count in diff.counts.items()
