@@ -250,7 +250,7 @@ def test_what_came_beside_the_changes_is_noted() -> None:
     inspector.outline()
     (note,) = detailing.beside(inspector.known[0], inspector.step(1))
     assert note.text == "+200 tokens that are not recorded: 300 → 500 sent"
-    near = msgspec.structs.replace(inspector.known[0], unrecorded=451)
+    near = msgspec.structs.replace(inspector.known[0], unrecorded=426)
     assert detailing.beside(near, inspector.step(1)) == []
     assert detailing.beside(None, inspector.step(1)) == []
     assert detailing.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []

@@ -121,7 +121,8 @@ def segments(diff: FrameDiff, width: int) -> Parts:
         change = f" ({signed(now - was, brief=width < 110)})" if now != was else ""
         style = f"legend-{name if name in SEGMENTS else 'other'}"
         said = f"{UNKNOWN} {NOT_RECORDED}" if name == UNRECORDED else f"■ {name}"
-        pieces.append(Piece(f"{said} {show(now)}{change}", style, 7 if change else 5))
+        rank = 8 if change and name == UNRECORDED else 7 if change else 5
+        pieces.append(Piece(f"{said} {show(now)}{change}", style, rank))
     return spread(pieces, [], width)
 
 
