@@ -155,7 +155,7 @@ def bar(
     parts: Parts = [(" ", "")]
     for (name, tokens), size in zip(segments, shares, strict=False):
         if name == UNRECORDED:
-            parts.append((_hatched(unrecorded, size), "segment-unrecorded"))
+            parts.append((_hatched(unrecorded, size), f"segment-{UNRECORDED}"))
             continue
         old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
         style = name if name in SEGMENTS else "other"
