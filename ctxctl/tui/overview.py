@@ -130,7 +130,7 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(counted(sum(t.steps for t in threads), "step"), "", 6),
     ]
     happened = [
-        Piece(f"peak {_most(_highest(threads), billed)}", "strong", 10),
+        Piece(f"peak {_most(_highest(threads), billed)} {'sent' if billed else 'recorded'}", "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),

@@ -13,7 +13,7 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.survey import row_of
 from ctxctl.model.results import Step, Window
 from ctxctl.text import cells
-from ctxctl.tui import chart, detailing, gather, header, lines, spark
+from ctxctl.tui import chart, detailing, gather, header, lines, overview, spark
 from ctxctl.tui import state as moves
 from ctxctl.tui.headline import kept, sent
 from ctxctl.tui.lines import Parts, Piece
@@ -233,6 +233,18 @@ def test_more_than_its_cap_is_marked_whatever_the_flags_say() -> None:
     assert "!" not in said(lines.turn_line(state, 0, 60))
     assert "!" in said(lines.turn_line(state, 1, 60))
     assert [row.over for row in inspector.known] == [False, True]
+    first, last = (said(overview.here(moved, overview.opened(moved), 90, 80)) for moved in
+                   (state, moves.to_line(state, 1)))  # fmt: skip
+    assert "300 sent (75 % of 400)" in first
+    assert "over" not in first
+    assert "500 sent (125 % of 400)" in last
+    assert "! over" in last
+
+
+@pytest.mark.parametrize(("reported", "words"), [(300, "peak 300 sent"), (None, "peak 50 recorded")])
+def test_the_peak_says_what_it_is_of(reported: int | None, words: str) -> None:
+    state = loaded(FakeInspector([Request(1, (ASK,), reported=reported)]))
+    assert words in said(overview.totals(state, overview.opened(state), 80)[1])
 
 
 def test_a_row_keeps_how_its_size_is_known() -> None:
