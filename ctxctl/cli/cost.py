@@ -75,7 +75,7 @@ def cost(
             out.lines([*header_lines(header(inspector), out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
-            out.lines(report.spent_table(by, costs.spent(), costs.counted.context, out.width, top))
+            out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
             out.flush()
             tell_problems(inspector, how)

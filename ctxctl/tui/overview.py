@@ -118,7 +118,8 @@ def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
 def totals(state: State, view: View, width: int) -> list[Parts]:
     """Two lines: what the trace holds, and what happened in it, of what is read so far."""
     threads = [thread for thread, _ in view.threads]
-    trace, billed = state.trace, state.list.turns.nest.billed > 0
+    trace, most = state.trace, _highest(threads)
+    done = "recorded" if most.method == "recorded" else "sent"
     left = [Piece(trace.name.rpartition("/")[2] or trace.name, "name", 9), Piece("overview", "strong", 8)]
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {int(state.progress * 100)} %", "warning", 9))
@@ -130,12 +131,12 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(counted(sum(t.steps for t in threads), "step"), "", 6),
     ]
     happened = [
-        Piece(f"peak {_most(_highest(threads), billed)} {'sent' if billed else 'recorded'}", "strong", 10),
+        Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
         Piece(f"{COMPACTION} {counted(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
-        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks", "", 5),
+        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks or misses", "", 5),
         Piece(f"! {number(sum(t.warnings for t in threads))} with warnings", "", 7),
         Piece(f"∅ {number(sum(t.omissions for t in threads))} with omissions", "", 4),
     ]
@@ -189,6 +190,7 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         ("! warning", entry.flagged and not over),
         (f"{COMPACTION} compaction", entry.compacted),
         (f"{BREAK} cache break", entry.broken),
+        (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
         (f"∅ {entry.omitted} omitted", entry.omitted > 0),
     ]
     return [

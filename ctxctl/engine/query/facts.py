@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES
+from ctxctl.model.vocab import STATUSES, MissCause
 
 WARNED: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
@@ -56,6 +56,7 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
     "cache": lambda step: _cache(step),
+    "miss": lambda step: None if step.cache.miss is None else step.cache.miss.cause,
 }
 
 OF_WINDOW: Final = ("has", "text")
@@ -74,6 +75,7 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
     "provenance": ("native", "derived", "simulated"),
     "cache": ("broken", "kept"),
+    "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
 
@@ -103,6 +105,10 @@ def _cached(step: Step) -> int | None:
     return None if step.usage is None else step.usage.reported_cached
 
 
+def _missed(step: Step) -> int:
+    return 0 if step.cache.miss is None else step.cache.miss.tokens
+
+
 def _answered(step: Step) -> int | None:
     return believed_output(step.usage)
 
@@ -126,6 +132,7 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "billed": _billed,
     "cached": _cached,
     "answered": _answered,
+    "missed": lambda step: None if _cached(step) is None else _missed(step),
     **RANGES,
 }
 COST: Final = "cost"
@@ -152,6 +159,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: not WARNED.isdisjoint(step.flags),
     "cachebreak": lambda step: step.cache.broken_by is not None,
+    "miss": lambda step: step.cache.miss is not None,
     "over": _over,
     "missing": _missing,
     "cut": _flag("unrecorded_cut"),
@@ -163,5 +171,5 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
 }
 """What holds of a step or does not, written `is:NAME`."""
 
-BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing", "doubt")
+BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "doubt")
 """Predicates that may be written without `is:`."""

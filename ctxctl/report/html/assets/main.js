@@ -73,7 +73,7 @@ function headLine() {
   if (priced(cost)) {
     const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
     const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}$${Number(money.total).toFixed(4)} billed` : null;
-    facts_.push(billed ?? `$${Number(cost.counted.total).toFixed(4)} counted`);
+    facts_.push(billed ?? `$${Number(cost.sent.total).toFixed(4)} in all`);
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40), ' · encoding ', say(header.encoding, 40),
     header.encoding_known ? '' : ' (assumed)', ' · target ', say(header.target, 30),
