@@ -1,0 +1,37 @@
+"""Traces whose bills are larger than what they hold, and a model table for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ctxctl.engine.rules import Catalogued, Rules
+from ctxctl.inspector import Inspector
+from ctxctl.model.whatif import Limits
+from tests.oracle import build
+from tests.oracle.build import Event, assembly, at, inject, item, usage
+
+NOTE = "models.dev as of 2026-07-02: listed by the maker."
+
+
+def catalogue(patch: pytest.MonkeyPatch, window: int | None, note: str = NOTE) -> None:
+    """Let the model table say this window of every model."""
+    rules = Inspector.rules
+
+    def listed(model: str | None, provider: str | None) -> Catalogued:
+        return Catalogued(Limits(window), note)
+
+    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+        return replace(rules(self, skipped=skipped), catalogue=listed)
+
+    patch.setattr(Inspector, "rules", made)
+
+
+def three_steps() -> list[Event]:
+    """5 of 105 billed tokens are recorded, then 13 of 115; the third step (17 recorded) is not billed."""
+    return [
+        *at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"), usage(105)),
+        *at("t2", "s2", item("B", build.WALK), assembly("asm2", ["A", "B"]), inject("asm2"), usage(115)),
+        *at("t3", "s3", item("C", build.RED), assembly("asm3", ["A", "B", "C"]), inject("asm3")),
+    ]
