@@ -17,13 +17,14 @@ from traces.coding_tools import READING, SYSTEM, TOOLS
 from traces.kit import Data, Piece, Scribe, Window, count, tokens
 
 MODEL = "claude-sonnet-4-5"
-LIMIT = 6_000
+LIMIT = 7_000
 # Small on purpose: eight turns fill it, and the ninth starts with a compaction.
 RESERVED = 1_024
 KEEP = 4
 """Messages at the end of the history that a compaction leaves alone."""
-HIDDEN = 1_360
-"""What the provider adds to every request, in its own tokens."""
+HIDDEN = 346
+"""What the provider adds to every request that has tools, in its own tokens (its documentation: the system
+prompt for tool use, with tools chosen by the model)."""
 SCALE = 1.13
 """The provider's tokens per o200k_base token, on this session."""
 CACHE_SECONDS = 300.0

@@ -1,4 +1,4 @@
-"""The ``--json`` contract, version 1 (``docs/json.md``): one object a line, keys in the documented order."""
+"""The ``--json`` contract, version 2 (``docs/json.md``): one object a line, keys in the documented order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from ctxctl.report.fidelity import measured
 from ctxctl.report.header import Header
 from ctxctl.text import json_safe
 
-VERSION: Final = 1
+VERSION: Final = 2
+WINDOW: Final = (
+    "limit", "limit_source", "limit_note", "reserved", "cap", "used", "used_method", "used_error", "recorded",
+    "unrecorded", "free", "over", "uncounted", "by_method", "counted", "threshold", "threshold_source",
+)  # fmt: skip
+"""Keys of a step's window, in order."""
 _ENCODER: Final = msgspec.json.Encoder()
 _CHANGE: Final = tuple(name for name in Change.__struct_fields__ if name != "line")
 
@@ -104,7 +109,8 @@ def segments(values: Mapping[str, int]) -> dict[str, int]:
 
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
     """One step."""
-    window = msgspec.structs.asdict(value.window)
+    held = msgspec.structs.asdict(value.window)
+    window = {name: held[name] for name in WINDOW}
     window["by_method"] = dict(sorted(value.window.by_method.items()))
     return {
         "type": "step",

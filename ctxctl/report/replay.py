@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ctxctl.model.results import Step, Summary, Turn
-from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.report.changes import counts_line, counts_short
 from ctxctl.report.differing import held
 from ctxctl.report.fidelity import measured_lines
@@ -13,10 +14,17 @@ from ctxctl.report.find import Narrowed
 from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
+from ctxctl.report.sent import against, size
 from ctxctl.report.step import methods, step_lines
 from ctxctl.report.tables import labelled, plural
 from ctxctl.report.totals import Thread, Totals
 from ctxctl.text import cells, clip, preview, visible
+
+_KNOWN: Final[dict[UsedMethod, str]] = {
+    "reported": "billed",
+    "expected": "expected from the last bill",
+    "recorded": "recorded content only",
+}
 
 
 class ReplayReport:
@@ -94,7 +102,7 @@ class ReplayReport:
         ledger = turn.ledger
         text = (
             f"{plural(turn.steps, 'step')}, {counts_short(turn.counts)}, {ledger.window_before:,} before"
-            f" + {ledger.new:,} new - {ledger.freed:,} freed = {ledger.window_after:,} tokens"
+            f" + {ledger.new:,} new - {ledger.freed:,} freed = {ledger.window_after:,} recorded"
         )
         if turn.flags:
             text += "; " + ", ".join(visible(flag.replace("_", " ")) for flag in turn.flags)
@@ -102,6 +110,19 @@ class ReplayReport:
         yield from labelled(label, text, self._width, indent=2, tab=cells(label))
         if turn.title:
             yield from labelled("prompt", preview(turn.title, self._width - 13), self._width, indent=4, tab=9)
+
+    def _sent(self) -> Iterator[tuple[str, str]]:
+        """The largest request, what the last ones of the threads sent, and how that is known."""
+        totals, largest = self.totals, self.totals.largest
+        if largest is None:
+            return
+        said = f"at most {against(largest.window)}, at {self._address(largest)}.{largest.step}"
+        if totals.threads == 1:
+            said += f"; {size(totals.last[0].window)} at the last step"
+        known = ", ".join(
+            f"{_KNOWN[method]} {totals.methods[method]:,}" for method in _KNOWN if method in totals.methods
+        )
+        yield "sent", f"{said}; steps: {known}"
 
     def end(self, summary: Summary, narrowed: Narrowed | None = None) -> Iterator[str]:
         """The summary, of what was not shown too; the header, where there was no step."""
@@ -122,13 +143,14 @@ class ReplayReport:
         where = "window" if summary.threads == 1 else f"windows of {plural(summary.threads, 'thread')}"
         tokens = (
             f"{totals.before:,} before + {summary.new:,} new - {summary.freed:,} freed"
-            f" = {totals.after:,} in the last {where}"
+            f" = {totals.after:,} recorded in the last {where}"
         )
         contents = plural(summary.unique_contents, "distinct content")
         facts = [
             ("shown" if narrowed is None else "of all", places),
             ("changes", counts_line(summary.counts)),
-            ("tokens", tokens),
+            *self._sent(),
+            ("ledger", tokens),
             ("counted", methods(summary.by_method) or "nothing"),
             (
                 "trace",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.model.results import Cache, Step, UsageView, Window
+from ctxctl.model.results import Cache, Step, Window
+from ctxctl.model.vocab import UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import bar, labelled, letters, number, ordered_segments, plural, signed, wrap
+from ctxctl.report.sent import against, beside, compacts, known_by, limit
+from ctxctl.report.tables import bar, labelled, letters, ordered_segments, plural, signed, wrap
 from ctxctl.report.told import told
 from ctxctl.text import visible
 
@@ -56,21 +58,16 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     basis = derived_basis(step) or BASES[step.basis]
     yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts)
+    yield "sent", sent_text(step.window) + ("; simulated" if limits_are_supposed(step) else "")
     yield "window", window_text(step)
-    if step.window.cap is not None:
-        yield "budget", budget_text(step.window) + ("; simulated" if limits_are_supposed(step) else "")
     if (fitted := fitted_text(step)) is not None:
         yield "policy", fitted
     if step.usage is not None:
-        yield "usage", usage_text(step.usage)
-    if (reckoned := reckoned_text(step)) is not None:
-        yield "reckoned", reckoned
+        yield "usage", usage_text(step)
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
     yield "cache", cache_text(step.cache)
-    missing = ["budget not recorded"] * (step.window.cap is None) + ["usage not reported"] * (
-        step.usage is None
-    )
+    missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
     if missing:
         yield "missing", ", ".join(missing)
     if step.flags:
@@ -126,12 +123,14 @@ def derived_basis(step: Step) -> str | None:
 
 
 def window_text(step: Step) -> str:
-    """The ledger's arithmetic in one line."""
-    ledger = step.ledger
+    """The ledger's arithmetic in one line: what is recorded of the window, and what is not."""
+    ledger, window = step.ledger, step.window
     text = (
         f"{ledger.window_before:,} before + {ledger.new:,} new - {ledger.freed:,} freed"
-        f" = {ledger.window_after:,} tokens"
+        f" = {ledger.window_after:,} recorded"
     )
+    if (rest := beside(window)) is not None and window.unrecorded:
+        text += f"; {rest}"
     notes = []
     if ledger.stale:
         notes.append(f"{ledger.stale:,} stale")
@@ -139,8 +138,10 @@ def window_text(step: Step) -> str:
         notes.append(f"{ledger.saved:,} saved by skipping")
     if ledger.uncounted:
         notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")
-    if len(step.window.by_method) > 1:
-        notes.append(methods(step.window.by_method))
+    if len(window.by_method) > 1:
+        notes.append(methods(window.by_method))
+    elif window.counted is not None and window.counted != window.recorded:
+        notes.append(f"{next(iter(window.by_method), '')}, {window.counted:,} as counted".lstrip(", "))
     return f"{text} ({', '.join(notes)})" if notes else text
 
 
@@ -149,68 +150,31 @@ def methods(by_method: dict[str, int]) -> str:
     return ", ".join(f"{visible(name)} {tokens:,}" for name, tokens in sorted(by_method.items()))
 
 
-def budget_text(window: Window) -> str:
-    """Used against the cap, and where the cap comes from; for windows whose cap is known."""
-    assert window.cap is not None
-    source = []
-    if window.limit is not None:
-        source.append(f"window {window.limit:,}")
-        if window.reserved:
-            source.append(f"{window.reserved:,} reserved")
-    if window.limit is None or window.cap != window.limit - (window.reserved or 0):
-        source.append("limit on input")
-    share = f" ({window.used / window.cap:.0%})" if window.cap else ""
-    room = f"OVER BY {window.over:,}" if window.over else f"{number(window.free)} free"
-    return f"{window.used:,} of {window.cap:,}{share}, {room}; {', '.join(source)}"
+def sent_text(window: Window) -> str:
+    """What was sent, of how much, how that is known, and who says the limit."""
+    parts = [against(window), known_by(window)]
+    parts += [said for said in (limit(window), compacts(window)) if said is not None]
+    if window.limit is None and window.limit_note:
+        parts.append(visible(window.limit_note))
+    return "; ".join(parts)
 
 
-def usage_text(usage: UsageView) -> str:
-    """What the provider billed beside what we counted."""
-    parts = []
+def usage_text(step: Step) -> str:
+    """What the provider billed, beside what was to be expected."""
+    usage, parts = step.usage, []
+    assert usage is not None
     if usage.reported_input is not None:
         cached = f" ({usage.reported_cached:,} cached)" if usage.reported_cached is not None else ""
-        told = "reported" if usage.provenance == "native" else usage.provenance
+        told = "billed" if usage.provenance == "native" else usage.provenance
         parts.append(f"{told} {usage.reported_input:,} in{cached}")
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
-    counted = f"counted {usage.counted_input:,}"
-    if usage.difference is not None:
-        counted += f", difference {signed(usage.difference)}"
-        if usage.reported_input:
-            counted += f" ({usage.difference / usage.reported_input:+.1%})"
-    return "; ".join([", ".join(parts) or "no input reported", counted])
-
-
-_DOUBTS = {
-    "new_segment": "what the provider adds may be another since",
-    "uncounted_content": "what came since is not all counted",
-}
-
-
-def reckoned_text(step: Step) -> str | None:
-    """What a calibration says of the step's size; None without one."""
-    view = step.stages.get("evidence")
-    told = view.facts.get("calibration") if view is not None else None
-    if not isinstance(told, dict):
-        return None
-    parts = []
-    if "predicted" in told:
-        size = f"{told['predicted']:,} expected from the last bill"
-        if "off" in told:
-            reported = told["predicted"] - told["off"]
-            share = f", {told['off'] / reported:+.1%}" if reported else ""
-            size += f" ({signed(told['off'])} off{share})"
-        if "doubt" in told:
-            size += f", {_DOUBTS.get(told['doubt'], visible(str(told['doubt'])))}"
-        parts.append(size)
-    content = f"recorded content {told['content']:,}"
-    if "beyond" in told:
-        way = "beyond" if told["beyond"] >= 0 else "less than"
-        content += f", {abs(told['beyond']):,} billed {way} it"
-    parts.append(content)
-    error = f", error p50 {told['error_p50']:g} %, p95 {told['error_p95']:g} %" if "error_p50" in told else ""
-    parts.append(f"{visible(str(told['method']))}{error}")
-    return "; ".join(parts)
+    said = ", ".join(parts) or "no input billed"
+    expected = step.stages["evidence"].facts.get("expected_input") if "evidence" in step.stages else None
+    if isinstance(expected, int) and usage.reported_input:
+        off = expected - usage.reported_input
+        said += f"; {expected:,} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
+    return said
 
 
 def cache_text(cache: Cache) -> str:
@@ -237,14 +201,17 @@ def cache_text(cache: Cache) -> str:
 
 def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:
     """The bar of the window by segment, and its legend."""
-    held = {name: tokens for name, tokens in step.segments.items() if tokens}
+    held = {name: tokens for name, tokens in step.segments.items() if tokens > 0}
     if not held:
         return
     room = min(width - indent - 9 - 2, _BAR_LIMIT)
     drawn = bar(held, step.window.cap or 0, room)
     yield " " * indent + "segments " + f"[{drawn}]"
     signs = letters(held)
-    legend = [f"{signs[name]} {visible(name)} {held[name]:,}" for name in ordered_segments(held)]
+    names = {UNRECORDED: "not recorded"}
+    legend = [
+        f"{signs[name]} {visible(names.get(name, name))} {held[name]:,}" for name in ordered_segments(held)
+    ]
     if step.window.free:
         legend.append(f". free {step.window.free:,}")
     yield from labelled("", ", ".join(legend), width, indent=indent, tab=9)

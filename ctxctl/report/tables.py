@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED
 from ctxctl.text import cells, clip, pad
 
 GAP = "  "
@@ -131,6 +131,9 @@ def letters(segments: Iterable[str]) -> dict[str, str]:
     ordered = ordered_segments(segments)
     taken: dict[str, str] = {}
     for name in ordered:
+        if name == UNRECORDED:
+            taken[name] = "/"
+            continue
         options = [c.upper() for c in name if c.isascii() and c.isalpha()] + list("0123456789#%&*+=?@")
         letter = next((c for c in options if c not in taken.values()), "?")
         taken[name] = letter

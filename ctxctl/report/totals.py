@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ctxctl.model.results import Counts, Step, Summary
+from ctxctl.model.vocab import UsedMethod
 
 Thread = tuple[str | None, str]
 
@@ -24,6 +25,10 @@ class Totals:
         """Steps whose cap is known."""
         self.billed_over = 0
         """Steps that fit by our count, and yet more was billed for them than the cap."""
+        self.largest: Step | None = None
+        """The step that sent most."""
+        self.methods: dict[UsedMethod, int] = {}
+        """Steps by how it is known what they sent."""
         self.differs = 0
         """Steps with a stage that a recomputing policy found to differ from the record."""
         self.matches = 0
@@ -47,6 +52,10 @@ class Totals:
         elif "matches" in verdicts:
             self.matches += 1
         self.capped += step.window.cap is not None
+        method = step.window.used_method
+        self.methods[method] = self.methods.get(method, 0) + 1
+        if self.largest is None or step.window.used > self.largest.window.used:
+            self.largest = step
         # Of a frame that a policy has changed, nobody knows what it would have been billed.
         compared = step.usage is not None and step.usage.difference is not None
         reported = step.usage.reported_input if step.usage is not None and compared else None
@@ -69,6 +78,11 @@ class Totals:
     def after(self) -> int:
         """Tokens in the windows after the last step shown of each thread."""
         return sum(step.ledger.window_after for step in self._last.values())
+
+    @property
+    def last(self) -> list[Step]:
+        """The last step shown of each thread."""
+        return list(self._last.values())
 
     @property
     def threads(self) -> int:

@@ -9,15 +9,19 @@ from typing import Any, Final
 from ctxctl.inspector.costs import StepCost
 from ctxctl.inspector.survey import row_of
 from ctxctl.model.results import Step
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.html.pack import dumped, packed
 
 _BLOCK: Final = 4096
 COLUMNS: Final = (
     "thread", "turn", "step", "used", "new", "freed", "cap", "limit", "stale", "added", "updated",
     "removed", "skipped", "omitted", "marks", "reported", "cached", "answered", "uncounted", "billed",
-    "counted", "model", "time",
+    "counted", "model", "time", "recorded", "method", "threshold",
 )  # fmt: skip
-"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list."""
+"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list, `method`
+by that in `METHODS`."""
+METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
+"""How it is known what a step sent."""
 
 _WARNINGS: Final = frozenset(
     {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
@@ -62,7 +66,8 @@ class Rows:
                 thread, row.turn, row.step, row.used, row.new, row.freed, row.cap, row.limit, row.stale,
                 counts.added, counts.updated, counts.removed, counts.skipped, counts.omitted, marks,
                 row.reported, row.cached, row.answered, row.uncounted, _micro(cost.billed),
-                _micro(cost.counted), model, row.time,
+                _micro(cost.counted), model, row.time, step.window.recorded,
+                METHODS.index(step.window.used_method), step.window.threshold,
             ]
         )  # fmt: skip
         self.count += 1

@@ -23,7 +23,7 @@ from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the data in the page."""
 _PROBLEMS: Final = 1000
 _SPENT: Final = 40

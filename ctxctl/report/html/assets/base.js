@@ -46,6 +46,20 @@ function short(n) {
   return String(n);
 }
 
+const KNOWN_BY = ['billed', 'expected from the last bill', 'recorded content only: nothing was billed'];
+const LIMITS = { recorded: 'limit recorded', runtime: 'limit said by the client', catalogue: 'limit from the model table', supposed: 'limit supposed' };
+
+// A size with how it is known: about so much where it was not billed.
+function sized(row) {
+  return (row[C.method] === 1 ? 'about ' : '') + number(row[C.used]) + (row[C.method] === 2 ? ' recorded' : '');
+}
+
+function shareOf(tokens, whole) {
+  if (!whole) return '';
+  const part = (100 * tokens) / whole;
+  return `${Math.abs(part) >= 10 || !tokens ? part.toFixed(0) : part.toFixed(1)}%`;
+}
+
 const SIGNS = { added: '+', updated: '~', removed: '−', skipped: '=', omitted: '∅' };
 const own = (object, key) => Object.prototype.hasOwnProperty.call(object, key);
 

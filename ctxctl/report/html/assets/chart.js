@@ -1,4 +1,4 @@
-// The window step by step: what it held, its cap, what came and went, compactions and cache breaks.
+// The window step by step: what was sent, what of it is recorded, its cap, what came and went, compactions and cache breaks.
 
 const WIDTH = 1000;
 const HIGH = 100;
@@ -12,10 +12,14 @@ function columns(steps) {
   return Array.from({ length: count }, (_, n) => {
     const from = Math.floor((n * steps.length) / count);
     const to = Math.floor(((n + 1) * steps.length) / count);
-    const made = { from, to, used: 0, cap: null, fresh: 0, freed: 0, compacted: 0, broken: 0, over: 0, warned: 0 };
+    const made = { from, to, used: 0, recorded: 0, cap: null, line: null, fresh: 0, freed: 0, compacted: 0, broken: 0, over: 0, warned: 0 };
     for (let at = from; at < to; at += 1) {
       const row = rows[steps[at]];
-      made.used = Math.max(made.used, row[C.used]);
+      if (row[C.used] >= made.used) {
+        made.used = row[C.used];
+        made.recorded = Math.min(row[C.recorded], row[C.used]);
+      }
+      if (row[C.threshold] !== null) made.line = Math.max(made.line ?? 0, row[C.threshold]);
       if (row[C.cap] !== null) made.cap = Math.max(made.cap ?? 0, row[C.cap]);
       made.fresh += row[C.new];
       made.freed += row[C.freed];
@@ -36,7 +40,9 @@ function drawn(list, peak, top) {
   list.forEach((c, n) => {
     const x = n * step;
     const height = (c.used / top) * HIGH;
-    parts.push(svg('rect', { class: c.over ? 'used over' : 'used', x, y: HIGH - height, width: wide, height }));
+    const low = ((c.used - c.recorded) / top) * HIGH;
+    parts.push(svg('rect', { class: 'beside', x, y: HIGH - low, width: wide, height: low }));
+    parts.push(svg('rect', { class: c.over ? 'used over' : 'used', x, y: HIGH - height, width: wide, height: height - low }));
     const up = (c.fresh / flow) * LOW;
     const down = (c.freed / flow) * LOW;
     parts.push(svg('rect', { class: 'fresh', x, y: HIGH + BAND + LOW - up, width: wide, height: up }));
@@ -49,13 +55,17 @@ function drawn(list, peak, top) {
       parts.push(svg('path', { class: 'broken', d: `M${middle + 3} ${HIGH + 14}l-6 6h5l-4 6` }));
     }
   });
-  const caps = list.map((c, n) => (c.cap === null ? null : [n * step, HIGH - (c.cap / top) * HIGH, step]));
-  let path = '';
-  caps.forEach((cap, n) => {
-    if (cap !== null) path += `${n && caps[n - 1] ? 'L' : 'M'}${cap[0]} ${cap[1]}h${cap[2]}`;
-  });
-  if (path) parts.push(svg('path', { class: 'cap', d: path }));
+  for (const name of ['cap', 'line']) {
+    const path = levelPath(list.map((c) => (c[name] === null || c[name] > top ? null : c[name])), step, top);
+    if (path) parts.push(svg('path', { class: name === 'line' ? 'compacts' : name, d: path }));
+  }
   return parts;
+}
+
+// A line at a height for each column, broken where it is not known.
+function levelPath(levels, step, top) {
+  return levels.map((level, n) => (level === null ? ''
+    : `${n && levels[n - 1] !== null ? 'L' : 'M'}${n * step} ${HIGH - (level / top) * HIGH}h${step}`)).join('');
 }
 
 function chart(steps, choose) {
@@ -65,7 +75,9 @@ function chart(steps, choose) {
   const near = cap !== null && cap <= peak * 4;
   const top = Math.max(1, peak, near ? cap : 0);
   const sum = (name) => list.reduce((total, c) => total + c[name], 0);
-  const said = `The window over ${plural(steps.length, 'step')}: at most ${number(peak)} tokens`
+  const line = list.reduce((found, c) => (c.line === null ? found : Math.max(found ?? 0, c.line)), null);
+  const beside = list.some((c) => c.used > c.recorded);
+  const said = `What was sent over ${plural(steps.length, 'step')}: at most ${number(peak)} tokens`
     + (cap === null ? ', cap unknown' : `, cap ${number(cap)}`)
     + `; ${plural(sum('compacted'), 'compaction')}, ${plural(sum('broken'), 'cache break')}`
     + `, ${number(sum('over'))} over the cap`;
@@ -87,8 +99,11 @@ function chart(steps, choose) {
     cursor.setAttribute('x', at < 0 ? -9 : ((at + 0.5) / steps.length) * WIDTH - 1);
   };
   const legend = el('p', { class: 'legend' },
-    el('span', { class: 'key used' }), 'window', sum('over') ? [el('span', { class: 'key over' }), 'over the cap'] : null, el('span', { class: 'key cap' }), 'cap',
+    beside ? [el('span', { class: 'key beside' }), 'sent, not recorded'] : null,
+    el('span', { class: 'key used' }), beside ? 'recorded' : 'sent',
+    sum('over') ? [el('span', { class: 'key over' }), 'over the cap'] : null, el('span', { class: 'key cap' }), 'cap',
     cap !== null && !near ? ` (${number(cap)}, far above the chart)` : null,
+    line === null ? null : [el('span', { class: 'key compacts' }), `compacts at ${number(line)}`],
     el('span', { class: 'key fresh' }), 'new', el('span', { class: 'key gone' }), 'freed',
     ' ◇ compaction ↯ cache break', el('span', { class: 'quiet' }, ` · highest ${number(peak)} tokens`));
   return { node: el('div', { class: 'chart' }, picture, legend, alternative(steps)), point };
@@ -103,13 +118,13 @@ function alternative(steps) {
     if (!details.open || details.children.length > 1) return;
     const noted = steps.length <= TABLE_MOST ? steps
       : steps.filter((at) => rows[at][C.marks] & 15).slice(0, TABLE_MOST);
-    const heads = [{ name: 'step' }, { name: 'window', right: true }, { name: 'cap', right: true },
+    const heads = [{ name: 'step' }, { name: 'sent', right: true }, { name: 'recorded', right: true }, { name: 'cap', right: true },
       { name: 'new', right: true }, { name: 'freed', right: true }, { name: 'of note' }];
     const name = steps.length <= TABLE_MOST ? 'Every step'
       : `Steps of note (${number(noted.length)} of ${number(steps.length)} steps)`;
     details.append(table(name, heads, noted.map((at) => {
       const row = rows[at];
-      return [el('a', { href: place(at) }, called(row)), number(row[C.used]), number(row[C.cap]),
+      return [el('a', { href: place(at) }, called(row)), sized(row), number(row[C.recorded]), number(row[C.cap]),
         number(row[C.new]), number(row[C.freed]), marksOf(row)];
     })));
   });

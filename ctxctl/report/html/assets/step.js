@@ -36,20 +36,35 @@ function heading(step) {
 function ledger(told, row) {
   const l = told.ledger ?? {};
   const w = told.window ?? {};
-  const room = w.cap === undefined ? ' · cap unknown'
-    : ` · cap ${number(w.cap)}` + (w.over ? `, over by ${number(w.over)}` : `, free ${number(w.free)}`);
   const extra = [];
   if (l.stale) extra.push(`${number(l.stale)} in stale copies`);
   if (l.saved) extra.push(`${number(l.saved)} saved`);
   if (l.uncounted) extra.push(`${plural(l.uncounted, 'item')} uncounted`);
-  if (row[C.reported] !== null) extra.push(`${number(row[C.reported])} reported by the provider`);
   if (row[C.billed] !== null) extra.push(`${dollars(row[C.billed])} billed`);
   if (row[C.counted] !== null) extra.push(`${dollars(row[C.counted])} counted`);
-  return el('p', { class: 'ledger' },
+  return [sentLine(row, w), el('p', { class: 'ledger' },
     `${number(l.window_before)} before `, el('span', { class: 'fresh' }, `+ ${number(l.new)} new `),
     el('span', { class: 'gone' }, `− ${number(l.freed)} freed `),
-    el('strong', {}, `= ${number(l.window_after)} tokens`), room,
-    extra.length ? el('span', { class: 'quiet' }, ' · ' + extra.join(' · ')) : null);
+    `= ${number(l.window_after)} recorded`, besideText(w),
+    extra.length ? el('span', { class: 'quiet' }, ' · ' + extra.join(' · ')) : null)];
+}
+
+// What was sent, of how much, how that is known, and who says the limit.
+function sentLine(row, w) {
+  const known = KNOWN_BY[row[C.method]] + (w.used_error === undefined ? '' : `, nine of ten within ${number(w.used_error)}`);
+  const room = w.cap === undefined ? ' · limit unknown'
+    : ` of ${number(w.cap)} (${shareOf(row[C.used], w.cap)}), ` + (w.over ? `over by ${number(w.over)}` : `${number(w.free)} free`);
+  const source = own(LIMITS, w.limit_source) ? LIMITS[w.limit_source] : null;
+  const line = w.threshold === undefined ? null : ` · compacts at ${number(w.threshold)}`;
+  return el('p', { class: 'ledger' }, el('strong', {}, row[C.method] === 2 ? `${number(row[C.used])} tokens recorded` : `${sized(row)} tokens sent`), room,
+    el('span', { class: 'quiet' }, ` · ${known}${source && w.cap !== undefined ? ` · ${source}` : ''}`,
+      line ? el('span', { title: w.threshold_source ?? '' }, line) : null));
+}
+
+function besideText(w) {
+  if (!w.unrecorded) return null;
+  return w.unrecorded > 0 ? ` + ${number(w.unrecorded)} not recorded`
+    : ` · it weighs ${number(-w.unrecorded)} more than was sent`;
 }
 
 function provenance(name) {

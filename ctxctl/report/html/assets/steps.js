@@ -17,7 +17,8 @@ function listRow(n) {
   const share = whole ? Math.min(1, row[C.used] / whole) : 0;
   const meter = svg('svg', { class: 'meter', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
     svg('rect', { class: 'track', width: 100, height: 6 }),
-    svg('rect', { class: row[C.marks] & 4 ? 'used over' : 'used', width: share * 100, height: 6 }));
+    svg('rect', { class: row[C.marks] & 4 ? 'used over' : 'used', width: share * 100, height: 6 }),
+    svg('rect', { class: 'beside', width: row[C.used] ? share * 100 * Math.max(0, 1 - row[C.recorded] / row[C.used]) : 0, height: 6 }));
   const flow = [];
   if (row[C.new]) flow.push(el('span', { class: 'fresh' }, '+' + short(row[C.new])));
   if (row[C.freed]) flow.push(el('span', { class: 'gone' }, ' −' + short(row[C.freed])));
@@ -33,7 +34,8 @@ function listRow(n) {
       el('span', { class: 'title' }, thread ? [say(thread, 40), ' · '] : null,
         title !== null ? say(title, 120) : el('span', { class: 'quiet' }, fresh ? 'no title' : '↳ next step')),
       el('span', { class: 'marks', title: marksOf(row) }, marks, marks ? el('span', { class: 'unseen' }, marksOf(row)) : null)),
-    el('div', { class: 'line figures' }, meter, el('span', { class: 'window' }, short(row[C.used])),
+    el('div', { class: 'line figures' }, meter,
+      el('span', { class: 'window', title: KNOWN_BY[row[C.method]] }, (row[C.method] === 1 ? '≈' : '') + short(row[C.used])),
       el('span', { class: 'flow' }, flow), el('span', { class: 'counts' }, counts)));
   node.style.top = `${n * steps.high}px`;
   return node;

@@ -1,0 +1,111 @@
+"""How a window's size is said: what was sent, how that is known, of how much, and what of it is recorded.
+
+Every view that shows a size in words takes them from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ctxctl.model.records import Fidelity
+from ctxctl.model.results import Window
+from ctxctl.text import visible
+
+_LACKING: Final = (
+    ("system_prompt", "system prompt"),
+    ("tool_definitions", "tool definitions"),
+    ("reminders", "reminders"),
+    ("wrapper", "wrappers"),
+)
+"""Facts of a format that are sent with every request, and what people call them."""
+LIMITS: Final = {
+    "recorded": "recorded",
+    "runtime": "said by the client",
+    "catalogue": "from the model table",
+    "supposed": "supposed",
+}
+"""Where a limit is from, in words."""
+
+
+def size(window: Window) -> str:
+    """``60,919``, ``about 61,000 (nine of ten within 1,200)`` or ``16,117 recorded``: the number in front."""
+    if window.used_method == "reported":
+        return f"{window.used:,}"
+    if window.used_method == "expected":
+        error = "" if window.used_error is None else f" ±{window.used_error:,}"
+        return f"about {window.used:,}{error}"
+    return f"{window.used:,} recorded"
+
+
+def known_by(window: Window) -> str:
+    """How the size is known, in a few words."""
+    if window.used_method == "reported":
+        return "billed"
+    if window.used_method == "expected":
+        return "expected from the last bill"
+    return "only what is recorded: nothing was billed"
+
+
+def share(tokens: int, whole: int) -> str:
+    """Per cent with one digit behind the point below ten, none above; ``0%`` only for nothing."""
+    part = 100 * tokens / whole
+    return f"{part:.0f}%" if abs(part) >= 10 or not tokens else f"{part:.1f}%"
+
+
+def against(window: Window) -> str:
+    """``60,919 of 200,000 (30%), 139,081 free``; without a known cap the size alone."""
+    if window.cap is None:
+        return f"{size(window)}; limit unknown"
+    part = f" ({share(window.used, window.cap)})" if window.cap else ""
+    room = f"OVER BY {window.over:,}" if window.over else f"{window.free or 0:,} free"
+    return f"{size(window)} of {window.cap:,}{part}, {room}"
+
+
+def limit(window: Window) -> str | None:
+    """The limits and who says so; None where there are none."""
+    parts = []
+    if window.limit is not None:
+        parts.append(f"window {window.limit:,}")
+        if window.reserved:
+            parts.append(f"{window.reserved:,} reserved")
+    if window.cap is not None and (
+        window.limit is None or window.cap != window.limit - (window.reserved or 0)
+    ):
+        parts.append("limit on input")
+    if not parts:
+        return None
+    if window.limit_source is not None:
+        parts.append(LIMITS[window.limit_source])
+    return ", ".join(parts)
+
+
+def compacts(window: Window) -> str | None:
+    """The line at which the runtime compacts by itself; None where its rule is not known."""
+    if window.threshold is None:
+        return None
+    source = f" ({visible(window.threshold_source)})" if window.threshold_source else ""
+    return f"compacts at {window.threshold:,}{source}"
+
+
+def beside(window: Window, lacking: str = "") -> str | None:
+    """What was sent and is not recorded; None where nothing was billed from which it could be known."""
+    if window.unrecorded is None:
+        return None
+    if window.unrecorded < 0:
+        return f"recorded content weighs {-window.unrecorded:,} more than was sent"
+    named = f": {lacking}" if lacking and window.unrecorded else ""
+    return f"{window.unrecorded:,} not recorded{named}"
+
+
+def lacking(fidelity: tuple[Fidelity, ...] | list[Fidelity]) -> str:
+    """What the imported captures hold nothing of, of all that is sent with a request; empty if unknown."""
+    facts = [one.facts for one in fidelity]
+    if not facts:
+        return ""
+    return ", ".join(name for fact, name in _LACKING if all(_lacks(one, fact) for one in facts))
+
+
+def _lacks(facts: Mapping[str, Mapping[str, int]], fact: str) -> bool:
+    counts = facts.get(fact, {})
+    return {name for name, count in counts.items() if count} <= {"not recorded"}
