@@ -1,7 +1,8 @@
 """How large a request was and how large it might be, in the words that all sentences share.
 
-A size is never told without how it is known (DESIGN section 3, the true window): "40,831 billed", "about 41,000
-expected", "the 845 that are recorded".  A limit that no record says names who does: "200,000 (catalogue)".
+A size is never told without how it is known (DESIGN section 3, the true window): "40,831 billed",
+"about 41,000 expected", "the 845 that are recorded".  A limit that no record says names who does:
+"200,000 (catalogue)".
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ctxctl.engine.rules import Catalogued, Rules
+from ctxctl.engine.scales import Expectation, Plain
 from ctxctl.inspector import Inspector
 from ctxctl.model.whatif import Limits
+from ctxctl.tokens.calibrate.features import WIDTH, Vector
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, inject, item, usage
 
@@ -24,6 +26,26 @@ def catalogue(patch: pytest.MonkeyPatch, window: int | None, note: str = NOTE) -
 
     def made(self: Inspector, *, skipped: bool = False) -> Rules:
         return replace(rules(self, skipped=skipped), catalogue=listed)
+
+    patch.setattr(Inspector, "rules", made)
+
+
+class Steady(Plain):
+    """Counts are the model's own tokens: a request is the last bill and what came and left since."""
+
+    def expect(
+        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
+    ) -> Expectation:
+        """To the token, and within seven."""
+        return Expectation(last + sum(moved[: WIDTH // 2]), 7)
+
+
+def expecting(patch: pytest.MonkeyPatch) -> None:
+    """Let sizes that were not billed be expected from the last bill."""
+    rules = Inspector.rules
+
+    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+        return replace(rules(self, skipped=skipped), scales=Steady())
 
     patch.setattr(Inspector, "rules", made)
 

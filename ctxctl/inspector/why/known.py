@@ -55,7 +55,7 @@ def _made_under(inspector: Inspector) -> str | None:
 
 
 def _sizes_under(params: Params) -> tuple[str, ...]:
-    """What the sizes and the limits rest on besides: a calibration, the model table, the user's own models."""
+    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
     found = params.calibration.calibration
     weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
     return weighed, table().date, str(sorted(config.load().models.items()))
