@@ -18,8 +18,8 @@ COLUMNS: Final = (
     "removed", "skipped", "omitted", "marks", "reported", "cached", "answered", "uncounted", "billed",
     "counted", "model", "time", "recorded", "method", "threshold",
 )  # fmt: skip
-"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list, `method`
-by that in `METHODS`."""
+"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list,
+`method` by that in `METHODS`."""
 METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 """How it is known what a step sent."""
 
