@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES
+from ctxctl.model.vocab import STATUSES, LimitSource, UsedMethod
 
 WARNED: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
@@ -55,6 +55,8 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
     "cache": lambda step: _cache(step),
+    "method": lambda step: step.window.used_method,
+    "limit": lambda step: step.window.limit_source,
 }
 
 OF_WINDOW: Final = ("has", "text")
@@ -73,6 +75,8 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
     "provenance": ("native", "derived", "simulated"),
     "cache": ("broken", "kept"),
+    "method": get_args(UsedMethod),
+    "limit": get_args(LimitSource),
 }
 """Fields that have these values and no others."""
 
@@ -116,8 +120,20 @@ CHANGE_NUMBERS: Final[Mapping[str, Callable[[Change], int | None]]] = {
     "new": lambda change: change.new,
     "freed": lambda change: change.freed,
 }
+
+
+def _limit(step: Step) -> int | None:
+    """The window in force; of a step with nothing but a limit on its input, that."""
+    window = step.window
+    return window.cap if window.limit is None else window.limit
+
+
 STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "window": lambda step: step.window.used,
+    "sent": lambda step: step.window.used,
+    "recorded": lambda step: step.window.recorded,
+    "unrecorded": lambda step: step.window.unrecorded,
+    "limit": _limit,
     "free": lambda step: step.window.free,
     "stale": lambda step: step.ledger.stale,
     "entered": lambda step: step.ledger.new,
@@ -127,6 +143,8 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "answered": _answered,
     **RANGES,
 }
+SHARES: Final = ("window", "sent")
+"""Those that may be compared with a part of the cap, in per cent."""
 COST: Final = "cost"
 """What a step was billed: its value is in nanodollars, and whoever asks has to know prices."""
 CENTS: Final = 9
@@ -139,15 +157,18 @@ def _flag(*names: str) -> Callable[[Step], bool]:
     return lambda step: any(name in step.flags for name in names)
 
 
-def _over(step: Step) -> bool:
-    return bool(step.window.over) or _flag("over_budget", "still_over_budget")(step)
+def _over(step: Step) -> bool | None:
+    """Whether more was sent than the cap, or another limit exceeded; None where no cap is known."""
+    if bool(step.window.over) or _flag("over_budget", "still_over_budget")(step):
+        return True
+    return None if step.window.cap is None else False
 
 
 def _missing(step: Step) -> bool:
     return "missing_context" in step.flags or any(is_open(gap) for gap in step.told.missing)
 
 
-PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
+PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: not WARNED.isdisjoint(step.flags),
     "cachebreak": lambda step: step.cache.broken_by is not None,
@@ -159,7 +180,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
     "redacted": lambda step: bool(step.told.redactions),
     "simulated": _flag("simulated"),
 }
-"""What holds of a step or does not, written `is:NAME`."""
+"""What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 
 BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing")
 """Predicates that may be written without `is:`."""
