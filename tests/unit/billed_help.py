@@ -21,7 +21,7 @@ def catalogue(patch: pytest.MonkeyPatch, window: int | None, note: str = NOTE) -
     """Let the model table say this window of every model."""
     rules = Inspector.rules
 
-    def listed(model: str | None, provider: str | None) -> Catalogued:
+    def listed(*_: str | None) -> Catalogued:
         return Catalogued(Limits(window), note)
 
     def made(self: Inspector, *, skipped: bool = False) -> Rules:
