@@ -89,7 +89,7 @@ class WhatIfs:
         )
         only = not changed and model is None and same_ranks(encoding, base.encoding)
         notes = tuple(_notes(base, params, supposition, known))
-        return Supposed(params, policy, limits, only, not changed, notes, edits, model)
+        return Supposed(params, policy, limits, only, notes, edits, model)
 
     def compare(
         self,
@@ -211,6 +211,8 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: Known 
             yield f"{frames} but for what is dropped and set; what would be left out to fit is not simulated."
         else:
             yield f"{frames}, only the limits differ: what would be dropped is not simulated."
+    if supposition.model is not None:
+        yield "Bills are in the recorded model's tokens: what is not recorded is scaled as the record is."
     if supposition.model is not None and supposition.window is None:
         yield from _window_note(supposition.model, known)
     if supposition.reserve is not None and supposition.window is None:

@@ -138,8 +138,8 @@ def test_dropped_for_room(tmp_path: Path) -> None:
     assert said(why, "dropped").startswith("was dropped by budget bud: budget_limit; ")
     assert "of 16 tokens used, 2 of them reserved" in said(why, "dropped")
     assert said(why, "short") == (
-        "it would take 8 tokens with 1 free of 14 beside the 13 that are recorded: 7 would have to go, or the window would have to be 23 "
-        "instead of 16"
+        "it would take 8 tokens with 1 free of 14 beside the 13 that are recorded: 7 would have to go, "
+        "or the window would have to be 23 instead of 16"
     )
     assert said(why, "fewest") == "the fewest that would have to go: 1 item with 8 tokens: B (8)"
     assert "it never was in a frame" in supposed.links[-1].text
