@@ -37,6 +37,7 @@ _OWN: Final = (
     "bill:EstimateOffBill",
     "bill:UnrecordedCut",
     "over:OverCap",
+    "doubt:ImpossibleBill",
 )
 """Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
 

@@ -12,6 +12,7 @@ from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
 from ctxctl.report.costs import dollars
+from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.markdown.escape import code, details, table
@@ -139,7 +140,12 @@ class _Report:
         )
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
+            if costs.doubted.requests:
+                billed += (
+                    f"{marked(dollars(costs.doubted.money.total), True)} with what cannot be true counted, "
+                )
             rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])
+        rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
             rows.append(["findings", number(len(findings))])
         if inspector.problem_count:

@@ -50,6 +50,13 @@ _PLACE: Final = (
     Column("step", "int", lambda at: at.step.step),
 )
 
+
+def _doubts(at: At) -> str | None:
+    """What of the bill cannot be true, as `PART:WHY`."""
+    usage = at.step.usage
+    return None if usage is None else " ".join(f"{doubt.part}:{doubt.why}" for doubt in usage.doubts)
+
+
 STEPS: Final = (
     *_PLACE,
     Column("turn_id", "text", lambda at: at.step.turn_id),
@@ -92,6 +99,8 @@ STEPS: Final = (
     Column("reported_cached", "int", _usage("reported_cached")),
     Column("reported_cache_write", "int", lambda at: at.step.cache.reported_cache_write),
     Column("reported_output", "int", _usage("reported_output")),
+    Column("counted_output", "int", _usage("counted_output")),
+    Column("doubts", "text", _doubts),
     Column("counted_input", "int", _usage("counted_input")),
     Column("difference", "int", _usage("difference")),
     Column("usage_provenance", "text", _usage("provenance")),
