@@ -23,11 +23,12 @@ class Ceilings:
     """Limits of steps, in the order in which they come first; some few, however many steps."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int | None, LimitSource | None], Ceiling] = {}
+        self._found: dict[tuple[int | None, LimitSource | None, str | None], Ceiling] = {}
 
     def add(self, window: Window) -> None:
         """Take in one step's window."""
-        key = (window.cap, window.limit_source)
+        # Why there is none is told with a figure of the step, so that would be another at each.
+        key = (window.cap, window.limit_source, None if window.cap is None else window.limit_note)
         known = self._found.get(key)
         steps = 1 if known is None else known.steps + 1
         self._found[key] = Ceiling(window.cap, window.limit_source, window.limit_note, steps)

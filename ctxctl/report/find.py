@@ -12,7 +12,6 @@ from ctxctl.report import jsonout
 from ctxctl.report.ceilings import ceilings_json
 from ctxctl.report.changes import SIGNS, why
 from ctxctl.report.paint import Paint
-from ctxctl.report.sent import share
 from ctxctl.report.tables import plural, wrap
 from ctxctl.text import cells, clip, pad, preview, visible
 
@@ -53,7 +52,8 @@ def _size(window: Window) -> str:
     """What was sent, how that is known where it is no bill, and which part of the cap it is."""
     said = "recorded" if window.used_method == "recorded" else "sent"
     about = "about " if window.used_method == "expected" else ""
-    part = f" ({share(window.used, window.cap)})" if window.cap else ""
+    # One digit more than elsewhere: a predicate such as window>80% is about just that border.
+    part = f" ({window.used / window.cap:.1%})" if window.cap else ""
     return f"{said} {about}{window.used:,}{part}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ctxctl.engine.rules import Catalogued, Rules
+from ctxctl.engine.rules import Catalogued, Rules, Threshold
 from ctxctl.engine.scales import Expectation, Plain
 from ctxctl.inspector import Inspector
 from ctxctl.model.whatif import Limits
@@ -26,6 +26,18 @@ def catalogue(patch: pytest.MonkeyPatch, window: int | None, note: str = NOTE) -
 
     def made(self: Inspector, *, skipped: bool = False) -> Rules:
         return replace(rules(self, skipped=skipped), catalogue=listed)
+
+    patch.setattr(Inspector, "rules", made)
+
+
+def compacting(patch: pytest.MonkeyPatch, tokens: int) -> None:
+    """Let the client compact by itself at this size."""
+    rules = Inspector.rules
+
+    def made(self: Inspector, *, skipped: bool = False) -> Rules:
+        return replace(
+            rules(self, skipped=skipped), compacts_at=lambda *_: Threshold(tokens, "Client 1: a rule.")
+        )
 
     patch.setattr(Inspector, "rules", made)
 

@@ -14,7 +14,7 @@ from ctxctl.model.why import Link, Why
 from tests.oracle import build
 from tests.oracle.build import assembly, at, budget, compact, inject, item, usage
 from tests.oracle.real import opened
-from tests.unit.billed_help import catalogue, expecting, three_steps
+from tests.unit.billed_help import catalogue, compacting, expecting, three_steps
 
 
 def said(why: Why, verdict: str) -> Link:
@@ -89,6 +89,31 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
     )
     assert link.numbers["limit_source"] == "catalogue"
     assert any("with the limit of 200 (catalogue) tokens of input" in one.text for one in limit)
+
+
+def test_the_clients_own_line_is_told_of_what_it_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [
+        *at(
+            "t1", "s1", item("A", build.ABC), item("B", build.WALK), assembly("asm1", ["A", "B"]), usage(115)
+        ),
+        *at("t2", "s2", compact(["B"]), assembly("asm2", ["A"]), inject("asm2"), usage(105)),
+        *at("t3", "s3", assembly("asm3", ["A"]), inject("asm3"), usage(106)),
+    ]
+    with opened(tmp_path / "t.jsonl", steps) as inspector:
+        assert "compacts" not in {link.verdict for link in explain(inspector, 2, "B").links}
+    catalogue(monkeypatch, 200)
+    compacting(monkeypatch, 114)
+    with opened(tmp_path / "t.jsonl", steps) as inspector:
+        link = said(explain(inspector, 2, "B"), "compacts")
+    assert link.text == (
+        "the client compacts by itself at 114 tokens (Client 1: a rule); the request before the compaction "
+        "was 115 billed"
+    )
+    assert (link.numbers["threshold"], link.numbers["sent_before"]) == (114, 115)
+    assert link.at is not None
+    assert link.at.turn == 2
 
 
 def test_why_no_limit_is_known_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,26 @@ def _with(step: StepRow) -> str:
     return text
 
 
+def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+    """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
+    request before that had sent.  None where the client's rule is not known."""
+    left = next((row for row in reversed(life) if row.status == "removed"), None)
+    steps = reader.steps_of(ordinal)
+    at = bisect_left(steps, left.first) if left is not None else 0
+    if left is None or left.cause != "compacted" or at == 0:
+        return []
+    before = chronicle.step(steps[at - 1])
+    if before.threshold is None:
+        return []
+    rule = f" ({before.line.rstrip('.')})" if before.line else ""
+    text = (
+        f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
+        f"the request before the compaction was {sent_words(before.used, before.method, before.unrecorded)}"
+    )
+    numbers = {"threshold": before.threshold, "sent_before": before.used}
+    return [Link("room", "compacts", text, reader.moment(left.first), None, _known(numbers), "derived")]
+
+
 def _by_its_own(said: list[Link], ordinal: int) -> str:
     """What the step's budget record counts itself, which need not be what the frame holds."""
     for link in reversed(said):
