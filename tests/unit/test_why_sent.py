@@ -46,7 +46,7 @@ def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: p
         spent = said(explain(inspector, 2, "A"), "spent")
     assert "hold 4 of about 119 expected, 3.4 %; nothing" in link.text
     assert (link.numbers["used_method"], link.numbers["used"]) == ("expected", 119)
-    assert spent.text.endswith("of all that was sent, where that is not billed as expected or recorded")
+    assert spent.text.endswith("of all that is known to have been sent in them")
 
 
 def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> None:

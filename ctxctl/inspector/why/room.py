@@ -67,7 +67,7 @@ def _was_sent(steps: list[StepRow]) -> str:
         return "was billed for them" if len(steps) > 1 else "was billed for it"
     if all(only_recorded(step.method, step.unrecorded) for step in steps):
         return "is recorded of them" if len(steps) > 1 else "is recorded of it"
-    return "was sent, where that is not billed as expected or recorded"
+    return "is known to have been sent in them"
 
 
 def holds(tokens: int, step: StepRow) -> str:
