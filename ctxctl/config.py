@@ -36,6 +36,7 @@ MODEL_FIELDS: Final = {
     "output_price": float,
     "cache_read_price": float,
     "cache_write_price": float,
+    "cache_write_1h_price": float,
 }
 """What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
@@ -51,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     policy: str | None = None
     format: str | None = None
     calibration: str = "saved"
-    """`none`, `saved`, `session`, or the digest or file of a calibration."""
+    """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
     strict: bool = False
     """Problems in the input, or a replay that differs from the record, make the exit code 1."""
     color: str = "auto"

@@ -41,7 +41,7 @@ def complete_calibrations(incomplete: str) -> list[str]:
     """Words, digests of those that are saved, and files."""
     from ctxctl.tokens.calibrate.store import all_saved
 
-    names = ["none", "saved", "session", *(digest for digest, _ in all_saved())]
+    names = ["none", "saved", "session", "shipped", *(digest for digest, _ in all_saved())]
     return [name for name in names if name.startswith(incomplete)] or complete_files(incomplete)
 
 
@@ -166,7 +166,8 @@ Calibration = Annotated[
     typer.Option(
         "--calibration",
         metavar="NAME",
-        help="Reckon sizes beside the counts by: none, saved, session, a digest or a file.",
+        help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
+        " file.",
         autocompletion=complete_calibrations,
     ),
 ]

@@ -100,7 +100,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         limits=params.limits,
         edited=params.edited,
         fitting=params.fitting,
-        calibration=described(params.calibration, params.encoding),
+        calibration=described(params.calibration, params.encoding, params.first_model),
     )
 
 

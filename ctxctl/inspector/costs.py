@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from ctxctl.engine.prefix import provider_order
 from ctxctl.inspector.doubted import DoubtedSums, believed_tokens
 from ctxctl.inspector.facade import Inspector, Progress
+from ctxctl.inspector.missing import MissSums, miss_price, write_rate
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
@@ -50,6 +51,9 @@ class StepCost(NamedTuple):
     believed_tokens: Tokens | None = None
     """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
     believed: Money | None = None
+    missed: Decimal | None = None
+    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
+    billed as and a read.  None: no miss, or a rate is unknown."""
 
 
 class Spent(NamedTuple):
@@ -91,6 +95,8 @@ class Costs:
         self.doubted = DoubtedSums()
         self.broken = self.saved = ZERO
         self.breaks = 0
+        self.misses = MissSums()
+        """Cache misses that nothing recorded explains, by cause."""
         self.sources: dict[str, int] = {}
         """Steps by where their rates are from."""
         self.assumed: dict[str, int] = {}
@@ -132,6 +138,7 @@ class Costs:
         if cost.broken is not None:
             self.broken += cost.broken
             self.breaks += 1
+        self.misses.add(step.cache.miss, cost.missed)
         self.saved += cost.saved or ZERO
         if self._by is not None:
             self._spend(cost, placements)
@@ -147,7 +154,7 @@ class Costs:
         rates, rest = cost.priced.rates, rank_of("history")
         ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
         for name, parts in _parts(self._by, ordered, cost.counted_tokens).items():
-            cached, written, plain, count = parts
+            cached, hour, written, plain, count = parts
             row = self._spent.setdefault(name, [0, 0, ZERO, 0])
             row[0] += 1  # type: ignore[operator]
             row[1] += count  # type: ignore[operator]
@@ -156,6 +163,7 @@ class Costs:
                 continue
             money = (
                 (rates.cache_read or ZERO) * cached
+                + (rates.cache_write_1h or ZERO) * hour
                 + (rates.cache_write or ZERO) * written
                 + (rates.input or ZERO) * plain
             )
@@ -167,26 +175,27 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
     usage, cache = step.usage, step.cache
     billed_tokens = None
     cached, written, output = cache.reported_cached or 0, cache.reported_cache_write or 0, 0
+    hour = min(cache.reported_cache_write_1h or 0, written)
     assumed: list[str] = []
     if usage is not None and usage.reported_input is not None:
         plain = usage.reported_input - cached - written
         output = usage.reported_output or 0
         if plain < 0:  # figures that contradict one another: the whole is what is sure
-            cached = written = 0
+            cached = written = hour = 0
             plain = usage.reported_input
             assumed.append(CONTRADICTED)
         elif cache.reported_cached is None:
             assumed.append(NO_CACHE)
         if usage.reported_output is None:
             assumed.append(NO_OUTPUT)
-        billed_tokens = Tokens(plain, cached, written, output)
+        billed_tokens = Tokens(plain, cached, written - hour, output, hour)
     if step.time is None:
         assumed.append(NO_TIME)
     believed = believed_tokens(step, billed_tokens)
     output = output if believed is None else believed.output
-    size = step.window.used if believed is None else sum(believed[:3])
+    size = step.window.used if believed is None else believed.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
-    counted_tokens = _like(believed, step.window.used, output)
+    counted_tokens = _like(believed, step.window.recorded, output)
     content = reckoned_content(step)
     reckoned = None if content is None else _like(believed, content, output)
     return StepCost(
@@ -203,6 +212,7 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         None if reckoned is None else priced(reckoned, found.rates),
         believed,
         None if believed is None else priced(believed, found.rates),
+        miss_price(cache.miss, billed_tokens, found.rates),
     )
 
 
@@ -218,12 +228,13 @@ def reckoned_content(step: Step) -> int | None:
 
 def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
     """Our count with the same share from the cache and into it as the bill has."""
-    if billed is None or not sum(billed[:3]):
+    if billed is None or not billed.context:
         return Tokens(used, 0, 0, output)
-    whole = sum(billed[:3])
+    whole = billed.context
     cached = used * billed.cached // whole
     written = used * billed.written // whole
-    return Tokens(used - cached - written, cached, written, output)
+    hour = used * billed.written_1h // whole
+    return Tokens(used - cached - written - hour, cached, written, output, hour)
 
 
 def _break(step: Step, rates: Rates) -> Decimal | None:
@@ -239,7 +250,7 @@ def _break(step: Step, rates: Rates) -> Decimal | None:
     billed = None if step.usage is None or "simulated" in step.flags else step.usage.reported_input
     if billed is not None:
         lost = min(lost, billed - cache.reported_cached - ledger.new)
-    dearer = rates.cache_write if cache.reported_cache_write else rates.input
+    dearer = write_rate(cache, rates)
     if lost <= 0 or dearer is None or rates.cache_read is None:
         return None
     return (dearer - rates.cache_read) * lost / MILLION
@@ -252,22 +263,22 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
 
 
 def _parts(by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens) -> dict[str, list[int]]:
-    """By name, tokens read from the cache, written to it and plain, and all of them.  Whole numbers, for a
-    long session has as many placements as it has steps times items.
+    """By name, tokens read from the cache, written to it for an hour, written to it, plain, and all of them.
+    Whole numbers, for a long session has as many placements as it has steps times items.
 
-    What comes first in the provider's order was read from the cache, the next ones were written to it, the
-    rest is plain input.
+    What comes first in the provider's order was read from the cache, the next ones were written to it (those
+    for an hour have to come first), the rest is plain input.
     """
-    left = [tokens.cached, tokens.written, tokens.input]
+    left = [tokens.cached, tokens.written_1h, tokens.written, tokens.input]
     at = 0
     found: dict[str, list[int]] = {}
     for placement in ordered:
         name, weight = by(placement), placement.tokens
         row = found.get(name)
         if row is None:
-            row = found[name] = [0, 0, 0, 0]
-        row[3] += weight
-        while weight and at < 3:
+            row = found[name] = [0, 0, 0, 0, 0]
+        row[4] += weight
+        while weight and at < 4:
             taken = weight if weight < left[at] else left[at]
             row[at] += taken
             left[at] -= taken

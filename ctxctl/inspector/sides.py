@@ -104,7 +104,7 @@ class ContextCosts:
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
         tokens, used = split(cost.counted_tokens, step, other), other.window.used
         billed = cost.believed_tokens
-        size = used if billed is None or not step.window.used else sum(billed[:3]) * used // step.window.used
+        size = used if billed is None or not step.window.used else billed.context * used // step.window.used
         usage = step.usage
         provider = usage.provider if usage is not None and self._model is None else None
         found = self._book.rates(self._model or step.model, provider, step.time, size)
@@ -114,6 +114,7 @@ class ContextCosts:
             rates = rates._replace(
                 cache_read=rates.cache_read if rates.cache_read is not None else rates.input,
                 cache_write=rates.cache_write if rates.cache_write is not None else rates.input,
+                cache_write_1h=rates.cache_write_1h if rates.cache_write_1h is not None else rates.input,
             )
         money = priced(tokens, rates)
         return None if money is None or not found.source else money.context
@@ -125,16 +126,17 @@ def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
     Of what a cache could have had (the possible prefix) as large a share was read from it as recorded, and of
     the rest as large a share written to it; where there was no possible prefix, of the whole window.
     """
-    used, was = other.window.used, step.window.used
+    used, was = other.window.recorded, step.window.recorded
     if step.cache.possible_prefix:
         cached = (other.cache.possible_prefix or 0) * recorded.cached // step.cache.possible_prefix
     else:
         cached = used * recorded.cached // was if was else 0
     cached = min(cached, used)
     rest = used - cached
-    fresh = recorded.input + recorded.written
+    fresh = recorded.context - recorded.cached
     written = rest * recorded.written // fresh if fresh else 0
-    return Tokens(rest - written, cached, written, 0)
+    hour = rest * recorded.written_1h // fresh if fresh else 0
+    return Tokens(rest - written - hour, cached, written, 0, hour)
 
 
 class Tally:

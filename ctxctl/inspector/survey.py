@@ -120,6 +120,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         first_line=step.first_line,
         offset=step.first_byte,
         broken=breaks(step),
+        missed=step.cache.miss.tokens if step.cache.miss is not None else 0,
         cached=step.usage.reported_cached if step.usage is not None else None,
         answered=believed_output(step.usage),
         origin=step.told.origin,

@@ -40,6 +40,8 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     """Byte at which the step's first event begins."""
     broken: bool = False
     """Whether a prompt cache could reuse less than nine tenths of the request before."""
+    missed: int = 0
+    """Tokens that a cache could have given and did not, where nothing recorded explains it."""
     cached: int | None = None
     answered: int | None = None
     """What the provider reported besides its input: tokens from a cache, tokens of the answer (as counted

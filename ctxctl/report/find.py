@@ -11,6 +11,7 @@ from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.ceilings import ceilings_json
 from ctxctl.report.changes import SIGNS, why
+from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import plural, wrap
 from ctxctl.text import cells, clip, pad, preview, visible
@@ -30,6 +31,8 @@ def step_lines(
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks(step):
         flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.item)}"
+    if step.cache.miss is not None:
+        flags += f"{', ' * bool(flags)}{miss_text(step.cache.miss)}"
     lead = pad(address, max(_ADDRESS, cells(address)))
     whole = f"{lead}  {said}" + (f"  {flags}" if flags else "")
     if cells(whole) <= width:

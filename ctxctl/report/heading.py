@@ -23,11 +23,11 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("policy", visible(header.policy)),
         ("model", visible(header.model) if header.model else "as recorded"),
         ("encoding", visible(header.encoding)),
-        ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
+        *_assumed(header),
         ("target", visible(header.target)),
     ]
     if header.calibration is not None:
-        facts.append(("reckoned", calibrated(header.calibration)))
+        facts.append(("sizes", calibrated(header.calibration)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
@@ -42,17 +42,27 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         yield from labelled(label, text, width)
 
 
+def _assumed(header: Header) -> list[tuple[str, str]]:
+    """What was assumed about the encoding; nothing to say where sizes are calibrated."""
+    if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
+        return []
+    return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
+
+
 def calibrated(told: dict[str, Any]) -> str:
-    """A calibration by its digest, and its models with their errors on steps that were not fitted."""
-    models = told["models"]
-    named = [f"{visible(m['model'])} {m['error_p50']:g}/{m['error_p95']:g} %" for m in models[:_MODELS]] + [
-        f"{len(models) - _MODELS} more"
-    ] * (len(models) > _MODELS)
+    """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
     why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
-    if not models:
-        return f"nothing ({told['from']}); " + "; ".join(why or ["no model of it with these counts"])
-    text = f"{told['digest']} ({told['from']}), beside the counts; error of the next size p50/p95: "
-    return "; ".join([text + ", ".join(named), *why])
+    kind = told["method"].partition(":")[0]
+    if kind == "exact":
+        return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
+    named = [one for one in told["models"] if one["model"] in told["how"]]
+    fit = max(named, key=lambda one: len(one["model"]), default=None)
+    error = ""
+    if fit is not None:
+        error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
+    words = {"calibrated": "calibrated", "estimate": "estimated"}
+    which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
+    return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
 
 
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:

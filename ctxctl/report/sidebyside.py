@@ -11,8 +11,8 @@ from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.whatif import Pair, Totals
-from ctxctl.report.costs import dollars
 from ctxctl.report.header import Header
+from ctxctl.report.money import dollars
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
 from ctxctl.report.tables import Column, fits, labelled, number, plural, signed, table

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.query import facts as facts_of_queries
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
+from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
 from ctxctl.report.told import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
@@ -164,6 +165,8 @@ def notes(step: Step) -> list[Note]:
     found = [Note(basis)] if basis is not None else []
     flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
     found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
+    if step.cache.miss is not None:
+        found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
     # Ids are the same in step after step: they stand with the stages.
     said = [(label, text) for label, text in told(step) if label != "for"]
     found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in said]

@@ -238,7 +238,7 @@ class Nest:
         thread.new += sign * entry.new
         thread.freed += sign * entry.freed
         thread.steps += sign * entry.steps
-        thread.breaks += sign * entry.broken
+        thread.breaks += sign * entry.rewritten
         thread.compactions += sign * entry.compacted
         thread.warnings += sign * entry.flagged
         thread.omissions += sign * (entry.omitted > 0)

@@ -48,6 +48,8 @@ class TurnEntry:
     limit: int | None = None
     broken: bool = False
     """In some step a prompt cache could reuse less than nine tenths of the request before."""
+    missed: int = 0
+    """Tokens that caches could have given in its steps and did not, where nothing recorded explains it."""
     added: int = 0
     updated: int = 0
     removed: int = 0
@@ -66,15 +68,20 @@ class TurnEntry:
 
     @property
     def notable(self) -> bool:
-        """Whether it is worth a stop: a compaction, a warning, a broken cache, something left out."""
-        return self.compacted or self.flagged or self.broken or self.omitted > 0
+        """Whether it is worth a stop: a compaction, a warning, a cache that gave less, something left out."""
+        return self.compacted or self.flagged or self.rewritten or self.omitted > 0
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether a cache gave less than it could have: it was broken, or missed."""
+        return self.broken or self.missed > 0
 
     @property
     def marks(self) -> int:
         """The same for a chart."""
         return (
             COMPACTED * self.compacted
-            | BROKEN * self.broken
+            | BROKEN * self.rewritten
             | FLAGGED * self.flagged
             | OMITTED * (self.omitted > 0)
         )
@@ -264,6 +271,7 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.limit = row.limit
     entry.model = row.model
     entry.broken |= row.broken
+    entry.missed += row.missed
     counts = row.counts
     entry.added += counts.added
     entry.updated += counts.updated

@@ -132,7 +132,7 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
         Piece(f"{COMPACTION} {counted(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
-        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks", "", 5),
+        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks or misses", "", 5),
         Piece(f"! {number(sum(t.warnings for t in threads))} with warnings", "", 7),
         Piece(f"∅ {number(sum(t.omissions for t in threads))} with omissions", "", 4),
     ]
@@ -160,6 +160,7 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         ("! warning", entry.flagged),
         (f"{COMPACTION} compaction", entry.compacted),
         (f"{BREAK} cache break", entry.broken),
+        (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
         (f"∅ {entry.omitted} omitted", entry.omitted > 0),
     ]
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.calibrating import sessions_of
+from ctxctl.inspector.calibrating import chosen, sessions_of
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import store
+from ctxctl.tokens.calibrate.expect import weighing
+from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,14 +93,16 @@ def test_it_is_fitted_told_kept_and_used(traces: list[str], capsys: Out) -> None
 
     assert run(["replay", traces[2], "--plain"]) == 0
     out = capsys.readouterr().out
-    assert f"reckoned  {saved.digest} (saved)" in out
+    assert f"reckoned  {over_shipped(saved).digest} (saved)" in out
     assert "calibrated:o200k_base, error p50" in " ".join(out.split())
     assert run(["calibrate"]) == 0
-    assert saved.digest in capsys.readouterr().out
+    out = capsys.readouterr().out
+    for digest in (saved.digest, shipped().digest, over_shipped(saved).digest):
+        assert digest in out
 
 
 def test_figures_stand_beside_what_is_recorded_and_change_none_of_it(traces: list[str], capsys: Out) -> None:
-    assert run(["replay", traces[2], "--json"]) == 0
+    assert run(["replay", traces[2], "--json", "--calibration", "none"]) == 0
     before = capsys.readouterr().out
     run(["calibrate", *traces[:2], "--save"])
     capsys.readouterr()
@@ -109,7 +114,9 @@ def test_figures_stand_beside_what_is_recorded_and_change_none_of_it(traces: lis
     assert capsys.readouterr().out == after
     assert before != after
     plain, told = ([json.loads(line) for line in text.splitlines()] for text in (before, after))
-    assert told[0].pop("calibration")["digest"] == store.saved().digest  # type: ignore[union-attr]
+    saved = store.saved()
+    assert saved is not None
+    assert told[0].pop("calibration")["digest"] == over_shipped(saved).digest
     for one in told:
         one.get("stages", {}).get("evidence", {}).pop("calibration", None)
     assert plain == told
@@ -308,6 +315,60 @@ def test_a_calibration_that_was_changed_is_not_used(traces: list[str], capsys: O
     assert run(["replay", traces[0], "--plain"]) == 3
     assert "--calibration none" in capsys.readouterr().err
     assert run(["replay", traces[0], "--plain", "--calibration", "none"]) == 0
+
+
+def test_the_shipped_one_is_in_force_until_another_is_saved(traces: list[str], tmp_path: Path) -> None:
+    for name in (None, "saved", "shipped", shipped().digest, shipped().digest[:5]):
+        assert chosen(name).calibration == shipped(), name
+    assert chosen(None).origin == chosen("shipped").origin == "shipped"
+    assert chosen("none").calibration is None
+    run(["calibrate", *traces, "--save"])
+    own, found = store.saved(), chosen(None)
+    assert own is not None
+    assert found.calibration is not None
+    assert (found.origin, found.own) == ("saved", (MODEL,))
+    assert {fit.model for fit in found.calibration.fits} == {MODEL, *(fit.model for fit in shipped().fits)}
+    assert found.calibration.common == shipped().common
+    assert chosen("shipped").calibration == shipped()
+    # By its own digest, by the one that headers name, and as a file.
+    path = store.folder() / f"{own.digest}.json"
+    for name in (own.digest[:6], found.calibration.digest, found.calibration.digest[:6], str(path)):
+        assert chosen(name).calibration == found.calibration, name
+        assert chosen(name).origin == "named"
+
+
+def test_the_users_fit_takes_the_place_of_the_shipped_one_of_that_model(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{seed}.jsonl" for seed in (1, 2, 3)]
+    for seed, path in enumerate(paths, 1):
+        path.write_bytes(session(seed, model="claude-opus-4-5"))
+    run(["calibrate", *map(str, paths), "--save"])
+    found = chosen(None).calibration
+    assert found is not None
+    assert len(found.fits) == len(shipped().fits)
+    fit = found.of("claude-opus-4-5", "o200k_base")
+    assert fit is not None
+    assert fit.weights[2] == pytest.approx(SLOPE, abs=0.01)
+
+
+def test_what_an_earlier_version_saved_is_still_read() -> None:
+    """It knows nothing of the error in tokens; what is measured on all captures stands in."""
+    told = json.loads(shipped().encode())
+    told.pop("common")
+    for fit in told["fits"]:
+        for name in ("spread", "blind_item", "blinds"):
+            fit.pop(name)
+        fit["model"] = fit["model"].replace("claude", "klaude")
+    raw = json.dumps(told, separators=(",", ":")).encode()
+    digest = sha256(raw).hexdigest()[:16]
+    store.folder().mkdir(parents=True)
+    (store.folder() / f"{digest}.json").write_bytes(raw + b"\n")
+    (store.folder() / store.CURRENT).write_bytes(digest.encode())
+    calibration = chosen(None).calibration
+    how = weighing(calibration, "klaude-opus-4-5", "o200k_base")
+    common = shipped().common
+    assert common is not None
+    assert how.method == "calibrated:o200k_base"
+    assert how.spread == common.estimate
 
 
 @pytest.mark.parametrize("held", [b"", b"../../etc/passwd\n", b"\xff\xfe", b"zzzz"])

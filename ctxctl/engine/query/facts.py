@@ -9,7 +9,7 @@ from typing import Final, get_args
 from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES, LimitSource, UsedMethod
+from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod
 
 WARNED: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
@@ -58,6 +58,7 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "cache": lambda step: _cache(step),
     "method": lambda step: step.window.used_method,
     "limit": lambda step: step.window.limit_source,
+    "miss": lambda step: None if step.cache.miss is None else step.cache.miss.cause,
 }
 
 OF_WINDOW: Final = ("has", "text")
@@ -78,6 +79,7 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "cache": ("broken", "kept"),
     "method": get_args(UsedMethod),
     "limit": get_args(LimitSource),
+    "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
 
@@ -105,6 +107,10 @@ def _cache(step: Step) -> str | None:
 
 def _cached(step: Step) -> int | None:
     return None if step.usage is None else step.usage.reported_cached
+
+
+def _missed(step: Step) -> int:
+    return 0 if step.cache.miss is None else step.cache.miss.tokens
 
 
 def _answered(step: Step) -> int | None:
@@ -142,6 +148,7 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "billed": _billed,
     "cached": _cached,
     "answered": _answered,
+    "missed": lambda step: None if _cached(step) is None else _missed(step),
     **RANGES,
 }
 SHARES: Final = ("window", "sent")
@@ -173,6 +180,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: not WARNED.isdisjoint(step.flags),
     "cachebreak": lambda step: step.cache.broken_by is not None,
+    "miss": lambda step: step.cache.miss is not None,
     "over": _over,
     "missing": _missing,
     "cut": _flag("unrecorded_cut"),
@@ -184,5 +192,5 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
 }
 """What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 
-BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing", "doubt")
+BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "doubt")
 """Predicates that may be written without `is:`."""

@@ -34,9 +34,9 @@ ITEMS: Final = {
 }  # fmt: skip
 STEPS: Final = {
     "thread": "I", "used": "q", "cap": "q", "limit": "q", "reserved": "q", "billed": "q", "cached": "q",
-    "written": "q", "model": "I", "provider": "I", "day": "I", "basis": "I", "mode": "I", "flags": "B",
-    "current": "I", "rows": "I", "recorded": "q", "method": "I", "source": "I", "note": "I",
-    "threshold": "q", "line": "I",
+    "written": "q", "written_1h": "q", "model": "I", "provider": "I", "day": "I", "basis": "I",
+    "mode": "I", "flags": "B", "current": "I", "rows": "I",
+    "recorded": "q", "method": "I", "source": "I", "note": "I", "threshold": "q", "line": "I",
 }  # fmt: skip
 TOLD_MISSING: Final = 1
 INJECTED: Final = 2
@@ -98,6 +98,8 @@ class StepRow(NamedTuple):
     billed: int | None
     cached: int | None
     written: int | None
+    written_1h: int | None
+    """Of `written`."""
     model: str | None
     provider: str | None
     day: str | None
@@ -184,7 +186,8 @@ class Chronicle:
         values = (
             thread, window.used, _or_not(window.cap), _or_not(window.limit), _or_not(window.reserved),
             _or_not(usage.reported_input if usage is not None else None),
-            _or_not(cache.reported_cached), _or_not(cache.reported_cache_write), text(step.model),
+            _or_not(cache.reported_cached), _or_not(cache.reported_cache_write),
+            _or_not(cache.reported_cache_write_1h), text(step.model),
             text(usage.provider if usage is not None else None), text((step.time or "")[:_DAY]),
             text(step.basis), text(step.mode), flags, len(state.current), len(self.rows["item"]),
             window.recorded, text(window.used_method), text(window.limit_source), text(window.limit_note),
@@ -297,7 +300,7 @@ class Chronicle:
     def step(self, ordinal: int) -> StepRow:
         """What is kept of a step."""
         raw: dict[str, Any] = {name: column[ordinal] for name, column in self.steps.items()}
-        for name in ("cap", "limit", "reserved", "billed", "cached", "written", "threshold"):
+        for name in ("cap", "limit", "reserved", "billed", "cached", "written", "written_1h", "threshold"):
             raw[name] = None if raw[name] == NOT_KNOWN else raw[name]
         for name in ("model", "provider", "day", "basis", "mode", "method", "source", "note", "line"):
             raw[name] = self.strings[raw[name]] or None

@@ -22,7 +22,7 @@ class OverCap(Rule):
     refused.  Where the budget had cut and it was over all the same, that is CTX016.
     """
 
-    code = "CTX028"
+    code = "CTX030"
     name = "over-cap"
     needs = "a limit on the window"
     fix = (

@@ -11,12 +11,13 @@ from ctxctl.inspector.survey import row_of
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
-from ctxctl.report.costs import dollars
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.misses import misses_text
+from ctxctl.report.money import dollars
 from ctxctl.report.sent import against, beside, known_by, limit
 from ctxctl.report.tables import number, plural, signed
 from ctxctl.report.veil import Veil
@@ -138,6 +139,8 @@ class _Report:
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
         )
+        if costs.misses.whole.number:
+            rows.append(["cache misses", misses_text(costs)])
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
             if costs.doubted.requests:

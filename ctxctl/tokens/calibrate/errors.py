@@ -96,9 +96,8 @@ def tested(sessions: Sessions) -> Tested:
     )
 
 
-def held_out(sessions: Sessions) -> Held:
-    """Errors of the fit to one model's segments by every method."""
-    found = tested(sessions)
+def told(found: Tested) -> Held:
+    """The errors of what was predicted, by method."""
     return Held(
         summed(found.next_size), found.by, summed(found.alternate), summed(found.halves), summed(found.first)
     )

@@ -54,6 +54,7 @@ def _prefix(shown: Assembled, width: int) -> Parts:
             8,
         ),
         Piece(f"{number(shown.again)} unchanged behind it" if shown.again else "", "warning", 6),
+        Piece(one_line(shown.missed), "warning", 6),
     ]
     reported = "cache reads not reported" if shown.reported is None else f"reported {number(shown.reported)}"
     return spread(left, [Piece(reported, "muted", 5)], width)

@@ -78,6 +78,8 @@ class Assembled:
     """Tokens behind the break that the previous request held too: no cache can give them."""
     reported: int | None = None
     """What the provider said it read from its cache."""
+    missed: str = ""
+    """What it could have read and did not, where nothing recorded explains it; empty where it is nothing."""
     joint_known: bool = True
     """Whether the trace records what stands between the blocks."""
     joint_name: str = ""

@@ -36,7 +36,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         ("m", _holds(entry, state.marked)),
         ("!", entry.flagged),
         (COMPACTION, entry.compacted),
-        (BREAK, entry.broken),
+        (BREAK, entry.rewritten),
         ("∅", entry.omitted > 0 and width < _COUNTED),
     ]
     columns = [
@@ -136,7 +136,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
         ("m", state.marked == row.ordinal),
         ("!", any(flag in WARNINGS for flag in row.flags)),
         (COMPACTION, row.compacted),
-        (BREAK, row.broken),
+        (BREAK, row.broken or row.missed > 0),
     ]
     columns = [
         Column(" " * 2 * depth + ("  └" if last else "  ├"), "mark", 3 + 2 * depth),

@@ -31,15 +31,15 @@ def budgeted(made: Made, bills: list[int | None], limit: int = 1000) -> Path:
 
 def test_a_bill_over_its_cap_is_found_once_with_its_steps(made: Made) -> None:
     path = budgeted(made, [990, 1000, 1001, 1040, 700, 1100])
-    (finding,) = found(path, "CTX028").findings
+    (finding,) = found(path, "CTX030").findings
     assert finding.message == "sent 1,001 billed, and 1,000 fit"
     assert (finding.count, finding.tokens) == (3, 1 + 40 + 100)
     assert (finding.place.turn, finding.place.step) == (3, 1)
-    assert not found(path, "CTX028", values={"CTX028": {"tokens": 101}}).findings
+    assert not found(path, "CTX030", values={"CTX030": {"tokens": 101}}).findings
 
 
 def test_it_is_on_by_default(made: Made) -> None:
-    assert "CTX028" in {finding.code for finding in found(budgeted(made, [1500])).findings}
+    assert "CTX030" in {finding.code for finding in found(budgeted(made, [1500])).findings}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_only_expected_counts_beyond_its_error(
     limited(monkeypatch, limit)
     path = tmp_path / "t.jsonl"
     path.write_bytes(lines(three_steps()))
-    findings = found(path, "CTX028").findings
+    findings = found(path, "CTX030").findings
     assert [(f.count, f.tokens, f.message) for f in findings] == (
         [(steps, tokens, f"sent 115 billed, and {limit} (supposed) fit")] if steps else []
     )
@@ -65,7 +65,7 @@ def test_where_the_budget_had_cut_it_is_another_rules(made: Made) -> None:
         created_at="2026-05-04T08:00:00Z",
         truncation_records=[{"item_ref": "other", "action": "dropped", "reason": "budget_limit"}],
     ).sent(["only"]).billed(1200)  # fmt: skip
-    (finding,) = found(made.save(), "CTX016", "CTX028").findings
+    (finding,) = found(made.save(), "CTX016", "CTX030").findings
     assert finding.code == "CTX016"
     assert finding.message == "still over budget after it was cut: 1,200 billed, and 1,000 fit"
 

@@ -27,7 +27,7 @@ const priced = (cost) => Object.keys(cost.prices_from).some((name) => name !== '
 
 function summed(money) {
   if (!money) return 'not priced';
-  const parts = ['input', 'cached', 'written', 'output'].filter((n) => Number(money[n])).map((n) => `${n} $${Number(money[n]).toFixed(4)}`);
+  const parts = ['input', 'cached', 'written', 'written_1h', 'output'].filter((n) => Number(money[n])).map((n) => `${n} $${Number(money[n]).toFixed(4)}`);
   return `$${Number(money.total).toFixed(4)}` + (parts.length ? ` (${parts.join(', ')})` : '');
 }
 
@@ -45,6 +45,8 @@ function costsPage() {
       `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
     ['counted', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `$${Number(cost.cache_breaks).toFixed(4)}, derived` : null],
+    ['cache misses', Object.entries(cost.cache_misses.by_cause).map(([cause, sum]) =>
+      el('div', {}, `${cause} ${number(sum.count)}: ${sum.unpriced < sum.count ? `$${Number(sum.usd).toFixed(4)}` : 'not priced'}, ${number(sum.tokens)} tokens, derived`))],
     ['saved', Number(cost.saved) ? `$${Number(cost.saved).toFixed(4)}, derived` : null],
     ['prices from', Object.entries(cost.prices_from).filter(([name]) => name).map(([name, n]) => `${name} (${plural(n, 'step')})`).join(', ') || 'none are known'],
     ['unpriced', Object.entries(cost.unpriced_steps).map(([why, n]) => el('div', {}, `${plural(n, 'step')}: `, say(why)))],
