@@ -20,6 +20,7 @@ from ctxctl.inspector.comparison import Comparison, Supposed
 from ctxctl.inspector.edits import Resolved, edits_of
 from ctxctl.inspector.facade import Inspector
 from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.sides import recorded_limits, side
 from ctxctl.model.content import Content
 from ctxctl.model.results import Step, Turn
@@ -129,6 +130,7 @@ class WhatIfs:
             trim=trim,
             limits=supposed.limits,
             edits=supposed.edits,
+            scales=scales_of(supposed.params.calibration, encoding, supposed.params.target),
         )
         return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ctxctl.engine.rules import Catalogued, Rules, Threshold
-from ctxctl.engine.scales import Expectation, Plain
+from ctxctl.engine.scales import Entered, Expectation, Plain
 from ctxctl.inspector import Inspector
 from ctxctl.model.whatif import Limits
-from ctxctl.tokens.calibrate.features import WIDTH, Vector
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, inject, item, usage
 
@@ -43,13 +42,19 @@ def compacting(patch: pytest.MonkeyPatch, tokens: int) -> None:
 
 
 class Steady(Plain):
-    """Counts are the model's own tokens: a request is the last bill and what came and left since."""
+    """Counts are the model's own tokens, and as much is sent beside them as with the last bill."""
 
-    def expect(
-        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
-    ) -> Expectation:
+    def enter(self, thread: object, entered: Entered) -> object:
+        """As it was."""
+        return thread
+
+    def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
         """To the token, and within seven."""
-        return Expectation(last + sum(moved[: WIDTH // 2]), 7)
+        return Expectation(recorded + thread, 7) if isinstance(thread, int) else None
+
+    def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
+        """What was sent beside the content."""
+        return size - recorded
 
 
 def expecting(patch: pytest.MonkeyPatch) -> None:

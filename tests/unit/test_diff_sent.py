@@ -45,7 +45,8 @@ def test_an_expected_size_is_called_that(
     assert "sent 115 -> about 119 ±7 (+4): +4 recorded, 0 not recorded" in text
 
 
-def test_what_nobody_knows_is_null(tmp_path: Path, capsys: Out) -> None:
+def test_what_nobody_knows_is_null(tmp_path: Path, capsys: Out, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
     text, line = diffed(tmp_path, capsys, "2", "3")
     assert (
         "sent 115 -> 17 recorded; what was sent beside the content of the second frame is not known" in text

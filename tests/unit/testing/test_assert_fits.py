@@ -90,7 +90,7 @@ def test_a_session_that_does_not_fit_names_the_requests() -> None:
     over = [tokens for tokens in used if tokens > 2500]
     head, first, *_, last = str(caught.value).splitlines()
     assert head.endswith(f"does not fit at {len(over)} of {len(used)} requests")
-    assert f": {over[0]:,} billed, {over[0] - 2500:,} over 2,500; largest: what is not recorded " in first
+    assert f": {over[0]:,} billed, {over[0] - 2500:,} over 2,500; largest: " in first
     assert last == f"  and at {len(over) - 5} more"
 
 
@@ -126,6 +126,7 @@ def test_what_nobody_counted_is_no_pass(tmp_path: Path) -> None:
 
 def test_a_request_is_as_large_as_its_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """13 tokens are recorded of the largest billed request, and 115 were billed."""
+    monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
     path = tmp_path / "billed.jsonl"
     path.write_bytes(lines(three_steps()))
     found = assert_fits(path, window=115)
@@ -142,6 +143,7 @@ def test_a_request_is_as_large_as_its_bill(tmp_path: Path, monkeypatch: pytest.M
 def test_the_model_table_is_asked_where_nothing_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
     path = tmp_path / "billed.jsonl"
     path.write_bytes(lines(three_steps()))
     catalogue(monkeypatch, 120)
