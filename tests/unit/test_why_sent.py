@@ -108,8 +108,8 @@ def test_the_clients_own_line_is_told_of_what_it_compacted(
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         link = said(explain(inspector, 2, "B"), "compacts")
     assert link.text == (
-        "the client compacts by itself at 114 tokens (Client 1: a rule); the request before the compaction "
-        "was 115 billed"
+        "the client compacts by itself at 114 tokens (Client 1: a rule); the request before the compaction"
+        ": 115 billed"
     )
     assert (link.numbers["threshold"], link.numbers["sent_before"]) == (114, 115)
     assert link.at is not None

@@ -145,7 +145,7 @@ def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]
     rule = f" ({before.line.rstrip('.')})" if before.line else ""
     text = (
         f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
-        f"the request before the compaction was {sent_words(before.used, before.method, before.unrecorded)}"
+        f"the request before the compaction: {sent_words(before.used, before.method, before.unrecorded)}"
     )
     numbers = {"threshold": before.threshold, "sent_before": before.used}
     return [Link("room", "compacts", text, reader.moment(left.first), None, _known(numbers), "derived")]
