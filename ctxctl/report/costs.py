@@ -66,7 +66,7 @@ def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int
     """What went on what, the dearest first; the rest in one line, so that the column adds up."""
     columns = (
         Column(title, least=16), Column("steps", right=True), Column("tokens", right=True),
-        Column("counted", right=True), Column("share", right=True),
+        Column("cost", right=True), Column("share", right=True),
     )  # fmt: skip
     rows = [_spent_row(visible(s.name), number(s.steps), s, context) for s in spent[:top]]
     rest = spent[top:]
@@ -113,27 +113,19 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         money = _spread(costs.billed) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
     doubted = costs.doubted
-    if doubted.requests:
-        money = marked(_spread(doubted.money), True) if known else "not priced"
-        yield "priced as", f"{money}; {_of(doubted.tokens)}: the bill, what of it cannot be true as counted"
+    if doubted.requests or (costs.unreported and costs.sent_tokens.context):
+        money = marked(_spread(costs.sent), True) if known else "not priced"
+        how = ["what of a bill cannot be true as counted"] if doubted.requests else []
+        if costs.unreported:
+            how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")
+        yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
     yield from (("in doubt", line) for line in doubted_lines(doubted))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     money = _spread(costs.counted) if known else "not priced"
-    yield "counted", f"{money}; {_of(costs.counted_tokens)}"
     billed, counted = costs.compared
-    if billed:
-        yield (
-            "difference",
-            f"{dollars(counted - billed)} ({(counted - billed) / billed:+.1%}) where both are known",
-        )
-    if costs.reckoned_steps:
-        money = f"{_spread(costs.reckoned)}; " if costs.reckoned_like else ""
-        yield (
-            "reckoned",
-            f"{money}{_of(costs.reckoned_tokens)}; {costs.reckoned_steps:,} of {whole}; what is counted, "
-            "in the model's tokens as the calibration has them",
-        )
+    share = f" ({counted / billed:.1%} of it)" if billed else ""
+    yield "recorded", f"{money}{share}; {_of(costs.counted_tokens)}: the content that the trace holds"
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
     if costs.misses.whole.number:
@@ -199,7 +191,8 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "miss": miss_object(cost),
         "saved": exact(cost.saved),
         "assumed": list(cost.assumed),
-        **_reckoned(cost.reckoned_tokens, cost.reckoned),
+        "sent_tokens": cost.sent_tokens._asdict(),
+        "sent": _money(cost.sent),
         **_believed(cost),
     }
 
@@ -217,13 +210,6 @@ def _believed(cost: StepCost) -> dict[str, Any]:
     }
 
 
-def _reckoned(tokens: Tokens | None, money: Money | None) -> dict[str, Any]:
-    """What a calibration makes of the counted content; nothing without one."""
-    if tokens is None:
-        return {}
-    return {"reckoned_tokens": tokens._asdict(), "reckoned": _money(money)}
-
-
 def spent_object(by: str, spent: Spent) -> dict[str, Any]:
     """One thing that money went on."""
     return {
@@ -232,7 +218,7 @@ def spent_object(by: str, spent: Spent) -> dict[str, Any]:
         "name": spent.name,
         "steps": spent.steps,
         "tokens": spent.tokens,
-        "counted": exact(spent.money),
+        "cost": exact(spent.money),
         "unpriced_tokens": spent.unpriced,
     }
 
@@ -256,7 +242,9 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
-        **_reckoned(costs.reckoned_tokens if costs.reckoned_steps else None, costs.reckoned),
+        "sent_tokens": costs.sent_tokens._asdict(),
+        "sent": _money(costs.sent),
+        "unbilled": exact(costs.unbilled),
         "doubted": _doubted(costs.doubted),
     }
 

@@ -30,10 +30,16 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         format=inspector.format,
         encoding=f"{'estimate' if params.assumed else 'exact'}:{params.encoding}",
         assumed=params.assumed,
-        policy=params.policy + _supposed(params.limits) + _edited(params.edited),
+        policy=params.policy + _learned(inspector) + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
     )
+
+
+def _learned(inspector: Inspector) -> str:
+    """What the log was completed by, for the head of the main screen."""
+    used = inspector.learned
+    return f" (learned: {used.learned.name}, {used.items} items)" if used is not None else ""
 
 
 def _edited(edited: Edited) -> str:
