@@ -31,10 +31,10 @@ WORKERS ?= 2
 FRAMEWORKS ?= httpx2 httpx
 ARGS ?=
 
-.PHONY: help demo test corpus frameworks check lint format docs bench goldens lock hooks clean
+.PHONY: help demo test calibration corpus frameworks check lint format docs bench goldens lock hooks clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
 
 demo: $(RUN) ## open `ctxctl replay` on a sample trace (piped: print the report); DEMO=FILE for another
 	@$(BIN)/ctxctl replay $(DEMO) $(ARGS)
@@ -44,6 +44,9 @@ test: $(DEV) ## run the test suite; ARGS='-k name' to choose
 
 corpus: $(DEV) ## run the tests that read captures kept outside the repository; CORPUS=DIR
 	@CTXCTL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m corpus --timeout=1800 $(ARGS)
+
+calibration: $(DEV) ## fit the shipped calibration to captures kept outside the repository; CORPUS=DIR
+	@$(BIN)/python -m tests.corpus.shipping '$(CORPUS)'
 
 frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test the hooks with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \

@@ -36,6 +36,7 @@ MODEL_FIELDS: Final = {
     "output_price": float,
     "cache_read_price": float,
     "cache_write_price": float,
+    "cache_write_1h_price": float,
 }
 """What a model of the user's own may have; `like` is a known model that the rest is taken from."""
 _MAX_FILE: Final = 1 << 20
@@ -51,7 +52,9 @@ class Settings(msgspec.Struct, frozen=True):
     policy: str | None = None
     format: str | None = None
     calibration: str = "saved"
-    """`none`, `saved`, `session`, or the digest or file of a calibration."""
+    """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
+    learned: str = "auto"
+    """What completes logs: `auto`, `none`, or the `CLIENT@VERSION` of a set; true is `auto`, false `none`."""
     strict: bool = False
     """Problems in the input, or a replay that differs from the record, make the exit code 1."""
     color: str = "auto"
@@ -117,6 +120,16 @@ def _switch(value: object) -> bool:
     if isinstance(value, str) and value.lower() in words:
         return words[value.lower()]
     raise ValueError("true or false")
+
+
+def _learned(value: object) -> str:
+    try:
+        return "auto" if _switch(value) else "none"
+    except ValueError:
+        pass
+    if isinstance(value, str) and (value in ("auto", "none") or "@" in value):
+        return value
+    raise ValueError("true, false or CLIENT@VERSION")
 
 
 def _count(value: object) -> int:
@@ -214,6 +227,7 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "policy": _text,
     "format": _text,
     "calibration": _text,
+    "learned": _learned,
     "strict": _switch,
     "color": _color,
     "problems": _count,

@@ -38,7 +38,7 @@ def billed(model: Model, runs: Sequence[Run], own: dict[str, dict[str, Any]]) ->
     book = RateBook(own, None)
     sessions: list[Decimal] = []
     plain: list[Decimal] = []
-    totals = [0, 0, 0, 0]
+    totals = [0] * len(Tokens())
     turns = 0
     found: Priced | None = None
     for run in runs:

@@ -43,6 +43,7 @@ def blame(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -60,6 +61,7 @@ def blame(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     with opened(place.trace, how, "replaying") as inspector:
         ordinal = locate(inspector, place.address, turn, thread)
@@ -91,7 +93,8 @@ def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Blo
 
     from ctxctl.cli.output import is_terminal
     from ctxctl.cli.session import base_name, header
-    from ctxctl.report.blame import head_lines, sum_lines, text_lines
+    from ctxctl.report.blame import head_lines, text_lines
+    from ctxctl.report.blamesums import sum_lines
     from ctxctl.report.heading import one_line
 
     out = how.out

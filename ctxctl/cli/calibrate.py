@@ -20,15 +20,21 @@ Traces = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[TRACE|DIR]...",
-        help="Sessions with reported usage; of a directory all of them. None: what is saved.",
+        help="Sessions with reported usage; of a directory all of them. None: what is shipped and saved.",
         autocompletion=opt.complete_files,
     ),
 ]
 Save = Annotated[
-    bool, typer.Option("--save", help="Keep it for later sessions, and use it where none is named.")
+    bool,
+    typer.Option(
+        "--save", help="Keep it for later sessions: its models are used in place of the shipped ones."
+    ),
 ]
 To = Annotated[str | None, typer.Option("--to", metavar="FILE", help="Write it to a file.")]
-Everything = Annotated[bool, typer.Option("--all", help="List every model that could not be fitted.")]
+Everything = Annotated[
+    bool,
+    typer.Option("--all", help="List every model that could not be fitted; every weight of what is shipped."),
+]
 OnlyModel = Annotated[
     str | None, typer.Option("--model", metavar="NAME", help="Only this model, dates and tags apart.")
 ]
@@ -57,7 +63,7 @@ def calibrate(
     if not traces:
         if save or to is not None:
             raise UsageError("no-calibration", "--save and --to need sessions to fit to")
-        _list_saved(how)
+        _list_kept(how)
         raise typer.Exit(Exit.OK)
     lanes, damaged = _gathered(traces, how)
     if model is not None:
@@ -158,19 +164,22 @@ def _keep(calibration: Calibration, to: str | None, how: Manner, *, save: bool) 
         note(f"ctxctl: saved: {whole.digest}, used from now on{kept}; --calibration none goes without")
 
 
-def _list_saved(how: Manner) -> None:
-    """What is kept, the one in use first."""
+def _list_kept(how: Manner) -> None:
+    """What is shipped, and what the user saved, the one in use first."""
     from ctxctl.report import calibration as report
     from ctxctl.tokens.calibrate import store
+    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
 
-    current = store.saved()
-    others = [digest for digest, _ in store.all_saved() if current is None or digest != current.digest]
+    own = store.saved()
+    others = [digest for digest, _ in store.all_saved() if own is None or digest != own.digest]
     out = how.out
     if how.json:
-        if current is not None:
-            out.json(report.calibration_object(current, None))
-            for fit in current.fits:
-                out.json(report.fit_object(fit))
+        for calibration, origin in ((shipped(), "shipped"), (own, "saved")):
+            if calibration is not None:
+                out.json(report.calibration_object(calibration, None, origin))
+                for fit in calibration.fits:
+                    out.json(report.fit_object(fit))
     else:
-        out.lines(report.saved_lines(current, others, out.width, everything=how.everything))
+        whole = shipped() if own is None else over_shipped(own)
+        out.lines(report.kept_lines(shipped(), own, whole, others, out.width, everything=how.everything))
     out.flush()

@@ -39,6 +39,7 @@ def cost(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -58,6 +59,7 @@ def cost(
     how = manner(
         json=json, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     out = how.out
     with opened(trace, how, "pricing") as inspector:
@@ -75,7 +77,7 @@ def cost(
             out.lines([*header_lines(header(inspector), out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
-            out.lines(report.spent_table(by, costs.spent(), costs.counted.context, out.width, top))
+            out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
             out.lines(["", *report.summary(costs, breaks, out.width)])
             out.flush()
             tell_problems(inspector, how)

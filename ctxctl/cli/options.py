@@ -41,7 +41,7 @@ def complete_calibrations(incomplete: str) -> list[str]:
     """Words, digests of those that are saved, and files."""
     from ctxctl.tokens.calibrate.store import all_saved
 
-    names = ["none", "saved", "session", *(digest for digest, _ in all_saved())]
+    names = ["none", "saved", "session", "shipped", *(digest for digest, _ in all_saved())]
     return [name for name in names if name.startswith(incomplete)] or complete_files(incomplete)
 
 
@@ -166,8 +166,15 @@ Calibration = Annotated[
     typer.Option(
         "--calibration",
         metavar="NAME",
-        help="Reckon sizes beside the counts by: none, saved, session, a digest or a file.",
+        help="Tokens of a model without a public tokenizer: saved, shipped, none, session, a digest or a"
+        " file.",
         autocompletion=complete_calibrations,
+    ),
+]
+NoLearned = Annotated[
+    bool,
+    typer.Option(
+        "--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."
     ),
 ]
 Strict = Annotated[
@@ -179,3 +186,8 @@ Strict = Annotated[
 Color = Annotated[
     str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
 ]
+
+
+def learned(off: bool) -> str | None:
+    """What `--no-learned` asks for; None: what the settings say."""
+    return "none" if off else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.engine.answers import look
+from ctxctl.engine.caching import cache_of
 from ctxctl.engine.doubts import input_is_sound
 from ctxctl.engine.following import followed
 from ctxctl.engine.limits import InForce, in_force, is_over, still_over, threshold_in_force
@@ -25,7 +26,7 @@ from ctxctl.engine.stages import (
 from ctxctl.engine.thread import Billed, Sealed, ThreadState
 from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
-from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
+from ctxctl.model.results import Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.features import movement_of
@@ -72,7 +73,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
-    thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.learned)
+    thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
@@ -100,7 +101,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         counts=changes.counts,
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, size, found, rules),
-        cache=_cache(sealed, usage),
+        cache=cache_of(thread, sealed, usage, window, real="simulated" not in flags and not thread.altered),
         usage=billed,
         flags=flags,
         segments=segments_of(frame, window),
@@ -128,7 +129,7 @@ def _size(
         recorded=recorded,
         moved=movement_of(changes.changes, mode),
         uncounted=frame.uncounted,
-        broken=_breaks(thread, sealed, reported),
+        broken=_breaks(sealed),
         reported=reported,
         altered=thread.altered,
         frame=frame.used,
@@ -137,14 +138,14 @@ def _size(
     return size
 
 
-def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
-    """Whether what is sent beside the content may be another from this step on."""
-    freed, before = sealed.changes.freed, sealed.before.used
-    if _recorded_cut(sealed) or freed > LEFT_SHARE * before:
-        return True
-    if thread.billed is None or reported is None:
-        return False
-    return _is_cut(thread.billed, Billed(reported, thread.frame.used, thread.billed.model), recorded=False)
+def _breaks(sealed: Sealed) -> bool:
+    """Whether what is sent beside the content may be another from this step on.
+
+    Not after a rewind: what it leaves is in the record, and the rest of the request stays (measured with
+    withheld bills, docs/calibration.md).
+    """
+    cut = bool(sealed.facts.compactions) or sealed.facts.causes == "cleared"
+    return cut or sealed.changes.freed > LEFT_SHARE * sealed.before.used
 
 
 def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
@@ -205,21 +206,6 @@ def _stages(
     if thread.sent is None:
         return views
     return verified(views, thread.sent, sealed.reading)
-
-
-def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
-    cached = usage.cached_tokens if usage is not None else None
-    written = usage.cache_write_tokens if usage is not None else None
-    prefix = sealed.prefix
-    if prefix is None:
-        return Cache(None, None, cached, written)
-    broken = None
-    if prefix.breaker is not None:
-        cause = None
-        if prefix.status == "removed":
-            cause = sealed.context.cause_of(prefix.breaker.item).cause
-        broken = BrokenBy(prefix.breaker.item, prefix.breaker.version, prefix.length, prefix.status, cause)
-    return Cache(prefix.tokens, broken, cached, written)
 
 
 def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:

@@ -231,10 +231,12 @@ class Engine:
                 self._assembly(thread, event, record)
         elif isinstance(record, Injection):
             if record.target == target:
+                thread.asked = event.time
                 self._injection(thread, record)
             else:
                 self._elsewhere(thread, record)
         elif isinstance(record, Usage):
+            thread.asked = thread.asked or event.time
             self._usage(thread, record)
         elif isinstance(record, Failure):
             thread.failures += (record,)

@@ -45,46 +45,55 @@ class Expectation(NamedTuple):
     """Nine of ten are off by no more than this; None: not known."""
 
 
+class Entered(NamedTuple):
+    """What one step's request has more than the one before."""
+
+    moved: Vector
+    """Tokens of its placements and items, by class; below zero what left."""
+    blind: int
+    """Items without text or count that came less those that went."""
+    broken: bool
+    """A new segment begins: what is sent beside the content may be another from here on."""
+
+
 class Scales(Protocol):
     """What says how large a thread's texts and its requests are.
 
-    What is `learned` of a thread is a value that is never changed, so copies of a replay share it; None is
-    a thread without bills.
+    What it remembers of a thread is a value that is never changed, so copies of a replay share it; None is a
+    thread that had no request yet.
     """
 
-    def scale(self, model: str | None, learned: object) -> Scale:
+    def scale(self, model: str | None, thread: object) -> Scale:
         """What texts that enter now are counted at."""
 
-    def expect(
-        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
-    ) -> Expectation | None:
-        """A request's size, from the last bill of its thread; None where nobody can say.
+    def enter(self, thread: object, entered: Entered) -> object:
+        """The thread with one more request."""
 
-        `moved` is what came and (below zero) left since, in the model's tokens and in items by class; `since`
-        is the number of steps; `broken`: a new segment began.
+    def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
+        """The size of the request that entered last, from the thread's last bill; None: nobody can say.
+
+        `recorded` is what is recorded of it, in tokens.
         """
 
-    def refine(
-        self, model: str | None, learned: object, last: int, moved: Vector, bill: int, *, broken: bool
-    ) -> object:
-        """What is known of the thread after another bill."""
+    def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
+        """The thread with the bill of the request that entered last."""
 
 
 class Plain:
     """No calibration: counts as they are, and nothing is expected."""
 
-    def scale(self, model: str | None, learned: object) -> Scale:
+    def scale(self, model: str | None, thread: object) -> Scale:
         """As counted."""
         return RAW
 
-    def expect(
-        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
-    ) -> Expectation | None:
+    def enter(self, thread: object, entered: Entered) -> object:
+        """Nothing is remembered."""
+        return None
+
+    def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
         """Nobody says."""
         return None
 
-    def refine(
-        self, model: str | None, learned: object, last: int, moved: Vector, bill: int, *, broken: bool
-    ) -> object:
-        """Nothing."""
+    def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
+        """Nothing is remembered."""
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ctxctl.engine.scales import Scales
+from ctxctl.engine.scales import Entered, Scales
 from ctxctl.model.vocab import UsedMethod
-from ctxctl.tokens.calibrate.features import NOTHING, Vector, plus
+from ctxctl.tokens.calibrate.features import Vector
 
 LEAST_SHARE = 0.4
 """A bill below this share of what is recorded is no size of that request: no tokenizer in use makes so
@@ -29,15 +29,10 @@ class Running(NamedTuple):
     """What is remembered of a thread between its steps; a value, so copies of a replay share it."""
 
     bill: LastBill | None = None
-    learned: object = None
-    moved: Vector = NOTHING
-    """What came and left since the bill, in the model's tokens."""
-    since: int = 0
-    """Steps since the bill."""
-    broken: bool = False
-    """A new segment began since."""
+    thread: object = None
+    """What the scales remember of it."""
     uncounted: int = 0
-    """Placements that nobody could count, at the bill."""
+    """Placements of the step before that nobody could count."""
     largest: int = 0
     """The largest bill so far, in tokens of input."""
 
@@ -82,36 +77,18 @@ def is_sound(reported: int | None, recorded: int) -> bool:
 
 def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
     """A step's size, and what is remembered of its thread from here on."""
-    moved = plus(running.moved, seen.moved)
-    since, broken = running.since + 1, running.broken or seen.broken
-    bill, expected = running.bill, None
-    if bill is not None:
-        expected = scales.expect(
-            seen.model,
-            running.learned,
-            bill.tokens,
-            moved,
-            since=since,
-            broken=broken or bill.model != seen.model,
-        )
+    entered = Entered(seen.moved, seen.uncounted - running.uncounted, seen.broken)
+    thread = scales.enter(running.thread, entered)
+    expected = scales.expect(thread, seen.model, seen.recorded) if running.bill is not None else None
+    predicted = None if expected is None else expected.tokens
+    bill = running.bill
     if seen.reported is None:
-        now = running._replace(moved=moved, since=since, broken=broken)
-        if expected is None or bill is None:
-            return now, _shown(seen, None, None, None, bill)
-        error = None if seen.uncounted != running.uncounted else expected.error
-        return now, _shown(seen, expected.tokens, error, expected.tokens, bill)
-    learned = running.learned
-    if bill is not None and bill.model == seen.model:
-        learned = scales.refine(seen.model, learned, bill.tokens, moved, seen.reported, broken=broken)
-    elif bill is not None:
-        learned = None
-    now = Running(
-        LastBill(seen.reported, seen.model, seen.reported - seen.recorded),
-        learned,
-        uncounted=seen.uncounted,
-        largest=max(running.largest, seen.reported),
-    )
-    return now, _shown(seen, seen.reported, None, None if expected is None else expected.tokens, bill)
+        now = running._replace(thread=thread, uncounted=seen.uncounted)
+        return now, _shown(seen, predicted, None if expected is None else expected.error, predicted, bill)
+    thread = scales.billed(thread, seen.model, seen.reported, seen.recorded)
+    last = LastBill(seen.reported, seen.model, seen.reported - seen.recorded)
+    now = Running(last, thread, seen.uncounted, max(running.largest, seen.reported))
+    return now, _shown(seen, seen.reported, None, predicted, bill)
 
 
 def _shown(

@@ -13,6 +13,7 @@ from ctxctl.engine.editing import Editing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
+from ctxctl.engine.misses import Cached
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.sent import NEW
@@ -98,6 +99,9 @@ class Declared(NamedTuple):
 class ThreadState:
     """Everything replay remembers of one thread and target."""
 
+    asked: str | None = None
+    """When the open step's request was sent, as near as is recorded."""
+
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         self.key = key
         self.book = Book(target)
@@ -129,6 +133,8 @@ class ThreadState:
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
+        self.cached: Cached | None = None
+        """The last request with a bill, as far as a prompt cache remembers it."""
         self.last_bill: Before | None = None
         """The same bill in full, for the doubts of the next one."""
         self.assembled: list[Placement] = []
@@ -240,7 +246,7 @@ class ThreadState:
         self.facts = self.later if self.later is not None else Facts()
         self.later = None
         self.sealed = None
-        self.usage = None
+        self.usage = self.asked = None
         self.failures = ()
 
     def take_assembly(self) -> None:

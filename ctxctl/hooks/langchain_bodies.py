@@ -172,5 +172,6 @@ def counts_of(usage: Mapping[str, Any]) -> Json:
     return {
         "input_tokens": usage.get("input_tokens") or None, "output_tokens": usage.get("output_tokens"),
         "cached_tokens": inputs.get("cache_read"), "cache_write_tokens": written,
+        "cache_write_1h_tokens": inputs.get("ephemeral_1h_input_tokens"),
         "reasoning_tokens": outputs.get("reasoning"),
     }  # fmt: skip

@@ -1,15 +1,13 @@
 """Which calibration a trace is shown under, and what a trace tells for one.
 
-Most traces are shown without one: what it needs is imported where it is used.
+What it needs is imported where it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.model.vocab import MODEL
 from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
@@ -17,13 +15,11 @@ if TYPE_CHECKING:
     from ctxctl.model.results import Step, Turn
     from ctxctl.tokens.calibrate.book import Calibration, Refused
     from ctxctl.tokens.calibrate.points import Lane
-    from ctxctl.tokens.calibrate.reckon import Weighing
 
 NONE: Final = "none"
 SAVED: Final = "saved"
+SHIPPED: Final = "shipped"
 SESSION: Final = "session"
-
-Reckon = Callable[[object, "Step"], "tuple[object, Step]"]
 
 
 class Chosen(NamedTuple):
@@ -32,51 +28,45 @@ class Chosen(NamedTuple):
     calibration: Calibration | None
     """None: there is none, or none yet."""
     origin: str
-    """`none`, `saved`, `session`, or `named` (a digest or a file)."""
+    """`none`, `shipped`, `saved`, `session`, or `named` (a digest or a file)."""
     refused: tuple[Refused, ...] = ()
     """Models of the session itself that could not be calibrated, where it was to be fitted to that."""
+    own: tuple[str, ...] = ()
+    """Models whose fits are not the shipped ones."""
 
 
 NOTHING: Final = Chosen(None, NONE)
 
 
 def chosen(name: str | None) -> Chosen:
-    """The calibration that was asked for: `none`, `saved` (also if None), a digest or a file.
+    """The calibration that was asked for.
 
-    `session` is nothing yet: it is fitted to the trace once that is open.
-    Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
+    `saved` (also if None) is what the user saved over what is shipped, or that alone; `shipped` leaves the
+    saved one out; a digest or a file takes that one's fits over the shipped ones.  `none` is none at all:
+    counts as they are, and nothing expected.  `session` is nothing yet: it is fitted to the trace once that
+    is open.  Raises UsageError("no-calibration") or UnreadableError("bad-calibration").
     """
     if name == NONE:
         return NOTHING
     if name == SESSION:
         return Chosen(None, SESSION)
     from ctxctl.tokens.calibrate import store
+    from ctxctl.tokens.calibrate.shipped import named, shipped
 
+    own = None
     if name is None or name == SAVED:
-        found = store.saved()
-        return NOTHING if found is None else Chosen(found, SAVED)
-    return Chosen(store.named(name), "named")
+        own = store.saved()
+    elif name != SHIPPED:
+        return _over_shipped(named(name), "named")
+    return Chosen(shipped(), SHIPPED) if own is None else _over_shipped(own, SAVED)
 
 
-def reckoner(found: Chosen, encoding: str, target: str) -> Reckon | None:
-    """What adds the calibrated figures to a step as it is finished; None where none are shown."""
-    calibration = found.calibration
-    if calibration is None or target != MODEL:
-        return None
-    from ctxctl.tokens.calibrate.reckon import Running, annotated, reckon, weighing
+def _over_shipped(own: Calibration, origin: str, refused: tuple[Refused, ...] = ()) -> Chosen:
+    from ctxctl.tokens.calibrate.shipped import over_shipped, shipped
 
-    digest = calibration.digest
-
-    @lru_cache(maxsize=256)
-    def weigh(model: str | None) -> Weighing | None:
-        return weighing(calibration, model, encoding)
-
-    def add(running: object, step: Step) -> tuple[object, Step]:
-        was = running if isinstance(running, Running) else None
-        now, expected = reckon(was, step, weigh)
-        return now, annotated(step, expected, digest)
-
-    return add
+    theirs = set(shipped().fits)
+    models = tuple(fit.model for fit in own.fits if fit not in theirs)
+    return Chosen(over_shipped(own), origin, refused, models)
 
 
 def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
@@ -97,17 +87,25 @@ def fitted_to(inspector: Inspector) -> Chosen:
 
     sessions = sessions_of(at.step for at, _ in inspector.walk())
     outcome = calibrate(sessions, inspector.params.encoding)
-    return Chosen(outcome.calibration, SESSION, outcome.refused)
+    return _over_shipped(outcome.calibration, SESSION, outcome.refused)
 
 
-def described(found: Chosen, encoding: str) -> dict[str, Any] | None:
-    """What a header says of a calibration in force; None where there is none."""
+def described(found: Chosen, encoding: str, model: str | None) -> dict[str, Any] | None:
+    """What a header says of a calibration in force, and of the model that the trace names first; None where
+    there is none."""
     if found.calibration is None:
         return None
+    from ctxctl.tokens.calibrate.expect import weighing
+
+    how = weighing(found.calibration, model, encoding)
+    fits = [fit for fit in found.calibration.fits if RANKS_OF[fit.encoding] == RANKS_OF[encoding]]
     return {
         "digest": found.calibration.digest or None,
         "from": found.origin,
         "encoding": encoding,
+        "model": model,
+        "method": how.method,
+        "how": how.how,
         "models": [
             {
                 "model": fit.model,
@@ -117,8 +115,7 @@ def described(found: Chosen, encoding: str) -> dict[str, Any] | None:
                 "error_p50": round(100 * fit.next_size.p50, 2),
                 "error_p95": round(100 * fit.next_size.p95, 2),
             }
-            for fit in found.calibration.fits
-            if RANKS_OF[fit.encoding] == RANKS_OF[encoding]
+            for fit in sorted(fits, key=lambda fit: fit.model not in found.own)
         ],
         "refused": [{"model": one.model, "steps": one.steps, "why": one.why} for one in found.refused],
     }

@@ -1,25 +1,31 @@
 """What a session cost: by step, and by what its context was spent on.
 
-Three figures stand apart.  *Billed* is what the provider reported, priced.  *Counted* is our count of the
-same context at the same rates and with the same share read from and written to a cache.  What is spent on an
-item is its part of the counted one, in the order in which providers place it: what comes first was cached
-first.
+Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with the parts of
+a bill that cannot be true as counted, and with requests that nobody billed at the size that was expected.
+*Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
+cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
+is not recorded, then tools, system and the rest; what comes first was cached first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Final, NamedTuple
 
+from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.prefix import provider_order
 from ctxctl.inspector.doubted import DoubtedSums, believed_tokens
 from ctxctl.inspector.facade import Inspector, Progress
+from ctxctl.inspector.missing import MissSums, miss_price, write_rate
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
-from ctxctl.model.results import Placement, Step
+from ctxctl.model.results import Placement, Step, UsageView
 from ctxctl.model.vocab import rank_of
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
+NOT_RECORDED: Final = "(not recorded)"
+"""What is spent on what was sent and is not in the trace, by whatever items are named."""
 NO_CACHE: Final = "no cache figures are recorded: all of it priced as plain input"
 NO_OUTPUT: Final = "no output is recorded: none priced"
 NO_TIME: Final = "no time is recorded: priced as of today"
@@ -44,12 +50,15 @@ class StepCost(NamedTuple):
     """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
     assumed: tuple[str, ...] = ()
     """What the capture does not say of the bill, and how it was priced all the same."""
-    reckoned_tokens: Tokens | None = None
-    """The recorded content in the model's tokens, as a calibration has it; None without one."""
-    reckoned: Money | None = None
     believed_tokens: Tokens | None = None
     """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
     believed: Money | None = None
+    missed: Decimal | None = None
+    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
+    billed as and a read.  None: no miss, or a rate is unknown."""
+    sent_tokens: Tokens = Tokens()
+    """`believed_tokens`; of a request that nobody billed, its expected size as plain input."""
+    sent: Money | None = None
 
 
 class Spent(NamedTuple):
@@ -78,10 +87,10 @@ class Costs:
         self.steps = 0
         self.billed, self.counted = Money(), Money()
         self.billed_tokens, self.counted_tokens = Tokens(), Tokens()
-        self.reckoned, self.reckoned_tokens, self.reckoned_steps = Money(), Tokens(), 0
-        """Of the steps that a calibration says something of."""
-        self.reckoned_like = ZERO
-        """Counted, over the same steps."""
+        self.sent, self.sent_tokens = Money(), Tokens()
+        """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
+        self.unbilled = ZERO
+        """Of it, what is of requests without a bill."""
         self.unreported = 0
         """Steps without usage."""
         self.unpriced: dict[str, int] = {}
@@ -91,6 +100,8 @@ class Costs:
         self.doubted = DoubtedSums()
         self.broken = self.saved = ZERO
         self.breaks = 0
+        self.misses = MissSums()
+        """Cache misses that nothing recorded explains, by cause."""
         self.sources: dict[str, int] = {}
         """Steps by where their rates are from."""
         self.assumed: dict[str, int] = {}
@@ -123,15 +134,14 @@ class Costs:
             self.billed = self.billed.plus(cost.billed)
         if cost.believed is not None and cost.counted is not None:
             self.compared = (self.compared[0] + cost.believed.total, self.compared[1] + cost.counted.total)
-        if cost.reckoned_tokens is not None:
-            self.reckoned_steps += 1
-            self.reckoned_tokens = _plus(self.reckoned_tokens, cost.reckoned_tokens)
-        if cost.reckoned is not None and cost.counted is not None:
-            self.reckoned = self.reckoned.plus(cost.reckoned)
-            self.reckoned_like += cost.counted.total
+        self.sent_tokens = _plus(self.sent_tokens, cost.sent_tokens)
+        if cost.sent is not None:
+            self.sent = self.sent.plus(cost.sent)
+            self.unbilled += cost.sent.total if cost.billed_tokens is None else ZERO
         if cost.broken is not None:
             self.broken += cost.broken
             self.breaks += 1
+        self.misses.add(step.cache.miss, cost.missed)
         self.saved += cost.saved or ZERO
         if self._by is not None:
             self._spend(cost, placements)
@@ -146,16 +156,18 @@ class Costs:
         assert self._by is not None
         rates, rest = cost.priced.rates, rank_of("history")
         ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
-        for name, parts in _parts(self._by, ordered, cost.counted_tokens).items():
-            cached, written, plain, count = parts
+        beside = max(0, cost.step.window.unrecorded or 0)
+        for name, parts in _parts(self._by, ordered, cost.sent_tokens, beside).items():
+            cached, hour, written, plain, count = parts
             row = self._spent.setdefault(name, [0, 0, ZERO, 0])
             row[0] += 1  # type: ignore[operator]
             row[1] += count  # type: ignore[operator]
-            if cost.counted is None:
+            if cost.sent is None:
                 row[3] += count  # type: ignore[operator]
                 continue
             money = (
                 (rates.cache_read or ZERO) * cached
+                + (rates.cache_write_1h or ZERO) * hour
                 + (rates.cache_write or ZERO) * written
                 + (rates.input or ZERO) * plain
             )
@@ -167,28 +179,28 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
     usage, cache = step.usage, step.cache
     billed_tokens = None
     cached, written, output = cache.reported_cached or 0, cache.reported_cache_write or 0, 0
+    hour = min(cache.reported_cache_write_1h or 0, written)
     assumed: list[str] = []
     if usage is not None and usage.reported_input is not None:
         plain = usage.reported_input - cached - written
         output = usage.reported_output or 0
         if plain < 0:  # figures that contradict one another: the whole is what is sure
-            cached = written = 0
+            cached = written = hour = 0
             plain = usage.reported_input
             assumed.append(CONTRADICTED)
         elif cache.reported_cached is None:
             assumed.append(NO_CACHE)
         if usage.reported_output is None:
             assumed.append(NO_OUTPUT)
-        billed_tokens = Tokens(plain, cached, written, output)
+        billed_tokens = Tokens(plain, cached, written - hour, output, hour)
     if step.time is None:
         assumed.append(NO_TIME)
     believed = believed_tokens(step, billed_tokens)
     output = output if believed is None else believed.output
-    size = step.window.used if believed is None else sum(believed[:3])
+    size = step.window.used if believed is None else believed.context
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
-    counted_tokens = _like(believed, step.window.used, output)
-    content = reckoned_content(step)
-    reckoned = None if content is None else _like(believed, content, output)
+    counted_tokens = _like(believed, step.window.recorded, output)
+    sent_tokens = Tokens(step.window.used, output=_answer(usage)) if believed is None else believed
     return StepCost(
         step,
         billed_tokens,
@@ -199,31 +211,30 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         _break(step, found.rates),
         _saved(step, found.rates),
         tuple(assumed),
-        reckoned,
-        None if reckoned is None else priced(reckoned, found.rates),
         believed,
         None if believed is None else priced(believed, found.rates),
+        miss_price(cache.miss, billed_tokens, found.rates),
+        sent_tokens,
+        priced(sent_tokens, found.rates),
     )
 
 
-def reckoned_content(step: Step) -> int | None:
-    """Tokens that the model makes of what is recorded, where a calibration for it is in force."""
-    view = step.stages.get("evidence")
-    told = view.facts.get("calibration") if view is not None else None
-    if not isinstance(told, dict) or "digest" not in told:
-        return None
-    content = told["content"]
-    return max(0, content) if isinstance(content, int) else None
+def _answer(usage: UsageView | None) -> int:
+    """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
+    if usage is None:
+        return 0
+    return believed_output(usage) or usage.counted_output or 0
 
 
 def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
     """Our count with the same share from the cache and into it as the bill has."""
-    if billed is None or not sum(billed[:3]):
+    if billed is None or not billed.context:
         return Tokens(used, 0, 0, output)
-    whole = sum(billed[:3])
+    whole = billed.context
     cached = used * billed.cached // whole
     written = used * billed.written // whole
-    return Tokens(used - cached - written, cached, written, output)
+    hour = used * billed.written_1h // whole
+    return Tokens(used - cached - written - hour, cached, written, output, hour)
 
 
 def _break(step: Step, rates: Rates) -> Decimal | None:
@@ -239,7 +250,7 @@ def _break(step: Step, rates: Rates) -> Decimal | None:
     billed = None if step.usage is None or "simulated" in step.flags else step.usage.reported_input
     if billed is not None:
         lost = min(lost, billed - cache.reported_cached - ledger.new)
-    dearer = rates.cache_write if cache.reported_cache_write else rates.input
+    dearer = write_rate(cache, rates)
     if lost <= 0 or dearer is None or rates.cache_read is None:
         return None
     return (dearer - rates.cache_read) * lost / MILLION
@@ -251,23 +262,26 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
     return rates.input * step.ledger.saved / MILLION
 
 
-def _parts(by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens) -> dict[str, list[int]]:
-    """By name, tokens read from the cache, written to it and plain, and all of them.  Whole numbers, for a
-    long session has as many placements as it has steps times items.
+def _parts(
+    by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens, beside: int
+) -> dict[str, list[int]]:
+    """By name, tokens read from the cache, written to it for an hour, written to it, plain, and all of them.
+    Whole numbers, for a long session has as many placements as it has steps times items.
 
-    What comes first in the provider's order was read from the cache, the next ones were written to it, the
-    rest is plain input.
+    What comes first in the provider's order was read from the cache, the next ones were written to it (those
+    for an hour have to come first), the rest is plain input.  `beside`: tokens that were sent and are not
+    recorded; they stand first.
     """
-    left = [tokens.cached, tokens.written, tokens.input]
+    left = [tokens.cached, tokens.written_1h, tokens.written, tokens.input]
     at = 0
     found: dict[str, list[int]] = {}
-    for placement in ordered:
-        name, weight = by(placement), placement.tokens
+    named = ((by(placement), placement.tokens) for placement in ordered)
+    for name, weight in chain([(NOT_RECORDED, beside)] if beside else [], named):
         row = found.get(name)
         if row is None:
-            row = found[name] = [0, 0, 0, 0]
-        row[3] += weight
-        while weight and at < 3:
+            row = found[name] = [0, 0, 0, 0, 0]
+        row[4] += weight
+        while weight and at < 4:
             taken = weight if weight < left[at] else left[at]
             row[at] += taken
             left[at] -= taken

@@ -78,4 +78,4 @@ def believed_tokens(step: Step, billed: Tokens | None) -> Tokens | None:
 
 
 def _of(tokens: Tokens, part: str) -> int:
-    return tokens.output if part == "output" else sum(tokens[:3])
+    return tokens.output if part == "output" else tokens.context

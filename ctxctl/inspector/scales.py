@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.scales import RAW, Expectation, Plain, Scale, Scales
+from ctxctl.engine.scales import RAW, Entered, Expectation, Plain, Scale, Scales
 from ctxctl.model.vocab import MODEL
 
 if TYPE_CHECKING:
     from ctxctl.inspector.calibrating import Chosen
     from ctxctl.tokens.calibrate.book import Calibration
-    from ctxctl.tokens.calibrate.features import Vector
-    from ctxctl.tokens.calibrate.reckon import Weighing
+    from ctxctl.tokens.calibrate.expect import Weighing
+    from ctxctl.tokens.calibrate.following import Following
 
-_KINDS = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
+_KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
+"""Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
 
 
 def scales_of(found: Chosen, encoding: str, target: str) -> Scales:
@@ -28,36 +29,57 @@ class Calibrated:
     """A calibration at work on the threads of one replay."""
 
     def __init__(self, calibration: Calibration, encoding: str) -> None:
-        from ctxctl.tokens.calibrate.reckon import weighing
+        self._calibration = calibration
+        self._encoding = encoding
+        self._weigh = lru_cache(maxsize=256)(self._weighing)
+        self._scale = lru_cache(maxsize=1024)(_scale)
 
-        @lru_cache(maxsize=256)
-        def weigh(model: str | None) -> Weighing | None:
-            return weighing(calibration, model, encoding)
+    def _weighing(self, model: str | None) -> Weighing:
+        from ctxctl.tokens.calibrate.expect import weighing
 
-        self._weigh = weigh
+        return weighing(self._calibration, model, self._encoding)
 
-    def scale(self, model: str | None, learned: object) -> Scale:
-        """By the fit of the model's family."""
+    def scale(self, model: str | None, thread: object) -> Scale:
+        """By the fit of the model's family, and what the thread's bills say of it."""
+        from ctxctl.tokens.calibrate import expect
+
         how = self._weigh(model)
-        if how is None or how.p50 is None:
-            return RAW
-        slopes = how.weights
-        return Scale(dict(zip(_KINDS, slopes[1:6], strict=True)), slopes[0], "calibrated")
+        learned = _following(thread).of(_family(model)) if thread is not None else None
+        return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
-    def expect(
-        self, model: str | None, learned: object, last: int, moved: Vector, *, since: int, broken: bool
-    ) -> Expectation | None:
-        """The last bill, what moved, and what items cost beside their texts."""
-        how = self._weigh(model)
-        if how is None:
-            return None
-        half = len(moved) // 2
-        beside = sum(w * n for w, n in zip(how.weights[half:], moved[half:], strict=True))
-        size = max(0, last + sum(moved[:half]) + round(beside))
-        return Expectation(size, None if how.p95 is None else round(how.p95 * size))
+    def enter(self, thread: object, entered: Entered) -> object:
+        """What moved since the last bill grows."""
+        half = len(entered.moved) // 2
+        moved, items = entered.moved[:half], entered.moved[half:]
+        return _following(thread).entered(moved, items, blind=entered.blind, broken=entered.broken)
 
-    def refine(
-        self, model: str | None, learned: object, last: int, moved: Vector, bill: int, *, broken: bool
-    ) -> object:
-        """Nothing yet."""
-        return None
+    def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
+        """From the last bill and what moved since."""
+        from ctxctl.tokens.calibrate.following import foretell
+
+        found = foretell(_following(thread), _family(model), self._weigh(model), recorded)
+        return None if found is None else Expectation(found.size, found.half)
+
+    def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
+        """What the bill says of the scale, and of how far off expectations are."""
+        return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
+
+
+def _following(thread: object) -> Following:
+    from ctxctl.tokens.calibrate.following import Following
+
+    return thread if isinstance(thread, Following) else Following()
+
+
+def _family(model: str | None) -> str:
+    from ctxctl.tokens.calibrate.points import family
+
+    return family(model) if model else ""
+
+
+def _scale(slopes: tuple[float, ...], method: str) -> Scale:
+    """`method`: `exact`, `calibrated` or `estimate`."""
+    if method != "calibrated" and all(slope == 1.0 for slope in slopes):
+        return RAW
+    by_kind = dict(zip(_KINDS, slopes[1:], strict=True))
+    return Scale(by_kind, slopes[0], "calibrated" if method == "calibrated" else "estimated")

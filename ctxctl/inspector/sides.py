@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.inspector.costs import StepCost, cost_of
 from ctxctl.model.money import ZERO, Tokens, priced
 from ctxctl.model.results import Step
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
 from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -20,6 +21,16 @@ def recorded_limits(step: Step) -> Limits:
     """The limits that a step's budget records, out of its stage."""
     facts = step.stages["budget"].facts
     return Limits(*(facts.get(name) for name in _LIMITS))
+
+
+def limits_of(step: Step) -> Limits:
+    """The limits that a step was held against: those that its budget records, else those of its window, which
+    the model table says."""
+    recorded, window = recorded_limits(step), step.window
+    if recorded.cap is not None or window.cap is None:
+        return recorded
+    rest = None if window.limit is None else max(0, window.limit - (window.reserved or 0))
+    return Limits(window.limit, window.reserved, None if window.cap == rest else window.cap)
 
 
 def side(step: Step, limits: Limits | None = None) -> Side:
@@ -34,6 +45,8 @@ def side(step: Step, limits: Limits | None = None) -> Side:
     broke = cache.broken_by is not None
     return Side(
         used=window.used,
+        method=window.used_method,
+        recorded=window.recorded,
         cap=cap,
         free=free,
         over=over,
@@ -61,7 +74,7 @@ def _compacted(step: Step, policy: str) -> bool:
 
 
 class ContextCosts:
-    """What the contexts of both sides cost, by our count and without the answers.
+    """What the contexts of both sides cost, by what was sent and without the answers.
 
     Args:
         book: Where rates are from.
@@ -91,7 +104,7 @@ class ContextCosts:
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
         tokens, used = split(cost.counted_tokens, step, other), other.window.used
         billed = cost.believed_tokens
-        size = used if billed is None or not step.window.used else sum(billed[:3]) * used // step.window.used
+        size = used if billed is None or not step.window.used else billed.context * used // step.window.used
         usage = step.usage
         provider = usage.provider if usage is not None and self._model is None else None
         found = self._book.rates(self._model or step.model, provider, step.time, size)
@@ -101,6 +114,7 @@ class ContextCosts:
             rates = rates._replace(
                 cache_read=rates.cache_read if rates.cache_read is not None else rates.input,
                 cache_write=rates.cache_write if rates.cache_write is not None else rates.input,
+                cache_write_1h=rates.cache_write_1h if rates.cache_write_1h is not None else rates.input,
             )
         money = priced(tokens, rates)
         return None if money is None or not found.source else money.context
@@ -112,16 +126,17 @@ def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
     Of what a cache could have had (the possible prefix) as large a share was read from it as recorded, and of
     the rest as large a share written to it; where there was no possible prefix, of the whole window.
     """
-    used, was = other.window.used, step.window.used
+    used, was = other.window.recorded, step.window.recorded
     if step.cache.possible_prefix:
         cached = (other.cache.possible_prefix or 0) * recorded.cached // step.cache.possible_prefix
     else:
         cached = used * recorded.cached // was if was else 0
     cached = min(cached, used)
     rest = used - cached
-    fresh = recorded.input + recorded.written
+    fresh = recorded.context - recorded.cached
     written = rest * recorded.written // fresh if fresh else 0
-    return Tokens(rest - written, cached, written, 0)
+    hour = rest * recorded.written_1h // fresh if fresh else 0
+    return Tokens(rest - written - hour, cached, written, 0, hour)
 
 
 class Tally:
@@ -129,7 +144,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.steps = 0
-        self._over = self._unknown = self._billed_over = 0
+        self._over = self._unknown = 0
         self._first: Pair | None = None
         self._worst: tuple[int, Pair | None] = (0, None)
         self._peak: tuple[int, Pair | None] = (-1, None)
@@ -137,6 +152,7 @@ class Tally:
         self._sent = self._breaks = self._unpriced = 0
         self._cost = ZERO
         self._methods: dict[str, int] = {}
+        self._known: dict[UsedMethod, int] = {}
 
     def add(self, pair: Pair, side: Side, step: Step) -> None:
         """Take in one step."""
@@ -148,8 +164,6 @@ class Tally:
             self._first = self._first or pair
             if side.over > self._worst[0]:
                 self._worst = (side.over, pair)
-        if side is pair.simulated:
-            self._billed_over += pair.billed_over
         if side.used > self._peak[0]:
             self._peak = (side.used, pair)
         for name in self._sums:
@@ -158,6 +172,7 @@ class Tally:
         self._breaks += side.broke
         self._cost += side.cost or ZERO
         self._unpriced += side.cost is None
+        self._known[side.method] = self._known.get(side.method, 0) + 1
         for method, tokens in step.window.by_method.items():
             self._methods[method] = self._methods.get(method, 0) + tokens
 
@@ -167,11 +182,11 @@ class Tally:
             steps=self.steps,
             over=self._over,
             unknown=self._unknown,
-            billed_over=self._billed_over,
             first_over=self._first,
             worst=self._worst[1],
             peak=self._peak[1],
             by_method=dict(self._methods),
+            known_by=dict(self._known),
             sent=self._sent,
             breaks=self._breaks,
             cost=self._cost,

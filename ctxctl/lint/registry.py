@@ -36,7 +36,9 @@ _OWN: Final = (
     "missing:NullWhileAttached",
     "bill:EstimateOffBill",
     "bill:UnrecordedCut",
+    "missed:CacheMissed",
     "doubt:ImpossibleBill",
+    "over:OverCap",
 )
 """Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
 

@@ -20,6 +20,8 @@ class Rates(NamedTuple):
     output: Decimal | None = None
     cache_read: Decimal | None = None
     cache_write: Decimal | None = None
+    cache_write_1h: Decimal | None = None
+    """Of what is kept for an hour."""
 
 
 class Tokens(NamedTuple):
@@ -29,7 +31,15 @@ class Tokens(NamedTuple):
     """Neither read from a cache nor written to one."""
     cached: int = 0
     written: int = 0
+    """To a cache, but for those that are kept for an hour: for five minutes, or for nobody knows how long."""
     output: int = 0
+    written_1h: int = 0
+    """To a cache that keeps them for an hour."""
+
+    @property
+    def context(self) -> int:
+        """All but the answer."""
+        return self.input + self.cached + self.written + self.written_1h
 
 
 class Money(NamedTuple):
@@ -39,16 +49,17 @@ class Money(NamedTuple):
     cached: Decimal = ZERO
     written: Decimal = ZERO
     output: Decimal = ZERO
+    written_1h: Decimal = ZERO
 
     @property
     def total(self) -> Decimal:
         """All of it."""
-        return self.input + self.cached + self.written + self.output
+        return self.context + self.output
 
     @property
     def context(self) -> Decimal:
         """Without the answer."""
-        return self.input + self.cached + self.written
+        return self.input + self.cached + self.written + self.written_1h
 
     def plus(self, other: Money) -> Money:
         """The sum."""
@@ -58,9 +69,8 @@ class Money(NamedTuple):
 def priced(tokens: Tokens, rates: Rates) -> Money | None:
     """What a request costs; None where a rate that it needs is not known."""
     parts = []
-    for count, rate in zip(
-        tokens, (rates.input, rates.cache_read, rates.cache_write, rates.output), strict=True
-    ):
+    in_order = (rates.input, rates.cache_read, rates.cache_write, rates.output, rates.cache_write_1h)
+    for count, rate in zip(tokens, in_order, strict=True):
         if count and rate is None:
             return None
         parts.append(rate * count / MILLION if count and rate is not None else ZERO)

@@ -247,7 +247,8 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.usage.reported`: what the provider billed for one request.
 
     `input_tokens` is the whole context billed, cache reads and writes included; the two cache counts are
-    parts of it.  None: not reported.
+    parts of it, and `cache_write_1h_tokens` is the part of the writes that is kept for an hour.  None: not
+    reported.
     """
 
     model: str | None = None
@@ -258,6 +259,9 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     metadata: dict[str, Any] = {}
+    cache_write_1h_tokens: int | None = None
+    cache_miss_cause: str | None = None
+    """Why the cache was not read, in the words of the provider or the client: untrusted."""
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):

@@ -34,6 +34,9 @@ def bill(response: Any) -> Json:
     )
     if model:
         made["model"] = model
+    cause = _object(_object(body, "diagnostics"), "cache_miss_reason").get("type")
+    if isinstance(cause, str) and cause not in ("", "none"):
+        made["cache_miss_cause"] = cause
     made["metadata"] = {"native": {n: v for n, v in usage.items() if v not in (None, 0, {}, [])}}
     return made
 
@@ -57,9 +60,13 @@ def _anthropic(usage: Json) -> Json:
     read, written = _count(usage, "cache_read_input_tokens"), _count(usage, "cache_creation_input_tokens")
     if written is None and isinstance(parts := usage.get("cache_creation"), dict):
         written = sum(filter(None, (_count(parts, name) for name in parts)))
-    return _made(
+    made = _made(
         "anthropic", count + (read or 0) + (written or 0), read, written, _count(usage, "output_tokens"), None
     )
+    hour = _count(_object(usage, "cache_creation"), "ephemeral_1h_input_tokens")
+    if written is not None and hour is not None:
+        made["cache_write_1h_tokens"] = hour
+    return made
 
 
 def _openai_chat(usage: Json) -> Json:

@@ -46,22 +46,58 @@ def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bo
     yield from _refused_lines(outcome.refused, width, everything=everything)
 
 
-def saved_lines(
-    current: Calibration | None, others: Sequence[str], width: int, *, everything: bool
-) -> Iterator[str]:
-    """What is kept for later sessions."""
-    if current is None:
+def kept_lines(
+    shipped: Calibration, own: Calibration | None, whole: Calibration, others: Sequence[str], width: int,
+    *, everything: bool,
+) -> Iterator[str]:  # fmt: skip
+    """What is shipped and what is kept for later sessions.
+
+    Args:
+        shipped: What came with ctxctl.
+        own: What the user saved last.
+        whole: What is in force where none is named.
+        others: Digests of what was saved before.
+        width: Of the lines.
+        everything: Every weight of the shipped one, too.
+    """
+    yield from labelled("shipped", f"{shipped.digest}, {plural(len(shipped.fits), 'model')}", width, tab=12)
+    if own is None:
         yield from labelled(
             "saved", "nothing; `ctxctl calibrate TRACE… --save` keeps a calibration", width, tab=12
         )
     else:
-        yield from labelled("saved", f"{current.digest}, {plural(len(current.fits), 'model')}", width, tab=12)
+        yield from labelled("saved", f"{own.digest}, {plural(len(own.fits), 'model')}", width, tab=12)
+        yield from labelled("in force", f"{whole.digest}, the saved over the shipped one", width, tab=12)
     if others:
         shown = others if everything else others[:5]
         more = f" and {len(others) - len(shown)} more" if len(others) > len(shown) else ""
         yield from labelled("also kept", ", ".join(shown) + more, width, tab=12)
-    if current is not None:
-        yield from fits_lines(current.fits, width)
+    if own is not None:
+        yield from fits_lines(own.fits, width)
+    if everything:
+        yield from fits_lines(shipped.fits, width)
+    else:
+        yield ""
+        yield from _shipped_table(shipped, width)
+
+
+def _shipped_table(shipped: Calibration, width: int) -> Iterator[str]:
+    """A line for each model."""
+    columns = (
+        Column("shipped: model", least=20), Column("steps", right=True), Column("sessions", right=True),
+        Column("tool result", right=True), Column("next size off: p50", right=True),
+        Column("p95", right=True),
+    )  # fmt: skip
+    rows = [
+        (
+            visible(fit.model), number(fit.steps), number(fit.sessions),
+            f"{fit.weights[CLASSES.index('tool_result')]:.2f}",
+            share(fit.next_size.p50), share(fit.next_size.p95),
+        )
+        for fit in shipped.fits
+    ]  # fmt: skip
+    yield from _lines(columns, rows, width)
+    yield from wrap("tool result: its tokens for one counted; --all shows every weight", width)
 
 
 def fits_lines(fits: Iterable[Fit], width: int) -> Iterator[str]:
@@ -86,6 +122,9 @@ def _fit_lines(fit: Fit, width: int) -> Iterator[str]:
     yield from labelled("beyond", text, width, tab=12)
     worst = f"{visible(fit.next_size.reason)} (next size; left out: {visible(fit.by)} in turn)"
     yield from labelled("worst", worst, width, tab=12)
+    if fit.spread is not None:
+        spread = f"{fit.spread.request:,.0f} tokens and {share(fit.spread.moved)} of what came or went"
+        yield from labelled("error", f"{spread}: nine of ten next bills are no further off", width, tab=12)
     left = []
     if fit.contradicted:
         left.append(f"{plural(fit.contradicted, 'bill')} that cannot be of what was counted")
@@ -161,12 +200,15 @@ def _lines(columns: Sequence[Column], rows: Sequence[tuple[str, ...]], width: in
     yield from (line for lines in listed.rows for line in lines)
 
 
-def calibration_object(calibration: Calibration, sessions: int | None) -> dict[str, Any]:
-    """The first line of JSON."""
+def calibration_object(
+    calibration: Calibration, sessions: int | None, origin: str | None = None
+) -> dict[str, Any]:
+    """The first line of JSON; `origin` is `shipped`, `saved`, or None of one that was fitted just now."""
     return {
         "type": "calibration",
         "version": calibration.version,
         "digest": calibration.digest or None,
+        "from": origin,
         "sessions": sessions,
         "models": [fit.model for fit in calibration.fits],
     }
@@ -199,6 +241,8 @@ def fit_object(fit: Fit) -> dict[str, Any]:
             name: msgspec.structs.asdict(found) if (found := _errors(fit, name)) is not None else None
             for name, _ in METHODS
         },
+        "error_90": msgspec.structs.asdict(fit.spread) if fit.spread is not None else None,
+        "blind_item": fit.blind_item if fit.blinds else None,
     }
 
 

@@ -13,17 +13,12 @@ from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
 from ctxctl.model.money import Money, Tokens
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.doubts import doubted_lines, marked
+from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
+from ctxctl.report.money import dollars, exact
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
 TOP_BREAKS = 5
-
-
-def dollars(amount: Decimal | None) -> str:
-    """US dollars to a hundredth of a cent; `-` where nobody knows."""
-    if amount is None:
-        return "-"
-    return f"{'-' if amount < 0 else ''}${abs(amount):,.4f}"
 
 
 def address(cost: StepCost) -> str:
@@ -36,7 +31,10 @@ def address(cost: StepCost) -> str:
 def step_row(cost: StepCost) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
     told, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
-    tokens = ("-",) * 4 if told is None else tuple(number(n) for n in told)
+    tokens: tuple[str, ...] = ("-",) * 4
+    if told is not None:
+        kinds = (told.input, told.cached, told.written + told.written_1h, told.output)
+        tokens = tuple(number(n) for n in kinds)
     if told is not None and parts:
         tokens = (marked(tokens[0], "input" in parts), *tokens[1:3], marked(tokens[3], "output" in parts))
     by = cost.step.cache.broken_by
@@ -45,16 +43,20 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
         address(cost), *tokens, marked(dollars(_total(cost.believed)), bool(parts)),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", visible(by.item) if by is not None and broke else "",
+        miss_cell(cost),
     )  # fmt: skip
 
 
 def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     """One line a step, made by `step_row`."""
-    columns = (
+    columns: tuple[Column, ...] = (
         Column("step"), Column("input", right=True), Column("cached", right=True),
         Column("written", right=True), Column("output", right=True), Column("billed", right=True),
         Column("counted", right=True), Column("break", right=True), Column("broken by", least=8),
+        Column("missed"),
     )  # fmt: skip
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     listed = table(columns, rows, width)
     yield from listed.head
     yield from (line for lines in listed.rows for line in lines)
@@ -64,7 +66,7 @@ def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int
     """What went on what, the dearest first; the rest in one line, so that the column adds up."""
     columns = (
         Column(title, least=16), Column("steps", right=True), Column("tokens", right=True),
-        Column("counted", right=True), Column("share", right=True),
+        Column("cost", right=True), Column("share", right=True),
     )  # fmt: skip
     rows = [_spent_row(visible(s.name), number(s.steps), s, context) for s in spent[:top]]
     rest = spent[top:]
@@ -111,29 +113,23 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         money = _spread(costs.billed) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
     doubted = costs.doubted
-    if doubted.requests:
-        money = marked(_spread(doubted.money), True) if known else "not priced"
-        yield "priced as", f"{money}; {_of(doubted.tokens)}: the bill, what of it cannot be true as counted"
+    if doubted.requests or (costs.unreported and costs.sent_tokens.context):
+        money = marked(_spread(costs.sent), True) if known else "not priced"
+        how = ["what of a bill cannot be true as counted"] if doubted.requests else []
+        if costs.unreported:
+            how.append(f"{plural(costs.unreported, 'request')} without a bill at the expected size")
+        yield "priced as", f"{money}; {_of(costs.sent_tokens)}: {', '.join(how)}"
     yield from (("in doubt", line) for line in doubted_lines(doubted))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     money = _spread(costs.counted) if known else "not priced"
-    yield "counted", f"{money}; {_of(costs.counted_tokens)}"
     billed, counted = costs.compared
-    if billed:
-        yield (
-            "difference",
-            f"{dollars(counted - billed)} ({(counted - billed) / billed:+.1%}) where both are known",
-        )
-    if costs.reckoned_steps:
-        money = f"{_spread(costs.reckoned)}; " if costs.reckoned_like else ""
-        yield (
-            "reckoned",
-            f"{money}{_of(costs.reckoned_tokens)}; {costs.reckoned_steps:,} of {whole}; what is counted, "
-            "in the model's tokens as the calibration has them",
-        )
+    share = f" ({counted / billed:.1%} of it)" if billed else ""
+    yield "recorded", f"{money}{share}; {_of(costs.counted_tokens)}: the content that the trace holds"
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
+    if costs.misses.whole.number:
+        yield "misses", misses_text(costs)
     if costs.saved:
         yield "saved", f"{dollars(costs.saved)} by not sending again what the model had; derived"
     for why, steps in costs.unpriced.items():
@@ -155,6 +151,7 @@ def _spread(money: Money) -> str:
         ("input", money.input),
         ("cached", money.cached),
         ("written", money.written),
+        ("written for 1 h", money.written_1h),
         ("output", money.output),
     )
     told = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
@@ -166,6 +163,7 @@ def _of(tokens: Tokens) -> str:
         ("input", tokens.input),
         ("cached", tokens.cached),
         ("written", tokens.written),
+        ("written for 1 h", tokens.written_1h),
         ("output", tokens.output),
     )
     return ", ".join(f"{count:,} {name}" for name, count in parts if count) or "no tokens"
@@ -183,16 +181,18 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "model": step.model,
         "billed_tokens": None if cost.billed_tokens is None else cost.billed_tokens._asdict(),
         "counted_tokens": cost.counted_tokens._asdict(),
-        "usd_per_mtok": {name: _text(rate) for name, rate in cost.priced.rates._asdict().items()},
+        "usd_per_mtok": {name: exact(rate) for name, rate in cost.priced.rates._asdict().items()},
         "prices_from": cost.priced.source or None,
         "note": cost.priced.note,
         "billed": _money(cost.billed),
         "counted": _money(cost.counted),
-        "cache_break": _text(cost.broken),
+        "cache_break": exact(cost.broken),
         "broken_by": by.item if by is not None and cost.broken is not None else None,
-        "saved": _text(cost.saved),
+        "miss": miss_object(cost),
+        "saved": exact(cost.saved),
         "assumed": list(cost.assumed),
-        **_reckoned(cost.reckoned_tokens, cost.reckoned),
+        "sent_tokens": cost.sent_tokens._asdict(),
+        "sent": _money(cost.sent),
         **_believed(cost),
     }
 
@@ -210,13 +210,6 @@ def _believed(cost: StepCost) -> dict[str, Any]:
     }
 
 
-def _reckoned(tokens: Tokens | None, money: Money | None) -> dict[str, Any]:
-    """What a calibration makes of the counted content; nothing without one."""
-    if tokens is None:
-        return {}
-    return {"reckoned_tokens": tokens._asdict(), "reckoned": _money(money)}
-
-
 def spent_object(by: str, spent: Spent) -> dict[str, Any]:
     """One thing that money went on."""
     return {
@@ -225,7 +218,7 @@ def spent_object(by: str, spent: Spent) -> dict[str, Any]:
         "name": spent.name,
         "steps": spent.steps,
         "tokens": spent.tokens,
-        "counted": _text(spent.money),
+        "cost": exact(spent.money),
         "unpriced_tokens": spent.unpriced,
     }
 
@@ -242,13 +235,16 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "counted_tokens": costs.counted_tokens._asdict(),
         "billed": _money(costs.billed),
         "counted": _money(costs.counted),
-        "difference": _text(costs.compared[1] - costs.compared[0]),
-        "cache_breaks": _text(costs.broken),
-        "saved": _text(costs.saved),
+        "difference": exact(costs.compared[1] - costs.compared[0]),
+        "cache_breaks": exact(costs.broken),
+        "cache_misses": misses_object(costs),
+        "saved": exact(costs.saved),
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
-        **_reckoned(costs.reckoned_tokens if costs.reckoned_steps else None, costs.reckoned),
+        "sent_tokens": costs.sent_tokens._asdict(),
+        "sent": _money(costs.sent),
+        "unbilled": exact(costs.unbilled),
         "doubted": _doubted(costs.doubted),
     }
 
@@ -269,8 +265,4 @@ def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
 def _money(money: Money | None) -> dict[str, str | None] | None:
     if money is None:
         return None
-    return {**{name: _text(amount) for name, amount in money._asdict().items()}, "total": _text(money.total)}
-
-
-def _text(amount: Decimal | None) -> str | None:
-    return None if amount is None else f"{amount.normalize():f}"
+    return {**{name: exact(amount) for name, amount in money._asdict().items()}, "total": exact(money.total)}

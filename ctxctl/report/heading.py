@@ -23,11 +23,13 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         ("policy", visible(header.policy)),
         ("model", visible(header.model) if header.model else "as recorded"),
         ("encoding", visible(header.encoding)),
-        ("assumed", "nothing" if header.encoding_known else visible(header.assumed)),
+        *_assumed(header),
         ("target", visible(header.target)),
     ]
     if header.calibration is not None:
-        facts.append(("reckoned", calibrated(header.calibration)))
+        facts.append(("sizes", calibrated(header.calibration)))
+    if header.learned is not None:
+        facts.append(("learned", learned(header.learned)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
@@ -42,17 +44,47 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         yield from labelled(label, text, width)
 
 
+def _assumed(header: Header) -> list[tuple[str, str]]:
+    """What was assumed about the encoding; nothing to say where sizes are calibrated."""
+    if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
+        return []
+    return [("assumed", "nothing" if header.encoding_known else visible(header.assumed))]
+
+
 def calibrated(told: dict[str, Any]) -> str:
-    """A calibration by its digest, and its models with their errors on steps that were not fitted."""
-    models = told["models"]
-    named = [f"{visible(m['model'])} {m['error_p50']:g}/{m['error_p95']:g} %" for m in models[:_MODELS]] + [
-        f"{len(models) - _MODELS} more"
-    ] * (len(models) > _MODELS)
+    """Whose tokens the sizes are, by which calibration, and how far off the next size is expected to be."""
     why = [f"{visible(one['model'])} is not: {visible(one['why'])}" for one in told["refused"][:_MODELS]]
-    if not models:
-        return f"nothing ({told['from']}); " + "; ".join(why or ["no model of it with these counts"])
-    text = f"{told['digest']} ({told['from']}), beside the counts; error of the next size p50/p95: "
-    return "; ".join([text + ", ".join(named), *why])
+    kind = told["method"].partition(":")[0]
+    if kind == "exact":
+        return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
+    named = [one for one in told["models"] if one["model"] in told["how"]]
+    fit = max(named, key=lambda one: len(one["model"]), default=None)
+    error = ""
+    if fit is not None:
+        error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
+    words = {"calibrated": "calibrated", "estimate": "estimated"}
+    which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
+    return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
+
+
+def learned(told: dict[str, Any]) -> str:
+    """What a log was completed by, and how much of what was billed beside the record it explains."""
+    name = f"{visible(told['client'])} {visible(told['version'])}"
+    text = f"{name}, {told['items']:,} items, digest {told['digest']}"
+    if told["match"] != "exact":
+        log = visible(told["log_version"]) if told["log_version"] else "a version that it does not name"
+        why = "named" if told["match"] == "named" else "the same minor version"
+        text += f" (the log is of {log}; {why})"
+    fit = told["fit"]
+    if fit is None:
+        return f"{text}; derived, and held against no bill so far"
+    share = f"{abs(fit['unexplained']) / fit['sent']:.1%}" if fit["sent"] else "-"
+    text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
+    if fit["unexplained"] < 0:
+        text += f", {-fit['unexplained']:,} more than were sent ({share} of what was)"
+    else:
+        text += f"; {fit['unexplained']:,} ({share} of what was sent) stay unexplained"
+    return f"{text}; WARNING: more than 2 %" if fit["warning"] else text
 
 
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
@@ -85,6 +117,8 @@ def one_line(header: Header) -> str:
     if not header.encoding_known:
         encoding += " (assumed)"
     model = [f"model {visible(header.model)}"] if header.model else []
+    told = header.learned
+    known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
     return ", ".join(
-        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}"]
+        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )

@@ -92,7 +92,11 @@ def _own(ordinal: int, step: Step) -> Json:
         "ctxctl.ledger.new": ledger.new, "ctxctl.ledger.freed": ledger.freed,
         "ctxctl.ledger.stale": ledger.stale,
         "ctxctl.cache.possible_prefix": step.cache.possible_prefix,
+        "ctxctl.cache.written_1h": step.cache.reported_cache_write_1h,
     }  # fmt: skip
+    if step.cache.miss is not None:
+        made["ctxctl.cache.missed"] = step.cache.miss.tokens
+        made["ctxctl.cache.miss_cause"] = step.cache.miss.cause
     for name, tokens in step.segments.items():
         made[f"ctxctl.segment.{name}"] = tokens
     for name in step.counts.__struct_fields__:

@@ -8,6 +8,7 @@ from ctxctl.model.results import Cache, Step, Window
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.doubts import doubt_text
+from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, beside, compacts, known_by, limit
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, plural, signed, wrap
@@ -194,7 +195,10 @@ def cache_text(cache: Cache) -> str:
     if cache.reported_cached is not None:
         parts.append(f"reported cached {cache.reported_cached:,}")
     if cache.reported_cache_write is not None:
-        parts.append(f"written {cache.reported_cache_write:,}")
+        hour = f" ({cache.reported_cache_write_1h:,} for an hour)" if cache.reported_cache_write_1h else ""
+        parts.append(f"written {cache.reported_cache_write:,}{hour}")
+    if cache.miss is not None:
+        parts.append(miss_text(cache.miss))
     return "; ".join(parts)
 
 

@@ -259,6 +259,8 @@ def usage(fields: Fields) -> Usage:
         fields.count("output_tokens", "output"),
         fields.count("reasoning_tokens", "reasoning"),
         fields.table("metadata"),
+        fields.count("cache_write_1h_tokens"),
+        fields.text("cache_miss_cause"),
     )
 
 

@@ -16,18 +16,20 @@ from typing import NamedTuple
 
 from ctxctl.errors import CtxctlError
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.calibrating import sessions_of
+from ctxctl.model.results import Step
 from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, sound
+from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, relatives, sound
 from ctxctl.tokens.calibrate.errors import Errors, Miss, quantile, summed, tested, unrepeated
+from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import weighed
-from ctxctl.tokens.calibrate.points import Lane, rows_of
-from ctxctl.tokens.calibrate.reckon import EXACT
+from ctxctl.tokens.calibrate.points import Gatherer, Lane, rows_of
 from ctxctl.tokens.counter import Counter
 from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import Item, chat_size
+from tests.corpus.withheld import Capture, Follower
 
 ENCODING = "o200k_base"
+EXACT = (*ONES, *EXACT_ITEMS)
 LEAST = 20
 BEGIN, END = "<!-- table: {} -->", "<!-- end of table -->"
 METHODS = (
@@ -47,11 +49,12 @@ CHAT = frozenset({"inspect-ai", "langfuse", "langsmith", "openinference", "otel"
 """Formats that hold whole requests to OpenAI's Chat Completions API."""
 SKIPPED = frozenset(
     {
-        "agentcontext", "aider", "copilot-sdk-events", "luminarys", "mcp-agent-runs", "mcp-sessions",
-        "mcp-tools", "models", "sanqian", "sibyl", "swe-agent", "tau-bench",
+        "agentcontext", "aider", "clients", "copilot-sdk-events", "luminarys", "mcp-agent-runs",
+        "mcp-sessions", "mcp-tools", "models", "sanqian", "sibyl", "swe-agent", "tau-bench",
     }
 )  # fmt: skip
-"""Folders without bills that could be fitted to: none at all or, of aider's, sums worked out from sums."""
+"""Folders without bills that could be fitted to: none at all, sums worked out from sums (aider's), or a
+stand-in's (`clients`)."""
 
 
 class Asked(NamedTuple):
@@ -74,11 +77,13 @@ class Gathered(NamedTuple):
     transcripts: dict[str, list[list[Lane]]]
     """The same, of Claude Code's transcripts alone: what the prototype was measured on."""
     asked: list[Asked]
+    captures: list[Capture]
+    """Each with what it tells of bills, whatever the model."""
 
 
 def gather(corpus: Path) -> Gathered:
     """Replay every capture once."""
-    found = Gathered(defaultdict(list), defaultdict(list), [])
+    found = Gathered(defaultdict(list), defaultdict(list), [], [])
     cache_at = default_path()
     cache = CountCache(cache_at) if cache_at is not None else None
     counters = {name: Counter(name, cache) for name in ("o200k_base", "cl100k_base")}
@@ -86,14 +91,21 @@ def gather(corpus: Path) -> Gathered:
         for path in sorted(p for p in (corpus / top).rglob("*") if p.is_file()):
             if SKIPPED.isdisjoint(path.parts):
                 with suppress(CtxctlError):  # what is no capture
-                    _take(path, found, counters)
+                    _take(path, str(path.relative_to(corpus)), found, counters)
     return found
 
 
-def _take(path: Path, found: Gathered, counters: dict[str, Counter]) -> None:
+def _take(path: Path, name: str, found: Gathered, counters: dict[str, Counter]) -> None:
     with Inspector.open(path, encoding=ENCODING) as inspector:
         public = False
-        for session in sessions_of(inspector.replay()):
+        gatherer, follower = Gatherer(), Follower()
+        for result in inspector.replay():
+            if isinstance(result, Step):
+                gatherer.add(result)
+                follower.add(result)
+        sessions = gatherer.sessions()
+        found.captures.append(Capture(name, tuple(map(tuple, sessions)), follower.trails()))
+        for session in sessions:
             lanes: dict[str, list[Lane]] = defaultdict(list)
             for lane in session:
                 lanes[lane.model].append(lane)
@@ -152,7 +164,7 @@ class Line(NamedTuple):
 def lines(gathered: Gathered) -> list[Line]:
     """Every model without a public tokenizer, the one with most steps first."""
     made = [
-        Line(model, fitted(model, sessions, ENCODING))
+        Line(model, fitted(model, sessions, ENCODING, relatives(model, gathered.sessions)))
         for model, sessions in gathered.sessions.items()
         if not resolve(model).known
     ]
@@ -165,7 +177,7 @@ def whole(gathered: Gathered, made: Sequence[Line]) -> dict[str, list[float]]:
     errors: dict[str, list[float]] = {name: [] for name, _ in METHODS}
     for model, sessions in gathered.transcripts.items():
         if model in fits:
-            tried = tested(sound(unrepeated(sessions))[0])
+            tried = tested(sound(unrepeated(sessions))[0], relatives(model, gathered.sessions))
             for name, kept in errors.items():
                 kept += (miss.error for miss in getattr(tried, name))
     return {name: sorted(kept) for name, kept in errors.items()}

@@ -244,6 +244,8 @@ def _cache(
     out |= {
         "reported_cached": billed.get("cached_tokens"),
         "reported_cache_write": billed.get("cache_write_tokens"),
+        "reported_cache_write_1h": billed.get("cache_write_1h_tokens"),
+        "miss": None,  # bills here are below the smallest miss; see tests/unit/engine/test_misses.py
     }
     if before is None:
         return out

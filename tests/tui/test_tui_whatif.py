@@ -133,14 +133,11 @@ def pair(
     used: int = 10,
     cap: int | None = 100,
     thread: str = "main",
-    reported: int | None = None,
 ) -> Pair:
     over = None if cap is None else max(used - cap, 0)
     free = None if cap is None else max(cap - used, 0)
     simulated = Side(used, cap, free, over, 0, 1, 0, 0, None)
-    return Pair(
-        ordinal, "s", thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated, reported
-    )
+    return Pair(ordinal, "s", thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated)
 
 
 def table_of(pairs: list[Pair]) -> Table:
@@ -169,11 +166,10 @@ def test_threads_do_not_mix() -> None:
 
 def test_going_from_one_that_does_not_fit_to_the_next() -> None:
     pairs = [pair(n, n + 1, used=used) for n, used in enumerate([10, 200, 10, 300])]
-    table = table_of([*pairs, pair(4, 5, used=10, reported=101)])
+    table = table_of([*pairs, pair(4, 5, used=100)])
     assert table.next_over(0, 1) == 1
     assert table.next_over(1, 1) == 3
-    assert table.next_over(3, 1) == 4, "billed above the cap"
-    assert table.next_over(4, 1) is None
+    assert table.next_over(3, 1) is None
     assert table.next_over(3, -1) == 1
 
 
@@ -260,8 +256,8 @@ async def test_enter_on_a_turn_goes_there_and_the_what_if_stays() -> None:
         first = memory(session).table.first
         assert first is not None
         turn = memory(session).table.turns[first]
-        assert "b!" in session.text, "the turn before fits by count only"
-        await session.press("n", "n", "enter")
+        assert turn.turn == 5, "1,584 of 1,488: what was billed decides, not what is recorded"
+        await session.press("n", "enter")
         screen = session.app.screen
         assert isinstance(screen, TurnsScreen)
         entry = screen.state.entry
@@ -410,9 +406,9 @@ async def test_what_is_seen_is_the_whole_table() -> None:
         assert "simulated" in seen.text.splitlines()[0]
         rows = seen.text.splitlines()[-12:]
         assert [int(row.split()[0]) for row in rows] == list(range(1, 13))
-        assert [row.split()[1] for row in rows][4:6] == ["1417", "1610"]
-        assert rows[4].endswith("billed over")
-        assert rows[5].endswith("first over")
+        assert [row.split()[1] for row in rows][3:5] == ["1270", "1797"]
+        assert not rows[3].endswith("over")
+        assert rows[4].endswith("first over")
 
 
 async def test_it_works_while_the_trace_is_still_being_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,6 +172,47 @@ def test_what_the_bill_does_not_say_is_said(tmp_path: Path, capsys: pytest.Captu
     assert run(["cost", str(path), "--json"]) == 0
     whole = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert sorted(whole["assumed"].values()) == [1, 1, 1]
-    assert whole["billed_tokens"] == {"input": 18, "cached": 0, "written": 0, "output": 1}
+    assert whole["billed_tokens"] == {"input": 18, "cached": 0, "written": 0, "output": 1, "written_1h": 0}
     assert run(["cost", str(path)]) == 0
     assert "1 step: no output is recorded: none priced" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_hour_in_the_cache_costs_twice_the_input_where_that_is_documented() -> None:
+    book = RateBook(OWN | {"mine-too": {"like": "claude-opus-4-5", "input_price": 4}})
+    rates = book.rates("claude-opus-4-5", "anthropic", "2026-05-04", 1000).rates
+    assert (rates.cache_write, rates.cache_write_1h) == (Decimal("6.25"), Decimal(10))
+    assert book.rates("mine-too", None, None, 1000).rates.cache_write_1h == 8
+    for model, provider in (("gpt-5", "openai"), ("mine", None)):
+        assert book.rates(model, provider, None, 1000).rates.cache_write_1h is None
+    own = RateBook({"mine": {**OWN["mine"], "cache_write_1h_price": 17}})
+    assert own.rates("mine", None, None, 1000).rates.cache_write_1h == 17
+
+
+def test_hours_are_a_part_of_their_own_in_every_sum(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    told = {"model": "claude-opus-4-5", "provider": "anthropic", "input_tokens": 1000, "output_tokens": 0}
+    bill = event(
+        "ctxctl.usage.reported",
+        {**told, "cached_tokens": 0, "cache_write_tokens": 900, "cache_write_1h_tokens": 600},
+    )
+    steps = [item("a", "one two three four five"), assembly("w1", ["a"]), inject("w1"), bill]
+    path.write_bytes(lines(at("1", "1", *steps)))
+    costs, rows = spend(path)
+    assert rows[0].billed_tokens == Tokens(100, 0, 300, 0, 600)
+    # 100 at 5, 300 at 6.25, 600 at 10 dollars a million.
+    assert costs.billed.total == Decimal("0.008375")
+    assert costs.billed.written_1h == Decimal("0.006")
+    counted = rows[0].counted_tokens
+    assert counted == Tokens(1, 0, 1, 0, 3)
+    assert costs.spent()[0].money == costs.counted.context
+
+
+def test_an_hour_without_a_known_rate_is_not_priced(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    told = {"model": "mine", "input_tokens": 1000, "output_tokens": 0, "cached_tokens": 0}
+    bill = event("ctxctl.usage.reported", {**told, "cache_write_tokens": 900, "cache_write_1h_tokens": 600})
+    steps = [item("a", "one two three four five six"), assembly("w1", ["a"]), inject("w1"), bill]
+    path.write_bytes(lines(at("1", "1", *steps)))
+    costs, rows = spend(path)
+    assert rows[0].billed is None
+    assert costs.unpriced == {"mine: a rate that it needs is not known": 1}

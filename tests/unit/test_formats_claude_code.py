@@ -491,3 +491,14 @@ def test_import_is_linear_in_the_session() -> None:
     found = list(ClaudeCode().events(source(*lines), lambda _: None))
     blocks = sum(len(e["data"]["ordered_blocks"]) for e in of_type(found, ASSEMBLY))
     assert blocks == 1 + 2 * 399
+
+
+def test_hours_in_the_cache_and_the_reason_of_a_miss_come_along() -> None:
+    kinds = {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 3}
+    usage = {"input_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 4}
+    answer = said("a1", "u1", "m1", text("hello"), usage={**usage, "cache_creation": kinds})
+    answer["message"]["diagnostics"] = {"cache_miss_reason": {"type": "model_changed"}}
+    found, _ = events(user("u1", None, "go"), answer)
+    bill = of_type(found, USAGE)[0]["data"]
+    assert (bill["cache_write_tokens"], bill["cache_write_1h_tokens"]) == (4, 3)
+    assert bill["cache_miss_cause"] == "model_changed"

@@ -321,6 +321,11 @@ def test_usage_under_its_names() -> None:
     assert isinstance(usage, Usage)
     assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (10, 4, 2)
     assert usage.cache_write_tokens is None
+    assert (usage.cache_write_1h_tokens, usage.cache_miss_cause) == (None, None)
+    more = {"input_tokens": 9, "cache_write_tokens": 4, "cache_write_1h_tokens": 3, "cache_miss_cause": "x"}
+    usage = record(vocab.USAGE_REPORTED, more)
+    assert isinstance(usage, Usage)
+    assert (usage.cache_write_1h_tokens, usage.cache_miss_cause) == (3, "x")
 
 
 @pytest.mark.parametrize("data", [None, [], "x", 5])

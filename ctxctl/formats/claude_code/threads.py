@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ctxctl.formats.build import Place, Window
 from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Node, Path, Unit
+from ctxctl.formats.kit.caches import hour_writes, miss_cause
 from ctxctl.formats.lines import Json
 
 _COUNTS = (
@@ -38,7 +39,7 @@ class Origin(NamedTuple):
 class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
-    __slots__ = ("line", "model", "output", "place", "prompt", "tier", "time", "unit")
+    __slots__ = ("cause", "line", "model", "output", "place", "prompt", "tier", "time", "unit")
 
     def __init__(self, unit: Unit, place: Place, line: int, time: str) -> None:
         self.unit = unit
@@ -49,12 +50,15 @@ class Call:
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
         self.tier: str | None = None
+        self.cause: str | None = None
+        """Why the cache was not read, as the API told the client."""
 
     def merge(self, message: Json) -> None:
         """Take over a line's usage: the prompt side once, of the output the largest."""
         model = message.get("model")
         if isinstance(model, str):
             self.model = model
+        self.cause = miss_cause(message) or self.cause
         usage = message.get("usage")
         if not isinstance(usage, dict):
             return
@@ -62,6 +66,9 @@ class Call:
             self.prompt = {
                 name: count for name, key in _COUNTS if (count := _count(usage.get(key))) is not None
             }
+            hour = hour_writes(usage)
+            if hour is not None and "cache_write_tokens" in self.prompt:
+                self.prompt["cache_write_1h_tokens"] = hour
         output = _count(usage.get("output_tokens"))
         if output is not None and (self.output is None or output > self.output):
             self.output = output
@@ -84,6 +91,8 @@ class Call:
             ("model", self.model),
             ("cached_tokens", cached),
             ("cache_write_tokens", written),
+            ("cache_write_1h_tokens", self.prompt.get("cache_write_1h_tokens")),
+            ("cache_miss_cause", self.cause),
             ("output_tokens", self.output),
         ):
             if value is not None:

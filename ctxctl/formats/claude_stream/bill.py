@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.kit.caches import hour_writes, miss_cause
 from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.usage import usage_record
 
@@ -23,9 +24,11 @@ class Bill:
         self._prompt: Json | None = None
         self._output: Any = None
         self._reasoning: Any = None
+        self._cause: str | None = None
 
     def merge(self, message: Json) -> None:
         """A message's line."""
+        self._cause = miss_cause(message) or self._cause
         usage = message.get("usage")
         if isinstance(usage, dict):
             if self._prompt is None and count(usage.get("input_tokens")) is not None:
@@ -65,6 +68,8 @@ class Bill:
             input_tokens=prompt.get("input_tokens"),
             cached=prompt.get("cache_read_input_tokens"),
             cache_write=prompt.get("cache_creation_input_tokens"),
+            cache_write_1h=hour_writes(prompt),
+            miss_cause=self._cause,
             output_tokens=self._output,
             reasoning=self._reasoning,
             excludes_cache=True,

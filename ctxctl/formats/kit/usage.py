@@ -15,11 +15,13 @@ def usage_record(
     output_tokens: Any = None,
     cached: Any = None,
     cache_write: Any = None,
+    cache_write_1h: Any = None,
     reasoning: Any = None,
     excludes_cache: bool = False,
     provider: str | None = None,
     model: str | None = None,
     native: Json | None = None,
+    miss_cause: str | None = None,
 ) -> Json | None:
     """The record of `ctxctl.usage.reported`; None where no input count is reported.
 
@@ -28,11 +30,13 @@ def usage_record(
         output_tokens: Of output tokens, reasoning included.
         cached: Of input tokens read from the provider's cache.
         cache_write: Of input tokens written to it.
+        cache_write_1h: Of these, the ones that are kept for an hour.
         reasoning: Of output tokens that were reasoning.
         excludes_cache: True where `input_tokens` leaves cache reads and writes out (Anthropic's convention).
         provider: Whose bill it is.
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
+        miss_cause: Why the cache was not read, as the provider or the client says.
 
     Values that are no counts are taken as not reported.
     """
@@ -49,6 +53,8 @@ def usage_record(
         ("input_tokens", billed),
         ("cached_tokens", read),
         ("cache_write_tokens", written),
+        ("cache_write_1h_tokens", count(cache_write_1h) if written is not None else None),
+        ("cache_miss_cause", miss_cause),
         ("output_tokens", count(output_tokens)),
         ("reasoning_tokens", count(reasoning)),
     ):

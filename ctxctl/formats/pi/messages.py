@@ -46,6 +46,7 @@ def usage_of(message: Json) -> Json | None:
         output_tokens=usage.get("output"),
         cached=usage.get("cacheRead"),
         cache_write=usage.get("cacheWrite"),
+        cache_write_1h=usage.get("cacheWrite1h"),
         reasoning=usage.get("reasoning"),
         excludes_cache=True,
         provider=string(message.get("provider")),

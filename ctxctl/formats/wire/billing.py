@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.kit.caches import miss_cause
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.usage import usage_record
 
@@ -53,6 +54,7 @@ def record(dialect: str, response: Json, model: str | None = None) -> Json | Non
         provider=provider,
         model=named or string(response.get("model_version")) or model,
         native=_kept(bill),
+        miss_cause=miss_cause(response) if dialect == "anthropic" else None,
         **found,
     )
 
@@ -72,6 +74,7 @@ def _extracted(response: Json, provider: str, flavour: str) -> dict[str, Any] | 
         "output_tokens": _whole(held.get("output_tokens")),
         "cached": _whole(held.get("cache_read_tokens")),
         "cache_write": _whole(held.get("cache_write_tokens")),
+        "cache_write_1h": _whole(held.get("cache_write_1h_tokens")),
         "reasoning": _whole(held.get("output_reasoning_tokens")),
     }
 

@@ -76,15 +76,17 @@ def _between(step: StepRow, rates: Rates, held: int) -> tuple[Decimal, Decimal] 
     if rates.input is None:
         return None
     cached, written, billed = step.cached or 0, step.written or 0, step.billed or 0
+    hour = min(step.written_1h or 0, written)
     if not billed or cached + written > billed or not step.used:
-        cached = written = 0
+        cached = written = hour = 0
     else:
-        cached, written = step.used * cached // billed, step.used * written // billed
-    if (cached and rates.cache_read is None) or (written and rates.cache_write is None):
+        cached, written, hour = (step.used * part // billed for part in (cached, written - hour, hour))
+    needed = ((cached, rates.cache_read), (written, rates.cache_write), (hour, rates.cache_write_1h))
+    if any(part and rate is None for part, rate in needed):
         return None
     held = min(held, step.used) if step.used else held
-    bands = [(rates.cache_read or ZERO, cached), (rates.cache_write or ZERO, written)]
-    bands.append((rates.input, max(0, step.used - cached - written)))
+    bands = [(rate or ZERO, part) for part, rate in needed]
+    bands.append((rates.input, max(0, step.used - cached - written - hour)))
     bands = sorted(band for band in bands if band[1])
     return _filled(bands, held) / MILLION, _filled(bands[::-1], held) / MILLION
 

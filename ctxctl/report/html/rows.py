@@ -26,7 +26,7 @@ METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 _WARNINGS: Final = frozenset(
     {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
 )
-COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED = 1, 2, 4, 8, 16, 32
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED, MISSED = 1, 2, 4, 8, 16, 32, 64
 """Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
 counted."""
 
@@ -61,6 +61,7 @@ class Rows:
             | WARNED * (not _WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
             | DOUBTED * bool(row.doubted)
+            | MISSED * (row.missed > 0)
         )
         model = None if row.model is None else self._models.setdefault(row.model, len(self._models))
         self._open.append(

@@ -11,12 +11,14 @@ from ctxctl.inspector.survey import row_of
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
-from ctxctl.report.costs import dollars
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
+from ctxctl.report.heading import learned
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.misses import misses_text
+from ctxctl.report.money import dollars
 from ctxctl.report.sent import against, beside, known_by, limit
 from ctxctl.report.tables import number, plural, signed
 from ctxctl.report.veil import Veil
@@ -138,18 +140,22 @@ class _Report:
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
         )
+        if costs.misses.whole.number:
+            rows.append(["cache misses", misses_text(costs)])
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
             if costs.doubted.requests:
                 billed += (
                     f"{marked(dollars(costs.doubted.money.total), True)} with what cannot be true counted, "
                 )
-            rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])
+            rows.append(["cost", f"{billed}{dollars(costs.sent.total)} in all"])
         rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
             rows.append(["findings", number(len(findings))])
         if inspector.problem_count:
             rows.append(["problems", f"{number(inspector.problem_count)} in the trace"])
+        if header.learned is not None:
+            rows.append(["learned", self._say(learned(header.learned), 400)])
         encoding = self._say(header.encoding) + ("" if header.encoding_known else " (assumed)")
         model = f", model {self._say(header.model)}" if header.model else ""
         supposed = "; its limits are supposed, so this is simulated" if header.limits.given else ""

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.tokens.calibrate.errors import Errors, Sessions, constant, held_out, quantile, unrepeated
-from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH
+from ctxctl.tokens.calibrate.errors import (
+    Errors,
+    Miss,
+    Sessions,
+    constant,
+    quantile,
+    tested,
+    told,
+    unrepeated,
+)
+from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, weighed
 from ctxctl.tokens.calibrate.fit import Weights, fit, median
-from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, rows_of
+from ctxctl.tokens.calibrate.kin import kind
+from ctxctl.tokens.calibrate.points import Blind, Lane, Point, Row, family, rows_of
+from ctxctl.tokens.calibrate.spread import Common, Off, Spread, spread_of
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve
 
 VERSION: Final = 1
+LEAST_NEAR: Final = 200
+"""Steps of relatives from which their common weights are taken."""
 LEAST_STEPS: Final = 20
 """Steps that follow another one of their segment, to fit a dozen weights to and to test them."""
 MOST_P50: Final = 0.02
@@ -61,6 +74,12 @@ class Fit(msgspec.Struct, frozen=True):
     first: Errors | None = None
     alternate: Errors | None = None
     halves: Errors | None = None
+    spread: Spread | None = None
+    """Of the next size, on steps that were not fitted; None in calibrations of earlier versions."""
+    blind_item: float = 0.0
+    """Tokens of an item that has neither text nor count."""
+    blinds: int = 0
+    """Requests with such items that this is from."""
 
 
 class Refused(NamedTuple):
@@ -78,6 +97,7 @@ class Calibration(msgspec.Struct, frozen=True):
     fits: tuple[Fit, ...] = ()
     """By model, then encoding."""
     version: int = VERSION
+    common: Common | None = None
 
     @property
     def digest(self) -> str:
@@ -98,7 +118,7 @@ class Calibration(msgspec.Struct, frozen=True):
     def with_fits(self, fits: Iterable[Fit]) -> Calibration:
         """This one with other fits in place of its own for the same models."""
         named = {(f.model, f.encoding): f for f in (*self.fits, *fits)}
-        return Calibration(tuple(named[key] for key in sorted(named)))
+        return Calibration(tuple(named[key] for key in sorted(named)), common=self.common)
 
 
 class Outcome(NamedTuple):
@@ -139,7 +159,7 @@ def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
             by_model[model].append(own)
     fits, refused = [], []
     for model in sorted(by_model):
-        found = fitted(model, by_model[model], encoding)
+        found = fitted(model, by_model[model], encoding, relatives(model, by_model))
         if isinstance(found, Fit):
             fits.append(found)
         else:
@@ -147,8 +167,23 @@ def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
     return Outcome(Calibration(tuple(fits)), tuple(refused))
 
 
-def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit | Refused:
-    """Fit one model, or say why not."""
+def relatives(model: str, by_model: Mapping[str, Sequence[Sequence[Lane]]]) -> Weights | None:
+    """Weights of the other models that split texts alike; None where they say too little."""
+    own = kind(model)
+    if own is None:
+        return None
+    rows: list[Row] = []
+    for name, sessions in by_model.items():
+        other = kind(name)
+        if name != model and other is not None and other.group == own.group:
+            rows += _rows(sound(unrepeated(sessions))[0])
+    return fit(rows) if len(rows) >= LEAST_NEAR else None
+
+
+def fitted(
+    model: str, sessions: Sequence[Sequence[Lane]], encoding: str, near: Weights | None = None
+) -> Fit | Refused:
+    """Fit one model, or say why not; `near` are the weights of relatives, as `fit.fit` takes them."""
     if resolve(model).known:
         steps = sum(len(lane.points) for lanes in sessions for lane in lanes)
         return Refused(model, steps, "its tokenizer is public: counts are exact")
@@ -157,7 +192,8 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
     contradicted = less + sum(lane.contradicted for lanes in sessions for lane in lanes)
     if why := _too_little(rows, contradicted):
         return Refused(model, len(rows), why)
-    held = held_out(found)
+    misses = tested(found, near)
+    held = told(misses)
     errors = held.next_size
     if errors is None or errors.steps < LEAST_STEPS // 4:
         return Refused(model, len(rows), "too few steps to test: the sessions repeat one another")
@@ -168,10 +204,12 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
             f" {MOST_P95:.0%} are accepted"
         )
         return Refused(model, len(rows), why, errors)
-    weights = fit(rows)
+    weights = fit(rows, near)
     seen = tuple(sum(abs(row.moved[i]) for row in rows) for i in range(WIDTH))
     if stuck := _at_bounds(weights, seen):
         return Refused(model, len(rows), f"the slope of {stuck} runs into its bound", errors)
+    blinds = sorted({one for lanes in sessions for lane in lanes for one in lane.blinds})
+    item, wide = blind_items(weights, blinds)
     return Fit(
         model=model,
         encoding=encoding,
@@ -187,6 +225,9 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
         first=held.first,
         alternate=held.alternate,
         halves=held.halves,
+        spread=spread_of(offs_of(weights, misses.next_size), wide),
+        blind_item=item,
+        blinds=len(wide),
     )
 
 
@@ -230,6 +271,26 @@ def _at_bounds(weights: Weights, seen: tuple[int, ...]) -> str:
         if tokens and name != "reasoning" and weight in (bound.low, bound.high)
     }
     return ", ".join(stuck).replace("_", " ") if sum(stuck.values()) >= _MUCH * whole else ""
+
+
+def offs_of(weights: Weights, misses: Iterable[Miss]) -> list[Off]:
+    """How far each was off, beside the tokens of the model that came or went."""
+    return [Off(miss.change - miss.predicted, gross(weights, miss.moved)) for miss in misses]
+
+
+def gross(weights: Weights, moved: Sequence[int]) -> float:
+    """Tokens of a model that came or went."""
+    return sum(abs(w * n) for w, n in zip(weights[: len(CLASSES)], moved, strict=False))
+
+
+def blind_items(weights: Weights, blinds: Sequence[Blind]) -> tuple[float, list[Off]]:
+    """What an item without text or count is billed, the median, and how far each request is off with that."""
+    came = [(one, one.row.change - weighed(weights, one.row.moved)) for one in blinds if one.items > 0]
+    if not came:
+        return 0.0, []
+    item = max(0.0, round(median(off / one.items for one, off in came), 1))
+    offs = [Off(off - item * one.items, gross(weights, one.row.moved), one.items) for one, off in came]
+    return item, offs
 
 
 def _beyond(weights: Weights, sessions: Sessions) -> Beyond:

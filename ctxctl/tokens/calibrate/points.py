@@ -35,6 +35,23 @@ class Point(NamedTuple):
     sizes: Vector
 
 
+class Row(NamedTuple):
+    """One request against the last one of its segment."""
+
+    reported: int
+    change: int
+    """Reported less reported before."""
+    moved: Vector
+
+
+class Blind(NamedTuple):
+    """A request that brought content of which the trace has neither text nor count."""
+
+    row: Row
+    items: int
+    """Of that content: those that came less those that went."""
+
+
 class Lane(NamedTuple):
     """The requests of one thread to one model, in order."""
 
@@ -45,15 +62,8 @@ class Lane(NamedTuple):
     """Reports left out because they cannot be the size of what was counted."""
     blind: int = 0
     """Reports of steps that brought, or only hold, content of which the trace has neither text nor count."""
-
-
-class Row(NamedTuple):
-    """One request against the last one of its segment."""
-
-    reported: int
-    change: int
-    """Reported less reported before."""
-    moved: Vector
+    blinds: tuple[Blind, ...] = ()
+    """Those of them that can be held against the report before."""
 
 
 @lru_cache(maxsize=256)
@@ -100,6 +110,7 @@ class Gatherer:
         self._points: dict[_Key, list[Point]] = {}
         self._contradicted: Counter[_Key] = Counter()
         self._blind: Counter[_Key] = Counter()
+        self._blinds: dict[_Key, list[Blind]] = {}
         self.unnamed = 0
         """Reports without a model."""
         self.derived = 0
@@ -126,6 +137,10 @@ class Gatherer:
             self._contradicted[key] += 1
             return
         blind = step.window.uncounted != at.uncounted and at.last is not None
+        if blind and not at.broken and model == at.model and at.last is not None:
+            row = _row(at.last, Point(at.segment, usage.reported_input, at.sizes))
+            items = step.window.uncounted - at.uncounted
+            self._blinds.setdefault(key, []).append(Blind(row, items))
         if at.broken or blind or model != at.model:
             at.segment += 1
             self._blind[key] += blind
@@ -148,7 +163,8 @@ class Gatherer:
         found: dict[str | None, list[Lane]] = {}
         for key in dict.fromkeys([*self._points, *self._contradicted, *self._blind]):
             points = tuple(self._points.get(key, ()))
-            lane = Lane(key[2], points, self._contradicted[key], self._blind[key])
+            blinds = tuple(self._blinds.get(key, ()))
+            lane = Lane(key[2], points, self._contradicted[key], self._blind[key], blinds)
             found.setdefault(key[0], []).append(lane)
         return list(found.values())
 
@@ -159,7 +175,11 @@ def rows_of(points: Iterable[Point]) -> list[Row]:
     last: Point | None = None
     for point in points:
         if last is not None and last.segment == point.segment:
-            moved = tuple(b - a for a, b in zip(last.sizes, point.sizes, strict=True))
-            rows.append(Row(point.reported, point.reported - last.reported, moved))
+            rows.append(_row(last, point))
         last = point
     return rows
+
+
+def _row(last: Point, point: Point) -> Row:
+    moved = tuple(b - a for a, b in zip(last.sizes, point.sizes, strict=True))
+    return Row(point.reported, point.reported - last.reported, moved)

@@ -19,6 +19,10 @@ _DAY: Final = 10
 """Characters of a date at the head of a time."""
 _WRITES_AS_INPUT: Final = frozenset(("openai", "azure"))
 """Providers that bill what goes into a cache like any other input."""
+_HOUR_TIMES_INPUT: Final = 2
+"""What Anthropic bills for a token that the cache keeps for an hour, in tokens of plain input; five minutes
+cost 1.25, a read 0.1 (platform.claude.com, Prompt caching, Pricing)."""
+_DATED: Final = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
 _NAMES: Final = {"amazon-bedrock": "aws", "xai": "x-ai", "fireworks-ai": "fireworks"}
 """Providers that the library calls otherwise."""
 
@@ -80,15 +84,24 @@ class _Book(NamedTuple):
     def of(self, size: int) -> Priced:
         known = self.known
         if self.dated is not None:
-            names = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok")
-            rates = Rates(*(_one(getattr(self.dated, name, None), size) for name in names))
+            rates = Rates(*(_one(getattr(self.dated, name, None), size) for name in _DATED))
             if rates.cache_write is None and known.provider in _WRITES_AS_INPUT:
                 rates = rates._replace(cache_write=rates.input)
-            return Priced(rates, "genai-prices", known.note)
+            return Priced(_with_hour(known, rates), "genai-prices", known.note)
         rates = _rates(known, size)
         if rates == Rates():
             return NOBODY._replace(note=f"no price is known: {known.note}")
-        return Priced(rates, "settings" if known.how == "settings" else "models.dev", known.note)
+        source = "settings" if known.how == "settings" else "models.dev"
+        return Priced(_with_hour(known, rates), source, known.note)
+
+
+def _with_hour(known: Known, rates: Rates) -> Rates:
+    """The rates with that of an hour in the cache, where it is documented and no price for it is listed."""
+    if rates.cache_write_1h is not None or rates.input is None:
+        return rates
+    if known.provider != "anthropic" and "claude" not in (known.model or known.asked).lower():
+        return rates
+    return rates._replace(cache_write_1h=rates.input * _HOUR_TIMES_INPUT)
 
 
 def _look_up(known: Known, day: str) -> _Book:

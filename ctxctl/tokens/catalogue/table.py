@@ -24,6 +24,8 @@ class Prices(NamedTuple):
     output: float | None = None
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_1h: float | None = None
+    """Of what is kept for an hour; the packed table has none."""
 
 
 class Tier(NamedTuple):

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
+from ctxctl.report.misses import miss_text
 from ctxctl.text import preview
 from ctxctl.tui.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.figures import MINUS, number
+from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
         model=step.model,
         layer=step.layer,
         basis=step.basis,
-        used=step.window.used,
+        recorded=step.window.recorded,
+        sent=step.window.used,
+        method=method_of(step.window),
         uncounted=step.window.uncounted,
         prefix=step.cache.possible_prefix,
         first=inspector.previous(ordinal) is None,
@@ -63,6 +67,7 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
         break_block=prefix.block,
         again=prefix.again,
         reported=step.cache.reported_cached,
+        missed="" if step.cache.miss is None else miss_text(step.cache.miss),
         joint_known=between.known or len(frame.placements) < 2,
         joint_name=between.name,
         remarks=tuple(_remarks(frame)),

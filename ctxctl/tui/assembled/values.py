@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.tui.document import Document
 from ctxctl.tui.spans import Spans
 
@@ -64,7 +65,12 @@ class Assembled:
     model: str | None = None
     layer: str = ""
     basis: str = ""
-    used: int = 0
+    recorded: int = 0
+    """Tokens of the blocks."""
+    sent: int = 0
+    """What the request came to; as `recorded` where nothing was billed."""
+    method: UsedMethod = "recorded"
+    """How `sent` is known."""
     uncounted: int = 0
     prefix: int | None = None
     """Tokens of the possible prefix; None in a thread's first request."""
@@ -78,6 +84,8 @@ class Assembled:
     """Tokens behind the break that the previous request held too: no cache can give them."""
     reported: int | None = None
     """What the provider said it read from its cache."""
+    missed: str = ""
+    """What it could have read and did not, where nothing recorded explains it; empty where it is nothing."""
     joint_known: bool = True
     """Whether the trace records what stands between the blocks."""
     joint_name: str = ""

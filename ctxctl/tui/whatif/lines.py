@@ -216,13 +216,10 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
     if first is None:
         if totals.unknown == totals.steps:
             return "no limit known" if brief else "no limit known: nobody can say what fits", "warning"
-        if totals.billed_over:
-            said = f"{number(totals.billed_over)}/{number(totals.steps)}"
-            return f"{said} billed over" if brief else f"{said} steps billed over, none by count", "warning"
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
         if brief:
             return f"fits in {counted(totals.steps, 'step')}{unknown}", "strong"
-        return f"fits by count in all of {counted(totals.steps, 'step')}{unknown}", "strong"
+        return f"fits in all of {counted(totals.steps, 'step')}{unknown}", "strong"
     side = first.simulated if simulated else first.recorded
     if brief:
         return f"{number(totals.over)}/{number(totals.steps)} over, from {first.turn}.{first.step}", "warning"
@@ -253,7 +250,7 @@ def _address(pair: Pair) -> str:
 
 def _chart(view: View, width: int, *, simulated: bool) -> Parts:
     buckets = view.chart.simulated if simulated else view.chart.recorded
-    label = f"{'s' if simulated else ' '} used by turn " if width >= TWO else ("s " if simulated else "  ")
+    label = f"{'s' if simulated else ' '} sent by turn " if width >= TWO else ("s " if simulated else "  ")
     room = max(width - cells(label) - 2, 0)
     parts: Parts = [(" " + label, "warning" if simulated else "hint")]
     for n in range(min(room, len(buckets))):
@@ -274,10 +271,10 @@ def _cell(some: Sequence[Bucket], top: int) -> tuple[str, str]:
 def _columns(width: int) -> tuple[str, ...]:
     """Which numbers there is room for on each side."""
     if width < 62:
-        return ("used", "over")
+        return ("sent", "over")
     if width < 120:
-        return ("used", "free", "over", "omit", "cache")
-    wide = ("used", "free", "over", "omit", "cut", "comp", "cache")
+        return ("sent", "free", "over", "omit", "cache")
+    wide = ("sent", "free", "over", "omit", "cut", "comp", "cache")
     return (*wide, "cost") if width >= _COSTLY else wide
 
 
@@ -334,7 +331,7 @@ def _name(table: Table, turn: TurnPair, room: int) -> str:
 
 
 def _mark(turn: TurnPair, first: bool) -> Column:
-    sign = "◀!" if first else " !" if turn.simulated.over else "b!" if turn.billed_over else ""
+    sign = "◀!" if first else " !" if turn.simulated.over else ""
     return Column(f" {sign}", "warning", 3)
 
 
@@ -356,7 +353,7 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
     if name == "cost":
         return Column(_cost(side), "", _size(name, width), right=True)
     value = {
-        "used": side.used,
+        "sent": side.used,
         "free": side.free,
         "over": side.over,
         "omit": side.omitted,
@@ -366,7 +363,7 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
     }[name]
     show = number if width >= 120 else short
     unknown = _NOTHING if name == "cache" else _UNKNOWN
-    text = unknown if value is None else show(value) if value or name in ("used", "free") else _NOTHING
+    text = unknown if value is None else show(value) if value or name in ("sent", "free") else _NOTHING
     style = "warning" if name == "over" and value else "hint" if text in (_NOTHING, _UNKNOWN) else ""
     return Column(text, style, _size(name, width), right=True)
 
@@ -381,12 +378,11 @@ def text(view: View, table: Table) -> str:
         sides = " | s ".join(_sides(side) for side in (turn.recorded, turn.simulated))
         thread = "" if turn.thread == "main" else f"  {one_line(turn.thread)}"
         mark = "first over" if n == table.first else "over" if turn.simulated.over else ""
-        mark = mark or ("billed over" if turn.billed_over else "")
         lines.append(f"{turn.turn:<8} {sides}  {mark}{thread}".rstrip())
     return "\n".join(lines) + "\n"
 
 
-_TEXT: Final = ("used", "free", "over", "omitted", "cut", "compacted", "cache", "cost")
+_TEXT: Final = ("sent", "free", "over", "omitted", "cut", "compacted", "cache", "cost")
 
 
 def _sides(side: TurnSide) -> str:

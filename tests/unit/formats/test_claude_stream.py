@@ -254,3 +254,15 @@ def test_detection_of_others() -> None:
     long = {"type": "user", "message": {"role": "user", "content": "x" * 70_000}, "parent_tool_use_id": None}
     first = {"type": "user", "parent_tool_use_id": None, "session_id": "s", **long}
     assert detected(lines([first])) == NAME
+
+
+def test_hours_in_the_cache_and_the_reason_of_a_miss_come_along() -> None:
+    usage = {
+        "input_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 4,
+        "cache_creation": {"ephemeral_1h_input_tokens": 3},
+    }  # fmt: skip
+    reason = {"cache_miss_reason": {"type": "tools_changed"}}
+    found, _ = events(NAME, lines([user("go"), assistant("m1", "hi", usage=usage, diagnostics=reason)]))
+    [bill] = [e["data"] for e in found if e["event_type"] == "ctxctl.usage.reported"]
+    assert (bill["cache_write_tokens"], bill["cache_write_1h_tokens"]) == (4, 3)
+    assert bill["cache_miss_cause"] == "tools_changed"

@@ -104,3 +104,22 @@ def test_the_model_that_answered_is_named_and_the_providers_own_fields_are_kept(
     assert (found["provider"], found["model"]) == ("anthropic", "claude-x-1")
     assert found["metadata"]["native"] == usage
     assert (dialect.usage({"usage": usage}, "claude-x") or {})["model"] == "claude-x"
+
+
+def test_anthropic_tells_hours_apart_and_why_it_read_nothing() -> None:
+    kinds = {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 3}
+    usage = {
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 4,
+        "output_tokens": 7,
+        "cache_creation": kinds,
+    }
+    reason = {"type": "system_changed", "cache_missed_input_tokens": 28}
+    found = by_name("anthropic").usage({"usage": usage, "diagnostics": {"cache_miss_reason": reason}})
+    assert found is not None
+    assert (found["cache_write_tokens"], found["cache_write_1h_tokens"]) == (4, 3)
+    assert found["cache_miss_cause"] == "system_changed"
+    for nothing in (None, {}, {"cache_miss_reason": None}, {"cache_miss_reason": {"type": "none"}}, "x"):
+        found = by_name("anthropic").usage({"usage": usage, "diagnostics": nothing})
+        assert found is not None
+        assert "cache_miss_cause" not in found

@@ -24,7 +24,7 @@ function columns(steps) {
       made.fresh += row[C.new];
       made.freed += row[C.freed];
       made.compacted += row[C.marks] & 1;
-      made.broken += (row[C.marks] >> 1) & 1;
+      made.broken += row[C.marks] & 66 ? 1 : 0;
       made.over += (row[C.marks] >> 2) & 1;
       made.warned += (row[C.marks] >> 3) & 1;
     }
@@ -79,7 +79,7 @@ function chart(steps, choose) {
   const beside = list.some((c) => c.used > c.recorded);
   const said = `What was sent over ${plural(steps.length, 'step')}: at most ${number(peak)} tokens`
     + (cap === null ? ', cap unknown' : `, cap ${number(cap)}`)
-    + `; ${plural(sum('compacted'), 'compaction')}, ${plural(sum('broken'), 'cache break')}`
+    + `; ${plural(sum('compacted'), 'compaction')}, ${number(sum('broken'))} with a cache break or miss`
     + `, ${number(sum('over'))} over the cap`;
   const picture = svg('svg', {
     viewBox: `0 0 ${WIDTH} ${HIGH + BAND + 2 * LOW}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': said,
@@ -88,7 +88,7 @@ function chart(steps, choose) {
         const box = picture.getBoundingClientRect();
         const n = Math.floor(((event.clientX - box.left) / box.width) * list.length);
         const column = list[Math.min(Math.max(n, 0), list.length - 1)];
-        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 7);
+        const marked = steps.slice(column.from, column.to).find((at) => rows[at][C.marks] & 71);
         choose(marked ?? steps[column.from]);
       },
     },
@@ -105,7 +105,7 @@ function chart(steps, choose) {
     cap !== null && !near ? ` (${number(cap)}, far above the chart)` : null,
     line === null ? null : [el('span', { class: 'key compacts' }), `compacts at ${number(line)}`],
     el('span', { class: 'key fresh' }), 'new', el('span', { class: 'key gone' }), 'freed',
-    ' ◇ compaction ↯ cache break', el('span', { class: 'quiet' }, ` · highest ${number(peak)} tokens`));
+    ' ◇ compaction ↯ cache break or miss', el('span', { class: 'quiet' }, ` · highest ${number(peak)} tokens`));
   return { node: el('div', { class: 'chart' }, picture, legend, alternative(steps)), point };
 }
 
@@ -117,7 +117,7 @@ function alternative(steps) {
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
     const noted = steps.length <= TABLE_MOST ? steps
-      : steps.filter((at) => rows[at][C.marks] & 15).slice(0, TABLE_MOST);
+      : steps.filter((at) => rows[at][C.marks] & 79).slice(0, TABLE_MOST);
     const heads = [{ name: 'step' }, { name: 'sent', right: true }, { name: 'recorded', right: true }, { name: 'cap', right: true },
       { name: 'new', right: true }, { name: 'freed', right: true }, { name: 'of note' }];
     const name = steps.length <= TABLE_MOST ? 'Every step'
@@ -136,6 +136,7 @@ function marksOf(row) {
   const said = [];
   if (marks & 1) said.push('◇ compaction');
   if (marks & 2) said.push('↯ cache break');
+  if (marks & 64) said.push('↯ cache miss');
   if (marks & 4) said.push('! over the cap');
   else if (marks & 8) said.push('! warning');
   if (marks & 16) said.push('≈ simulated');

@@ -2,7 +2,7 @@
 
 const KEYS = [
   ['j', 'the next step', () => go(1)], ['k', 'the step before', () => go(-1)],
-  ['n', 'the next step of note: compaction, cache break, warning', () => goNoted(1)],
+  ['n', 'the next step of note: compaction, cache break or miss, warning', () => goNoted(1)],
   ['p', 'the step of note before', () => goNoted(-1)],
   ['g', 'the first step', () => go(-Infinity)], ['G', 'the last step', () => go(Infinity)],
   ['Enter', 'to the details of the step', () => $('detail').focus()],
@@ -25,7 +25,7 @@ function back() {
 
 function listenToKeys() {
   clear($('keys'), el('h2', {}, 'Keys'), facts(KEYS.map(([key, does]) => [el('kbd', {}, key), does])),
-    el('p', { class: 'quiet' }, 'Signs: + added, ~ updated, − removed, = unchanged, ∅ left out, ◇ compaction, ↯ cache break, ! warning.'),
+    el('p', { class: 'quiet' }, 'Signs: + added, ~ updated, − removed, = unchanged, ∅ left out, ◇ compaction, ↯ cache break or miss, ! warning.'),
     el('form', { method: 'dialog' }, el('button', {}, 'Close')));
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $('keys').open) return;

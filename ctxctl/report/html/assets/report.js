@@ -27,7 +27,7 @@ const priced = (cost) => Object.keys(cost.prices_from).some((name) => name !== '
 
 function summed(money) {
   if (!money) return 'not priced';
-  const parts = ['input', 'cached', 'written', 'output'].filter((n) => Number(money[n])).map((n) => `${n} $${Number(money[n]).toFixed(4)}`);
+  const parts = ['input', 'cached', 'written', 'written_1h', 'output'].filter((n) => Number(money[n])).map((n) => `${n} $${Number(money[n]).toFixed(4)}`);
   return `$${Number(money.total).toFixed(4)}` + (parts.length ? ` (${parts.join(', ')})` : '');
 }
 
@@ -43,8 +43,10 @@ function costsPage() {
     ['priced as', cost.doubted?.requests ? `≈${known ? summed(cost.doubted.believed) : 'not priced'}; ${tokensOf(cost.doubted.believed_tokens)}` : null],
     ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
       `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
-    ['counted', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
+    ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `$${Number(cost.cache_breaks).toFixed(4)}, derived` : null],
+    ['cache misses', Object.entries(cost.cache_misses.by_cause).map(([cause, sum]) =>
+      el('div', {}, `${cause} ${number(sum.count)}: ${sum.unpriced < sum.count ? `$${Number(sum.usd).toFixed(4)}` : 'not priced'}, ${number(sum.tokens)} tokens, derived`))],
     ['saved', Number(cost.saved) ? `$${Number(cost.saved).toFixed(4)}, derived` : null],
     ['prices from', Object.entries(cost.prices_from).filter(([name]) => name).map(([name, n]) => `${name} (${plural(n, 'step')})`).join(', ') || 'none are known'],
     ['unpriced', Object.entries(cost.unpriced_steps).map(([why, n]) => el('div', {}, `${plural(n, 'step')}: `, say(why)))],
@@ -52,8 +54,8 @@ function costsPage() {
       ...cost.notes.map((note) => el('div', {}, say(note)))]]].filter(([, v]) => !Array.isArray(v) || v.length))];
   if (index.spent.length) {
     made.push(table('What the context was spent on, by kind', [{ name: 'kind' }, { name: 'steps', right: true }, { name: 'tokens', right: true },
-      { name: 'counted', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), number(one.tokens),
-      known ? '$' + Number(one.counted).toFixed(4) : '-'])));
+      { name: 'cost', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), number(one.tokens),
+      known ? '$' + Number(one.cost).toFixed(4) : '-'])));
   }
   return made;
 }
@@ -74,6 +76,7 @@ function aboutPage() {
   const made = [el('h2', {}, 'About this report'), facts([['trace', say(header.trace)], ['format', say(header.format)], ['policy', say(header.policy)],
     ['model', header.model ? say(header.model) : 'as recorded'], ['encoding', [say(header.encoding), header.encoding_known ? '' : ' (assumed)']],
     ['assumed', header.assumed ? say(header.assumed) : 'nothing'], ['target', say(header.target)], ['supposed', header.supposed && tree(header.supposed)],
+    ['learned', header.learned && tree(header.learned)],
     ['ctxctl', say(header.ctxctl)], ['models in the trace', index.models.length ? index.models.flatMap((m, n) => [n ? ', ' : '', say(m, 60)]) : 'none is named'],
     ['texts', `${number(texts.count)} different ones, ${number(texts.characters)} characters`],
     ['cut', texts.cut ? `${plural(texts.cut, 'text')}, ${number(texts.left_out)} characters left out: more than --max-content` : null],

@@ -24,7 +24,7 @@ function listRow(n) {
   if (row[C.freed]) flow.push(el('span', { class: 'gone' }, ' −' + short(row[C.freed])));
   const counts = ['added', 'updated', 'removed', 'omitted'].filter((name) => row[C[name]])
     .map((name) => SIGNS[name] + number(row[C[name]])).join(' ');
-  const marks = (row[C.marks] & 1 ? '◇' : '') + (row[C.marks] & 2 ? '↯' : '') + (row[C.marks] & 12 ? '!' : '');
+  const marks = (row[C.marks] & 1 ? '◇' : '') + (row[C.marks] & 66 ? '↯' : '') + (row[C.marks] & 12 ? '!' : '');
   const node = el('div', {
     class: 'row' + (fresh ? ' fresh-turn' : ''), role: 'option', id: `row-${n}`, 'aria-posinset': n + 1,
     'aria-setsize': steps.shown.length, 'aria-selected': ordinal === steps.at ? 'true' : 'false',
@@ -114,9 +114,9 @@ function go(by) {
   if (next >= 0 && next !== n) location.hash = place(steps.shown[next]);
 }
 
-// The next step with a compaction, a cache break, a warning, or over its cap.
+// The next step with a compaction, a cache break or miss, a warning, or over its cap.
 function goNoted(by) {
   for (let n = steps.shown.indexOf(steps.at) + by; n >= 0 && n < steps.shown.length; n += by) {
-    if (rows[steps.shown[n]][C.marks] & 15) { location.hash = place(steps.shown[n]); return; }
+    if (rows[steps.shown[n]][C.marks] & 79) { location.hash = place(steps.shown[n]); return; }
   }
 }

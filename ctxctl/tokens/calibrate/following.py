@@ -1,0 +1,121 @@
+"""What is remembered of a thread between its requests, so that each bill can be expected before it is known.
+
+Values: a replay may keep one beside any step and go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from ctxctl.tokens.calibrate import expect
+from ctxctl.tokens.calibrate.expect import Learned, Weighing
+from ctxctl.tokens.calibrate.features import CLASSES
+
+NOTHING: Final = (0,) * len(CLASSES)
+SWITCHED: Final = 0.35
+"""Error where the last bill is of another model, as a share of what is expected: the worst of ten of the
+corpus's switches (docs/calibration.md)."""
+_MODELS: Final = 8
+"""Models of one thread that something is remembered of; the ones that answered last."""
+_USUAL: Final = CLASSES.index("tool_result")
+
+
+class Bill(NamedTuple):
+    """The last bill of a thread."""
+
+    model: str
+    """`points.family` of the name."""
+    size: int
+    slope: float
+    """Tokens of that model for one counted, of tool results: what sizes of two models are compared by."""
+
+
+class Following(NamedTuple):
+    """A thread after some of its requests."""
+
+    last: Bill | None = None
+    moved: tuple[int, ...] = NOTHING
+    """What came less what went since the last bill, by class, in the tokens of their placements."""
+    items: tuple[int, ...] = NOTHING
+    blind: int = 0
+    requests: int = 0
+    """Since the last bill."""
+    broken: bool = False
+    learned: tuple[tuple[str, Learned], ...] = ()
+    """By model, the one that was billed last at the end."""
+
+    def of(self, model: str) -> Learned | None:
+        """What the thread's bills of a model say."""
+        return next((learned for name, learned in self.learned if name == model), None)
+
+    def entered(
+        self, moved: Sequence[int], items: Sequence[int], *, blind: int = 0, broken: bool = False
+    ) -> Following:
+        """With one more request.
+
+        Args:
+            moved: What it has more than the one before, by class, in the tokens of its placements.
+            items: Items that came less those that went, by class.
+            blind: Items without text or count that came less those that went.
+            broken: The history was compacted, cleared, or left by more than half.
+        """
+        return self._replace(
+            moved=tuple(a + b for a, b in zip(self.moved, moved, strict=True)),
+            items=tuple(a + b for a, b in zip(self.items, items, strict=True)),
+            blind=self.blind + blind,
+            requests=self.requests + 1,
+            broken=self.broken or broken,
+        )
+
+    def billed(self, model: str, how: Weighing, size: int, recorded: int) -> Following:
+        """With the bill of the request that entered last.
+
+        Args:
+            model: `points.family` of the one that answered.
+            how: Of that model.
+            size: The bill, one that can be true.
+            recorded: The content of the frame, in its placements' tokens.
+        """
+        other = self.last is None or self.last.model != model
+        change = 0 if self.last is None else size - self.last.size
+        learned = expect.refine(
+            self.of(model), how, self.moved, self.items, change, size,
+            requests=self.requests, blind=self.blind, broken=self.broken or other, recorded=recorded,
+        )  # fmt: skip
+        kept = [one for one in self.learned if one[0] != model][1 - _MODELS :]
+        slope = expect.slopes(how, learned)[_USUAL]
+        return Following(Bill(model, size, slope), learned=(*kept, (model, learned)))
+
+
+class Foretold(NamedTuple):
+    """The size that a bill should say."""
+
+    size: int
+    half: int
+    """Nine of ten are no further off, in tokens."""
+
+
+def foretell(thread: Following, model: str, how: Weighing, recorded: int) -> Foretold | None:
+    """The size of the request that entered last; None where the thread has no bill yet.
+
+    After another model's bill that is taken as large as this model's tokens would make it.  For the arguments
+    see `Following.billed`.
+    """
+    last = thread.last
+    if last is None:
+        return None
+    learned = thread.of(model)
+    switched = last.model != model
+    before = last.size
+    if switched:
+        before = round(before * expect.slopes(how, learned)[_USUAL] / last.slope)
+    size = expect.expected(
+        how, learned, before, thread.moved, thread.items,
+        blind=thread.blind, broken=thread.broken, recorded=recorded,
+    )  # fmt: skip
+    half = expect.half_width(
+        how, learned, thread.moved, thread.items, size,
+        requests=thread.requests, blind=thread.blind, broken=thread.broken,
+    )  # fmt: skip
+    return Foretold(size, max(half, round(SWITCHED * size)) if switched else half)
