@@ -60,6 +60,7 @@ calls = { p50 = 2, p95 = 10 }   # tool calls in a turn
 parallel = 1                    # of these, so many in one answer
 call = { p50 = 60, p95 = 400 }
 result = { p50 = 700, p95 = 6000, p99 = 20000 }
+# drift = 0.3                   # by how much all of it differs from session to session
 
 # What `--check` demands. Bounds are tokens, or a share of what a prompt may hold: "10%".
 [limits]

@@ -176,7 +176,7 @@ def _derived(traces: list[str], out: Output) -> str:
     from ctxctl.budget.derive import derived, observed
     from ctxctl.budget.observe import Observed
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
-    from ctxctl.report.sent import lacking
+    from ctxctl.report.unrecorded import lacking
 
     if (found := _continued(traces)) is not None:
         return _onward(*found)
@@ -213,12 +213,15 @@ def _continued(traces: list[str]) -> tuple[str, str] | None:
 def _onward(path: str, address: str) -> str:
     from ctxctl.budget.onward import gone, onward
     from ctxctl.cli.session import base_name, manner, opened, tell_problems
-    from ctxctl.report.sent import lacking
+    from ctxctl.formats.registry import available
+    from ctxctl.report.unrecorded import lacking
 
     how = manner()
     with opened(path, how, "measuring") as inspector:
         found = gone(inspector, address)
-        words = lacking(inspector.summary.fidelity) if inspector.summary is not None else ""
+        measured = inspector.summary.fidelity if inspector.summary is not None else ()
+        about = next((one.about for one in available() if one.name == inspector.format), None)
+        words = lacking(measured, about)
         text = onward(found, base_name(path), inspector.params.encoding, words)
         tell_problems(inspector, how)
     return text

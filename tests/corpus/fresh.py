@@ -138,7 +138,7 @@ def _told(session: Long, others: Sequence[Long]) -> Iterator[Told]:
 def summary(rows: Sequence[Told]) -> list[str]:
     """A row of Markdown for each client and cap, then for all."""
     out = [
-        "| client | counted | cap: share of its bills below | sessions | within p5 to p95 | before p5 | after p95 "
+        "| client | counted | cap: its bills below | sessions | within p5 to p95 | before p5 | after p95 "
         "| median error of p50 |",
         "|---|---|---:|---:|---:|---:|---:|---:|",
     ]

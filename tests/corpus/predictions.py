@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from hashlib import sha256
+from itertools import pairwise
 from math import floor
 from pathlib import Path
 from statistics import mean, median
@@ -56,6 +57,8 @@ class Asked(NamedTuple):
     late: int
     lines: tuple[int, ...]
     """As `LINES`."""
+    knowing: int
+    """A line as steep as the mean growth after the half was: no guess, but what a guess is measured by."""
 
     @property
     def held_out(self) -> bool:
@@ -94,7 +97,7 @@ def asked(path: Path, name: str) -> list[Asked]:
                 return []
             thread = _thread([step.turn for step in steps], used)
             size, most = thread.ends[thread.half - 1], max(thread.sizes[thread.half :])
-            if most - size < max(1000, size * GROWS):
+            if most - size < max(Fraction(1000), size * GROWS):
                 return []
             session = f"{key.session}/" if key.session is not None else ""
             found = gone(inspector, f"{session}{key.thread}:{thread.address}")
@@ -152,9 +155,11 @@ def _questions(
         found = between(growth.first_over(cap))
         early, middle, late = ((turn if turn is not None else plan.last) - plan.first + 1 for turn in found)
         drawn = tuple(line(thread.ends[:half], cap, ahead) for line in LINES.values())
+        knowing = _reached(Fraction(size), _growth(thread.ends[half - 1 :]), cap, ahead)
         yield Asked(
-            name, len(used), tuple(used[5:15]), thread.unit, half, size, cap, true, early, middle, late, drawn
-        )
+            name, len(used), tuple(used[5:15]), thread.unit, half, size, cap, true, early, middle, late,
+            drawn, knowing,
+        )  # fmt: skip
 
 
 def _window(plan: Plan, parts: tuple[Measured, ...]) -> int:
@@ -186,10 +191,16 @@ LINES = {
 """Straight lines by what they are called."""
 
 
+def _growth(sizes: Sequence[int]) -> Fraction:
+    """The mean growth of a unit; of units in which the window lost more than a fifth, nothing."""
+    pairs = list(pairwise(sizes))
+    return Fraction(sum(after - before for before, after in pairs if 5 * after > 4 * before), len(pairs))
+
+
 def _slope(sizes: Sequence[int]) -> Fraction:
     middle = Fraction(len(sizes) - 1, 2)
-    over = sum((n - middle) ** 2 for n in range(len(sizes)))
-    return sum((n - middle) * tokens for n, tokens in enumerate(sizes)) / over
+    over = sum(((n - middle) * (n - middle) for n in range(len(sizes))), Fraction())
+    return sum(((n - middle) * tokens for n, tokens in enumerate(sizes)), Fraction()) / over
 
 
 def _reached(last: Fraction, slope: Fraction, cap: int, ahead: int) -> int:
@@ -228,7 +239,7 @@ def summary(rows: Sequence[Asked]) -> list[str]:
         "| held out: relative | mean | units |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    names = ("plan", *(f"line: {name}" for name in LINES))
+    names = ("plan", *(f"line: {name}" for name in LINES), "*with the true mean growth after the half*")
     for at, name in enumerate(names):
         told = (error for some in (rows, held) for error in _errors(some, at))
         out.append(f"| {name} | {' | '.join(told)} |")
@@ -236,8 +247,8 @@ def summary(rows: Sequence[Asked]) -> list[str]:
 
 
 def guesses(row: Asked) -> tuple[int, ...]:
-    """The plan's, then those of `LINES`."""
-    return (row.predicted, *row.lines)
+    """The plan's, those of `LINES`, then the one that knows."""
+    return (row.predicted, *row.lines, row.knowing)
 
 
 def relative(row: Asked, at: int) -> float:

@@ -1,4 +1,4 @@
-"""A plan from the first half of a long session tells when the second half overflows, better than a line."""
+"""A plan from the first half of a long session tells when the second half's bills overflow, better than a line."""
 
 from __future__ import annotations
 
@@ -46,15 +46,17 @@ def the_plan_beats_the_straight_line(rows: list[Asked], at: int) -> None:
 def the_intervals_hold_about_what_they_claim(rows: list[Asked]) -> None:
     """Nine of ten lie in them; of single sessions, whose four caps hang together, it may be other."""
     within = sum(not row.missed for row in rows) / len(rows)
-    assert 0.85 <= within <= 0.96
+    assert 0.85 <= within <= 0.95
     wide = [row.late / max(1, row.early) for row in rows]
-    assert median(wide) < 20  # an interval that says nothing holds everything
+    assert median(wide) < 8  # an interval that says nothing holds everything
 
 
 def the_table_in_the_manual_is_this_one(rows: list[Asked]) -> None:
     within = sum(not row.missed for row in rows)
     told = f"Within p5 to p95: {within} of {len(rows)} ({within / len(rows):.0%}; claimed are 90 %)."
-    wanted = "\n".join(["", *summary(rows), "", told, "", *table(rows), ""])
+    whole = median(abs(row.predicted - row.true) / (row.half + row.true) for row in rows)
+    said = f"Of the number that is said (`overflow at turn 16`) the median error is {whole:.1%}."
+    wanted = "\n".join(["", *summary(rows), "", told, said, "", *table(rows), ""])
     text = MANUAL.read_text()
     head, mark, rest = text.partition(MARKS[0])
     found, end, tail = rest.partition(MARKS[1])
