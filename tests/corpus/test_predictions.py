@@ -1,4 +1,4 @@
-"""A plan from the first half of a long session tells when the second half's bills overflow, better than a line."""
+"""A plan from the first half of a long session tells when its bills overflow later, better than a line."""
 
 from __future__ import annotations
 

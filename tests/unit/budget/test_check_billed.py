@@ -67,6 +67,20 @@ def test_a_session_whose_bills_were_over_the_cap_fails(
     assert "FAIL  overflow-limit: turn 6 overflows at p95, turn 11 may be the first" in out
 
 
+def test_the_cost_is_that_of_what_is_billed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bills = [1_000 + 50 * turn for turn in range(10)]
+    path = billed(tmp_path / "under.jsonl", *bills)
+    plan = path.with_suffix(".toml")
+    assert run(["budget", "--from", str(path), str(plan)]) == 0
+    capsys.readouterr()
+    assert run(["budget", str(plan), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[0])["cost"]["tokens"]
+    sent = told["input"] + told["cached"] + told["cache_write"]
+    assert sent == pytest.approx(sum(bills), rel=0.03)  # some 1,100 tokens are recorded in all
+    # What is not recorded is read from the cache like what is.
+    assert told["cached"] > 0.8 * sent
+
+
 def test_a_session_that_stayed_below_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = billed(tmp_path / "under.jsonl", *(1_000 + 50 * turn for turn in range(10)))
     code, out, plan = checked(capsys, path)

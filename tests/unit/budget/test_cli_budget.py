@@ -356,7 +356,7 @@ def test_a_plan_from_a_recorded_session(capsys: pytest.CaptureFixture[str], here
     assert (code, out) == (0, (here / "d.toml").read_text())
     (here / "d.toml").write_text("runs = 5\n" + out)
     rows = [json.loads(line) for line in said(capsys, "d.toml", "--json")[1].splitlines()]
-    assert (rows[0]["model"], rows[0]["window"], rows[0]["reserve"]) == ("claude-sonnet-4-5", 6000, 1024)
+    assert (rows[0]["model"], rows[0]["window"], rows[0]["reserve"]) == ("claude-sonnet-4-5", 7000, 1024)
     assert sum(row["type"] == "budget_turn" for row in rows) == 15
     # What the recording has: the sizes that never change are in the plan to the token.
     run(["replay", "--json", str(TRACE)])

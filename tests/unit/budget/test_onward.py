@@ -76,7 +76,7 @@ def certain(text: str, cap: int) -> str:
 
 
 def used(path: Path, address: str) -> int:
-    with Inspector.open(path) as inspector:
+    with Inspector.open(path, calibration="saved") as inspector:
         return inspector.step(inspector.resolve(address)).window.used
 
 
@@ -161,7 +161,7 @@ def test_a_plan_begins_with_the_window_as_it_was(tmp_path: Path, capsys: pytest.
 
 def test_what_was_billed_beside_the_record_is_a_part(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[3] / "traces/coding-agent.jsonl"
-    with Inspector.open(path) as inspector:
+    with Inspector.open(path, calibration="saved") as inspector:
         window = inspector.step(inspector.resolve("12")).window
     code, text, _ = said(capsys, "--from", f"{path}@12")
     assert code == 0
@@ -234,7 +234,7 @@ def test_a_name_that_would_break_a_plan(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_manual_shows_what_is_said_of_a_trace_of_ours() -> None:
     root = Path(__file__).resolve().parents[3]
-    with Inspector.open(root / "traces" / "coding-agent.jsonl") as inspector:
+    with Inspector.open(root / "traces" / "coding-agent.jsonl", calibration="saved") as inspector:
         text = onward(gone(inspector, "12"), "coding-agent.jsonl", inspector.params.encoding)
         window = inspector.step(inspector.resolve("12")).window
     plan = parse(text, "plan")
