@@ -66,6 +66,11 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, la
     blank = sum(thread.uncounted for thread in threads)
     if blank:
         out.append(f"# {blank:,} messages have neither text nor size in the record and count 0.")
+    bare = sum(thread.sent.first is None for thread in threads)
+    if bare:
+        out.append(
+            f"# Nothing was billed, so sizes are those of the record alone: {bare:,} of these sessions."
+        )
     out += ["", "version = 1", 'policy = "fifo"', ""]
     out += model_lines(threads, encoding)
     taken: set[str] = set()

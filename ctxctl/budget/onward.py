@@ -88,6 +88,12 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
         f"# {visible(name)} from {unit} {found.number:,} on, with {used:,} tokens in its window.",
         f"# What comes is drawn from {drawn} of what was.",
     ]
+    window = found.step.window
+    if window.unrecorded is None:
+        out.append("# Nothing was billed, so sizes are those of the record alone.")
+    elif window.used_method == "expected":
+        error = f", off by {window.used_error:,} at most nine times of ten" if window.used_error else ""
+        out.append(f"# That request was not billed: its size is expected from the bill before{error}.")
     if beside < 0:
         out.append(f"# Billed were {-beside:,} fewer than counted: the history is made smaller by as much.")
     if found.observed.uncounted:

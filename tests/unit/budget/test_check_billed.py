@@ -75,7 +75,7 @@ def test_the_cost_is_that_of_what_is_billed(tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert run(["budget", str(plan), "--json"]) == 0
     told = json.loads(capsys.readouterr().out.splitlines()[0])["cost"]["tokens"]
-    sent = told["input"] + told["cached"] + told["cache_write"]
+    sent = told["input"] + told["cached"] + told["written"]
     assert sent == pytest.approx(sum(bills), rel=0.03)  # some 1,100 tokens are recorded in all
     # What is not recorded is read from the cache like what is.
     assert told["cached"] > 0.8 * sent

@@ -151,7 +151,10 @@ def test_a_bill_below_the_count_makes_no_negative_part_and_the_plan_says_so() ->
 
 
 def test_where_nothing_was_billed_there_is_no_such_part() -> None:
-    assert "not recorded" not in derived([seen()], ["x"], "o200k_base")
+    told = derived([seen()], ["x"], "o200k_base")
+    assert "not recorded" not in told
+    assert "# Nothing was billed, so sizes are those of the record alone: 1 of these sessions.\n" in told
+    assert "Nothing was billed" not in derived([billed(40, 40)], ["x"], "o200k_base")
 
 
 def test_what_bills_grew_beside_the_record_is_in_what_arrives() -> None:

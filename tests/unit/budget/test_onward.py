@@ -142,6 +142,7 @@ def test_a_plan_begins_with_the_window_as_it_was(tmp_path: Path, capsys: pytest.
     path = chat(tmp_path / "run.json", 14)
     code, text, err = said(capsys, "--from", f"{path}@12")
     assert (code, err) == (0, "")
+    assert "# Nothing was billed, so sizes are those of the record alone.\n" in text
     window = used(path, "12")
     each = used(path, "14") - used(path, "13")
     text = certain(text, window + 3 * each)
@@ -188,6 +189,7 @@ def test_a_bill_below_the_count_makes_the_history_smaller() -> None:
     course._came.update({"u": 1, "r": 1})
     text = onward(Onward(observed, course, "turn", 1, made, frame), "x", "o200k_base")
     assert "# Billed were 10 fewer than counted: the history is made smaller by as much." in text
+    assert "not billed: its size is expected from the bill before, off by 7 at most" in text
     plan = parse(text, "x")
     assert plan.start is not None
     assert plan.start.history == ((24, 0, 0, 16),)
@@ -289,6 +291,7 @@ def step(used: int, beside: int | None, *changes: tuple[str, str, str, int, int]
     made = changed(*changes)
     window = SimpleNamespace(
         used=used, unrecorded=beside, cap=None, limit=None, reserved=None, over=None, threshold=None,
+        used_method="expected", used_error=7,
     )  # fmt: skip
     return cast("Step", SimpleNamespace(changes=made.changes, window=window, turn=1, model=None, usage=None))
 
