@@ -25,6 +25,7 @@ from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
+from ctxctl.model.vocab import MODEL
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.features import movement_of
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
@@ -114,7 +115,7 @@ def _size(
     """What the step sent; the thread remembers what its bill says of later ones."""
     changes, frame = sealed.changes, thread.frame
     recorded = thread.recorded_tokens
-    reported = usage.input_tokens if usage is not None else None
+    reported = _sound(usage, recorded) if rules.target == MODEL else None
     if usage is not None:
         thread.provider = usage.provider or thread.provider
     mode = thread.mode.mode if thread.mode is not None else "window"
@@ -124,12 +125,18 @@ def _size(
         moved=movement_of(changes.changes, mode),
         uncounted=frame.uncounted,
         broken=_breaks(thread, sealed, reported),
-        reported=reported if is_sound(reported, recorded) else None,
+        reported=reported,
         altered=thread.altered,
         frame=frame.used,
     )
     thread.running, size = sent(thread.running, seen, rules.scales)
     return size
+
+
+def _sound(usage: Usage | None, recorded: int) -> int | None:
+    """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
+    reported = usage.input_tokens if usage is not None else None
+    return reported if is_sound(reported, recorded) else None
 
 
 def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
@@ -267,8 +274,8 @@ def _flags(
         flags.append("redacted")
     if thread.failures:
         flags.append("failed")
-    if usage is not None and usage.input_tokens is not None:
-        now = Billed(usage.input_tokens, window.recorded, model)
+    if (reported := _sound(usage, thread.recorded_tokens)) is not None:
+        now = Billed(reported, window.recorded, model)
         if (
             fitted is None
             and thread.editing is None
