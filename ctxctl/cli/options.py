@@ -79,7 +79,7 @@ FrameArg = Annotated[
     ),
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 1 (docs/json.md).")]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 2 (docs/json.md).")]
 Everything = Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")]
 EveryProblem = Annotated[bool, typer.Option("--all", help="List every problem, however many there are.")]
 TurnOf = Annotated[

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxctl.engine.answers import look
+from ctxctl.engine.doubts import input_is_sound
 from ctxctl.engine.following import followed
-from ctxctl.engine.limits import InForce, in_force, is_over, still_over
+from ctxctl.engine.limits import InForce, in_force, is_over, still_over, threshold_in_force
 from ctxctl.engine.recompute import recomputed
 from ctxctl.engine.sent import Observed, SentSize, is_sound, sent
 from ctxctl.engine.simulate import verified
@@ -64,12 +66,13 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     model = rules.model or thread.model
     frame, changes = thread.frame, sealed.changes
     by_method = methods(frame.by_method, rules.encoding, rules.known(model))
-    size = _size(thread, sealed, usage, model, rules)
+    billed = _usage(thread, usage, frame.used)
+    size = _size(thread, sealed, billed, model, rules)
     found = _limits(thread, sealed, model, rules)
-    window = _window(thread, size, by_method, found, rules)
+    window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
-    flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
+    flags = _flags(thread, sealed, window, billed, model, told, supposed=rules.supposed)
     thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.learned)
     return Step(
         session=thread.key.session,
@@ -99,7 +102,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         changes=changes.changes,
         stages=_stages(thread, sealed, window, usage, size, found, rules),
         cache=_cache(sealed, usage),
-        usage=_usage(usage, frame.used, altered=thread.altered),
+        usage=billed,
         flags=flags,
         segments=segments_of(frame, window),
         first_line=ids.first_line,
@@ -110,7 +113,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
 
 
 def _size(
-    thread: ThreadState, sealed: Sealed, usage: Usage | None, model: str | None, rules: Rules
+    thread: ThreadState, sealed: Sealed, usage: UsageView | None, model: str | None, rules: Rules
 ) -> SentSize:
     """What the step sent; the thread remembers what its bill says of later ones."""
     changes, frame = sealed.changes, thread.frame
@@ -133,10 +136,11 @@ def _size(
     return size
 
 
-def _sound(usage: Usage | None, recorded: int) -> int | None:
+def _sound(usage: UsageView | None, recorded: int) -> int | None:
     """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
-    reported = usage.input_tokens if usage is not None else None
-    return reported if is_sound(reported, recorded) else None
+    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
+        return None
+    return usage.reported_input
 
 
 def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
@@ -152,15 +156,20 @@ def _breaks(thread: ThreadState, sealed: Sealed, reported: int | None) -> bool:
 def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
     """The limits that the step is held against."""
     named, largest = model or rules.first_model, thread.running.largest
-    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest)
+    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client)
 
 
 def _window(
-    thread: ThreadState, size: SentSize, by_method: dict[str, int], found: InForce, rules: Rules
+    thread: ThreadState,
+    sealed: Sealed,
+    size: SentSize,
+    by_method: dict[str, int],
+    found: InForce,
+    rules: Rules,
 ) -> Window:
     """The step's window under the limits in force, with the line at which its runtime compacts."""
     window = window_view(size, thread.frame, by_method, found)
-    line = rules.compacts_at(found.limits, found.max_output)
+    line = threshold_in_force(thread, sealed, found, rules)
     if line is None:
         return window
     return msgspec.structs.replace(window, threshold=line.tokens, threshold_source=line.source)
@@ -219,10 +228,12 @@ def _cache(sealed: Sealed, usage: Usage | None) -> Cache:
     return Cache(prefix.tokens, broken, cached, written)
 
 
-def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | None:
+def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:
     """The bill is of what was sent: a frame out of which something was taken is not compared with it."""
     if usage is None:
         return None
+    altered = thread.altered
+    counted_output, doubts = look(thread, usage, counted)
     reported = usage.input_tokens
     return UsageView(
         reported_input=reported,
@@ -232,6 +243,8 @@ def _usage(usage: Usage | None, counted: int, *, altered: bool) -> UsageView | N
         difference=None if reported is None or altered else counted - reported,
         provenance=provenance_of(usage),
         provider=usage.provider,
+        doubts=doubts,
+        counted_output=counted_output,
     )
 
 
@@ -239,7 +252,7 @@ def _flags(
     thread: ThreadState,
     sealed: Sealed,
     window: Window,
-    usage: Usage | None,
+    usage: UsageView | None,
     model: str | None,
     told: Told,
     *,

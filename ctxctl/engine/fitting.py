@@ -58,8 +58,8 @@ class Fitted(NamedTuple):
         return bool(self.dropped or self.cut or self.noted)
 
 
-LimitsOf = Callable[["Budget | None", str | None, str | None], Limits]
-"""The limits under a step's budget record, its model and provider."""
+LimitsOf = Callable[["Budget | None", str | None, str | None, str | None], Limits]
+"""The limits under a step's budget record, its model, provider and version of the client."""
 
 
 class Fitting:

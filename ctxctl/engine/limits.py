@@ -10,7 +10,7 @@ from ctxctl.model.vocab import LimitSource
 from ctxctl.model.whatif import AS_RECORDED, Limits
 
 if TYPE_CHECKING:
-    from ctxctl.engine.rules import Catalogued, Rules
+    from ctxctl.engine.rules import Catalogued, Rules, Threshold
     from ctxctl.engine.thread import Sealed, ThreadState
 
 
@@ -27,7 +27,13 @@ class InForce(NamedTuple):
 
 
 def in_force(
-    budget: Budget | None, model: str | None, provider: str | None, rules: Rules, *, billed: int = 0
+    budget: Budget | None,
+    model: str | None,
+    provider: str | None,
+    rules: Rules,
+    *,
+    billed: int = 0,
+    client: str | None = None,
 ) -> InForce:
     """The limits in tokens: what is supposed, else what the trace records, else what the model table says.
 
@@ -38,9 +44,9 @@ def in_force(
     if budget is not None:
         recorded = Limits(budget.max_tokens, budget.reserved_tokens, budget.max_input)
     found = InForce(recorded)
-    if recorded.cap is not None:
-        found = InForce(recorded, "runtime" if rules.imported else "recorded")
-    elif (table := rules.catalogue(model, provider)) is not None:
+    if budget is not None and (said := source_of(budget, imported=rules.imported)) is not None:
+        found = InForce(recorded, said)
+    elif (table := rules.catalogue(model, provider, client)) is not None:
         found = _catalogued(table, recorded, billed)
     supposed = rules.limits
     if not supposed.given:
@@ -61,6 +67,27 @@ def _catalogued(table: Catalogued, recorded: Limits, billed: int) -> InForce:
         note = f"{billed:,} tokens were billed, so the {cap:,} of the model table is not its window here"
         return InForce(recorded, None, note)
     return InForce(limits, "catalogue", table.note, table.max_output)
+
+
+def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
+    """Who says a budget's limits: the trace that was recorded, or the client whose capture was imported.
+
+    None where the budget has none in tokens.
+    """
+    if budget.max_tokens is None and budget.max_input is None:
+        return None
+    return "runtime" if imported else "recorded"
+
+
+def threshold_in_force(thread: ThreadState, sealed: Sealed, found: InForce, rules: Rules) -> Threshold | None:
+    """Where the runtime compacts by itself: what the trace records of it, else its rule."""
+    budget = sealed.facts.budget
+    if budget is not None and budget.compacts_at is not None and found.source != "supposed":
+        from ctxctl.engine.rules import Threshold
+
+        return Threshold(budget.compacts_at, budget.compacts_by or "The trace records it.")
+    named = rules.model or thread.model or rules.first_model
+    return rules.compacts_at(found.limits, named, thread.provider, thread.client)
 
 
 def used_items(sealed: Sealed) -> int | None:

@@ -34,12 +34,14 @@ class Threshold(NamedTuple):
     source: str
 
 
-def uncatalogued(model: str | None, provider: str | None) -> Catalogued | None:
+def uncatalogued(model: str | None, provider: str | None, client: str | None) -> Catalogued | None:
     """No table of models is asked."""
     return None
 
 
-def no_threshold(limits: Limits, max_output: int | None) -> Threshold | None:
+def no_threshold(
+    limits: Limits, model: str | None, provider: str | None, client: str | None
+) -> Threshold | None:
     """No runtime's rule is known."""
     return None
 
@@ -83,10 +85,10 @@ class Rules:
     """What says how large texts and requests are for their model."""
     first_model: str | None = None
     """The model that the trace names first: what texts are counted at before a thread names its own."""
-    catalogue: Callable[[str | None, str | None], Catalogued | None] = uncatalogued
-    """The limits of a model with a provider, where the trace records none."""
-    compacts_at: Callable[[Limits, int | None], Threshold | None] = no_threshold
-    """Where the runtime compacts by itself, given the limits in force and the model's largest answer."""
+    catalogue: Callable[[str | None, str | None, str | None], Catalogued | None] = uncatalogued
+    """The limits of a model with a provider and a version of the client, where the trace records none."""
+    compacts_at: Callable[[Limits, str | None, str | None, str | None], Threshold | None] = no_threshold
+    """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""
     edits: Edits | None = None

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def limits_under(rules: Rules) -> LimitsOf:
     """What finds the limits that a policy is to keep."""
 
-    def find(budget: Budget | None, model: str | None, provider: str | None) -> Limits:
+    def find(budget: Budget | None, model: str | None, provider: str | None, client: str | None) -> Limits:
         named = rules.model or model or rules.first_model
-        return in_force(budget, named, provider, rules).limits
+        return in_force(budget, named, provider, rules, client=client).limits
 
     return find
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ctxctl.engine.append import grown
 from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
+from ctxctl.engine.doubts import Before
 from ctxctl.engine.editing import Editing
 from ctxctl.engine.facts import Facts, Reading
 from ctxctl.engine.fitting import Fitted, Fitting, under
@@ -128,6 +129,8 @@ class ThreadState:
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
+        self.last_bill: Before | None = None
+        """The same bill in full, for the doubts of the next one."""
         self.assembled: list[Placement] = []
         """The open step's assembly, resolved as of its line."""
         self.ahead: list[Placement] = []
@@ -148,6 +151,8 @@ class ThreadState:
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
         self.provider: str | None = None
         """Who billed last."""
+        self.client: str | None = None
+        """Version of the client that sent the last request."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""
@@ -286,13 +291,17 @@ class ThreadState:
             after, delta = veiled, delta_of(recorded, veiled)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
+        if facts.assembly is not None:
+            self.client = facts.assembly.client or self.client
         if self.editing is not None or self.fitting is not None:
             self.recorded_used += recorded_sum(delta.inserted) - recorded_sum(delta.removed)
         if self.editing is not None:
             delta = self.editing.frame(delta)
             after, named = delta.after, self.editing.named(named)
         if self.fitting is not None:
-            limits = self.fitting.in_force(facts.budget, facts.model or self.model, self.provider)
+            limits = self.fitting.in_force(
+                facts.budget, facts.model or self.model, self.provider, self.client
+            )
             beside = self.running.bill.unrecorded if self.running.bill is not None else 0
             after, known, self.fitted = self.fitting.frame(self, delta, limits, reading.cause_of, beside)
             delta = known if known is not None else delta_of(before.placements, after)

@@ -18,6 +18,8 @@ EPOCH = vocab.NO_TIME
 """Stands where a file gives no time at all; such events carry `metadata.ctxctl.time = "unknown"`."""
 VERSION_DIGITS = 16
 _VERSION = vocab.SCHEMA_VERSION
+_LONGEST_VERSION = 40
+"""Characters of a client's version."""
 _TIME = re.compile(
     r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?"
     r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?\Z"
@@ -151,9 +153,16 @@ class Maker:
         self._native: Any = None
         self.file: str | None = None
         """Name of a sibling file that is being read; None for the file that was opened."""
+        self.client: str | None = None
+        """Version of the client that wrote what is being read, as it says."""
         self._prefix = prefix
         self.count = 0
         """Events made so far."""
+
+    def by(self, version: Any) -> None:
+        """Take over the client's version from a line if it has one."""
+        if version is not self.client and isinstance(version, str) and 0 < len(version) <= _LONGEST_VERSION:
+            self.client = version
 
     def at(self, value: Any) -> None:
         """Take over a line's native timestamp if it is one."""
@@ -225,6 +234,8 @@ class Window:
 
     def __init__(self) -> None:
         self.assembly_id: str | None = None
+        self._client: str | None = None
+        """The client's version as it was last told."""
 
     def assemble(
         self, make: Maker, assembly_id: str, edits: list[Edit], *, model: str | None = None, **ctxctl: Any
@@ -236,6 +247,8 @@ class Window:
                 meta[name] = value
         if model is not None:
             meta["model"] = model
+        if make.client is not None and make.client != self._client:
+            meta["client_version"] = self._client = make.client
         if self.assembly_id is not None:
             meta["base"] = self.assembly_id
             meta["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]

@@ -127,10 +127,10 @@ class _Window:
         return None if field == "text" and self._textless else False
 
     def cost(self) -> int | None:
-        """What the step was billed, in nanodollars."""
+        """What the step was billed, in nanodollars; what of it cannot be true as counted."""
         from ctxctl.inspector.costs import cost_of
 
         assert self.step is not None
         assert self._book is not None
-        billed = cost_of(self.step, self._book).billed
+        billed = cost_of(self.step, self._book).believed
         return None if billed is None else int(billed.total * _UNIT)

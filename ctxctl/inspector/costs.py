@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from ctxctl.engine.prefix import provider_order
+from ctxctl.inspector.doubted import DoubtedSums, believed_tokens
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
@@ -46,6 +47,9 @@ class StepCost(NamedTuple):
     reckoned_tokens: Tokens | None = None
     """The recorded content in the model's tokens, as a calibration has it; None without one."""
     reckoned: Money | None = None
+    believed_tokens: Tokens | None = None
+    """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
+    believed: Money | None = None
 
 
 class Spent(NamedTuple):
@@ -83,7 +87,8 @@ class Costs:
         self.unpriced: dict[str, int] = {}
         """Steps without a price, by why."""
         self.compared = (ZERO, ZERO)
-        """Billed and counted, over the steps that have both."""
+        """Billed, doubted parts as counted, and counted, over the steps that have both."""
+        self.doubted = DoubtedSums()
         self.broken = self.saved = ZERO
         self.breaks = 0
         self.sources: dict[str, int] = {}
@@ -97,6 +102,7 @@ class Costs:
     def add(self, step: Step, placements: Sequence[Placement]) -> StepCost:
         """Take in one step with its frame."""
         cost = cost_of(step, self._book)
+        self.doubted.add(cost)
         self.steps += 1
         self.counted_tokens = _plus(self.counted_tokens, cost.counted_tokens)
         if cost.billed_tokens is None:
@@ -115,8 +121,8 @@ class Costs:
             self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
         if cost.billed is not None:
             self.billed = self.billed.plus(cost.billed)
-            if cost.counted is not None:
-                self.compared = (self.compared[0] + cost.billed.total, self.compared[1] + cost.counted.total)
+        if cost.believed is not None and cost.counted is not None:
+            self.compared = (self.compared[0] + cost.believed.total, self.compared[1] + cost.counted.total)
         if cost.reckoned_tokens is not None:
             self.reckoned_steps += 1
             self.reckoned_tokens = _plus(self.reckoned_tokens, cost.reckoned_tokens)
@@ -176,11 +182,13 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         billed_tokens = Tokens(plain, cached, written, output)
     if step.time is None:
         assumed.append(NO_TIME)
-    size = step.window.used if billed_tokens is None else sum(billed_tokens[:3])
+    believed = believed_tokens(step, billed_tokens)
+    output = output if believed is None else believed.output
+    size = step.window.used if believed is None else sum(believed[:3])
     found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
-    counted_tokens = _like(billed_tokens, step.window.used, output)
+    counted_tokens = _like(believed, step.window.used, output)
     content = reckoned_content(step)
-    reckoned = None if content is None else _like(billed_tokens, content, output)
+    reckoned = None if content is None else _like(believed, content, output)
     return StepCost(
         step,
         billed_tokens,
@@ -193,6 +201,8 @@ def cost_of(step: Step, book: RateBook) -> StepCost:
         tuple(assumed),
         reckoned,
         None if reckoned is None else priced(reckoned, found.rates),
+        believed,
+        None if believed is None else priced(believed, found.rates),
     )
 
 

@@ -15,6 +15,7 @@ from ctxctl.engine.frames import delta_of
 from ctxctl.engine.replay import Engine
 from ctxctl.engine.track import ThreadKey
 from ctxctl.inspector.costs import cost_of
+from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.where import Where
 from ctxctl.model.money import ZERO
 from ctxctl.model.results import Placement, Step, Turn
@@ -113,15 +114,17 @@ class _Open:
         self._billed: int | None = None
         self._cost = ZERO
         self._unpriced = 0
+        self._doubted = 0
 
     def add(self, step: Step, came: Iterable[Placement], book: RateBook) -> None:
         if self.prompt is None:
             self.prompt = next((content_key(p) for p in came if p.kind == "user_message"), None)
         cost = cost_of(step, book)
-        if cost.billed is None:
+        if cost.believed is None:
             self._unpriced += 1
         else:
-            self._cost += cost.billed.total
+            self._cost += cost.believed.total
+        self._doubted += bool(replaced_parts(step.usage))
         if step.usage is not None and step.usage.reported_input is not None:
             self._billed = (self._billed or 0) + step.usage.reported_input
 
@@ -130,6 +133,7 @@ class _Open:
         return TurnSide(
             ordinal, turn.session, turn.thread, turn.turn, step.step, turn.steps, turn.title,
             step.window.used, ledger.new, ledger.freed, self._billed, self._cost, self._unpriced,
+            self._doubted,
         )  # fmt: skip
 
 

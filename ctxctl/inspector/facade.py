@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ctxctl.config import load as load_settings
 from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
 from ctxctl.engine.replay import Engine
@@ -20,6 +21,7 @@ from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported
 from ctxctl.inspector.life import life_of, rekeyed
+from ctxctl.inspector.limiting import Limiter
 from ctxctl.inspector.opening import Opened, native_line, open_trace
 from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
 from ctxctl.inspector.places import Places, places, step_index
@@ -61,6 +63,7 @@ class Inspector:
         self._indexing = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
+        self._limiter = Limiter(params.runtime, load_settings().models)
         self._found = Reported()
         """What the engine reported in the first pass, or in the last one that came to its end."""
         self._summary: Summary | None = None
@@ -284,6 +287,8 @@ class Inspector:
             scales=scales_of(params.calibration, params.encoding, params.target),
             first_model=params.first_model,
             imported=params.runtime is not None,
+            catalogue=self._limiter.catalogue,
+            compacts_at=self._limiter.compacts_at,
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:

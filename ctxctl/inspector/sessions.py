@@ -204,4 +204,5 @@ def _total(sides: Iterable[TurnSide | None]) -> SideTotal:
         billed=sum(billed) if billed else None,
         cost=sum((side.cost for side in found), start=SideTotal().cost),
         unpriced=sum(side.unpriced for side in found),
+        doubted=sum(side.doubted for side in found),
     )

@@ -90,7 +90,7 @@ class ContextCosts:
 
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
         tokens, used = split(cost.counted_tokens, step, other), other.window.used
-        billed = cost.billed_tokens
+        billed = cost.believed_tokens
         size = used if billed is None or not step.window.used else sum(billed[:3]) * used // step.window.used
         usage = step.usage
         provider = usage.provider if usage is not None and self._model is None else None

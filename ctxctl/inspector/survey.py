@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.entering import Entries
 from ctxctl.engine.query.facts import breaks
 from ctxctl.engine.track import ThreadKey
+from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
 
@@ -119,6 +121,7 @@ def row_of(ordinal: int, step: Step) -> Row:
         offset=step.first_byte,
         broken=breaks(step),
         cached=step.usage.reported_cached if step.usage is not None else None,
-        answered=step.usage.reported_output if step.usage is not None else None,
+        answered=believed_output(step.usage),
         origin=step.told.origin,
+        doubted=replaced_parts(step.usage),
     )

@@ -36,6 +36,7 @@ _OWN: Final = (
     "missing:NullWhileAttached",
     "bill:EstimateOffBill",
     "bill:UnrecordedCut",
+    "doubt:ImpossibleBill",
 )
 """Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
 

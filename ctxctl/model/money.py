@@ -7,6 +7,10 @@ from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
 MILLION: Final = 1_000_000
+MARK: Final = "≈"
+"""Stands before a figure in which a part of a bill is as counted, because the bill cannot be true."""
+BILL_PARTS: Final = ("input", "output")
+"""What of a bill can be doubted."""
 
 
 class Rates(NamedTuple):

@@ -42,9 +42,12 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     """Whether a prompt cache could reuse less than nine tenths of the request before."""
     cached: int | None = None
     answered: int | None = None
-    """What the provider reported besides its input: tokens from a cache, tokens of the answer."""
+    """What the provider reported besides its input: tokens from a cache, tokens of the answer (as counted
+    where what is reported of it cannot be true)."""
     origin: Origin | None = None
     """On a thread's first step, what set the thread off."""
+    doubted: tuple[str, ...] = ()
+    """Parts of its bill that cannot be true and are taken as counted: `input`, `output`."""
 
 
 class Life(msgspec.Struct, frozen=True, gc=False):

@@ -130,6 +130,10 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
     max_time_ms: int | None = None
     """Milliseconds that gathering the context may take; the draft has time budgets, but no field for them."""
     actual_time_ms: int | None = None
+    compacts_at: int | None = None
+    """`metadata.ctxctl.compacts_at`: tokens of a request from which on the runtime compacts by itself."""
+    compacts_by: str | None = None
+    """`metadata.ctxctl.compacts_by`: the rule that says so, in words; from a trace, so untrusted."""
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
@@ -180,6 +184,8 @@ class Assembly(msgspec.Struct, frozen=True, eq=False):
     """`metadata.ctxctl.cause`: why what is gone since the last assembly is gone (`branched`, `cleared`)."""
     model: str | None = None
     """`metadata.ctxctl.model` or `metadata.model`."""
+    client: str | None = None
+    """`metadata.ctxctl.client_version`: of the client that sent it; None: as the assembly before."""
     separator: str | None = None
     digest: str | None = None
     metadata: dict[str, Any] = {}

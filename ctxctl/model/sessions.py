@@ -38,9 +38,11 @@ class TurnSide(msgspec.Struct, frozen=True, gc=False):
     billed: int | None
     """Input tokens that the provider reported, of the steps that have a bill; None: of no step."""
     cost: Decimal
-    """US dollars billed, of the steps whose bill and price are known."""
+    """US dollars billed, of the steps whose bill and price are known; what cannot be true as counted."""
     unpriced: int
     """Steps for which they are not."""
+    doubted: int = 0
+    """Steps whose bill has a part that cannot be true and is priced as counted."""
 
 
 class ItemDiff(msgspec.Struct, frozen=True, gc=False):
@@ -99,6 +101,7 @@ class SideTotal(msgspec.Struct, frozen=True, gc=False):
     billed: int | None = None
     cost: Decimal = ZERO
     unpriced: int = 0
+    doubted: int = 0
 
 
 class SessionDiff(msgspec.Struct, frozen=True, gc=False):

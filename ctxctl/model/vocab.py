@@ -69,6 +69,9 @@ STANDARD_EVENTS: Final = (
     EXPORTED,
 )
 
+ANSWERS: Final = frozenset({"assistant_message", "reasoning", "tool_call"})
+"""Kinds of what a model answers."""
+
 Mode = Literal["window", "append"]
 NO_TIME: Final = "1970-01-01T00:00:00Z"
 """The time of an event whose source records none: the schema demands one.  No view shows it as a date."""

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+
 from ctxctl.inspector.costs import Costs, Spent, StepCost
+from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
 from ctxctl.model.money import Money, Tokens
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
@@ -31,12 +35,15 @@ def address(cost: StepCost) -> str:
 
 def step_row(cost: StepCost) -> tuple[str, ...]:
     """One step as cells: what is kept of it for the table."""
-    told = cost.billed_tokens
+    told, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
     tokens = ("-",) * 4 if told is None else tuple(number(n) for n in told)
+    if told is not None and parts:
+        tokens = (marked(tokens[0], "input" in parts), *tokens[1:3], marked(tokens[3], "output" in parts))
     by = cost.step.cache.broken_by
     broke = by is not None and cost.broken is not None
     return (
-        address(cost), *tokens, dollars(_total(cost.billed)), dollars(_total(cost.counted)),
+        address(cost), *tokens, marked(dollars(_total(cost.believed)), bool(parts)),
+        dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", visible(by.item) if by is not None and broke else "",
     )  # fmt: skip
 
@@ -103,6 +110,11 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
     if reported:
         money = _spread(costs.billed) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
+    doubted = costs.doubted
+    if doubted.requests:
+        money = marked(_spread(doubted.money), True) if known else "not priced"
+        yield "priced as", f"{money}; {_of(doubted.tokens)}: the bill, what of it cannot be true as counted"
+    yield from (("in doubt", line) for line in doubted_lines(doubted))
     if costs.unreported:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     money = _spread(costs.counted) if known else "not priced"
@@ -181,6 +193,20 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "saved": _text(cost.saved),
         "assumed": list(cost.assumed),
         **_reckoned(cost.reckoned_tokens, cost.reckoned),
+        **_believed(cost),
+    }
+
+
+def _believed(cost: StepCost) -> dict[str, Any]:
+    """The bill with what cannot be true of it as counted; nothing where all of it can."""
+    usage = cost.step.usage
+    if usage is None or not usage.doubts:
+        return {}
+    return {
+        "doubts": [msgspec.structs.asdict(doubt) for doubt in usage.doubts],
+        "priced_as_counted": list(replaced_parts(usage)) if cost.billed_tokens is not None else [],
+        "believed_tokens": None if cost.believed_tokens is None else cost.believed_tokens._asdict(),
+        "believed": _money(cost.believed),
     }
 
 
@@ -223,6 +249,20 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
         **_reckoned(costs.reckoned_tokens if costs.reckoned_steps else None, costs.reckoned),
+        "doubted": _doubted(costs.doubted),
+    }
+
+
+def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
+    """What of all bills cannot be true, and the sums with that as counted; None where all of it can."""
+    if not sums.requests and not sums.repeated:
+        return None
+    return {
+        "requests": sums.requests,
+        "repeated_requests": sums.repeated,
+        "parts": {part: told._asdict() for part, told in sums.parts.items()},
+        "believed_tokens": sums.tokens._asdict(),
+        "believed": _money(sums.money),
     }
 
 

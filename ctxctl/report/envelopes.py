@@ -71,7 +71,8 @@ def _about(ordinal: int, step: Step) -> Json:
     return {
         "ordinal": ordinal, "session_id": step.session, "thread_id": step.thread, "turn": step.turn,
         "step": step.step, "turn_id": step.turn_id, "step_id": step.step_id, "target": step.target,
-        "tokens": step.window.used, "uncounted": step.window.uncounted, "provenance": "derived",
+        "tokens": step.window.used, "tokens_method": step.window.used_method,
+        "recorded_tokens": step.window.recorded, "uncounted": step.window.uncounted, "provenance": "derived",
     }  # fmt: skip
 
 

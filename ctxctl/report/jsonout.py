@@ -17,8 +17,8 @@ from ctxctl.text import json_safe
 
 VERSION: Final = 2
 WINDOW: Final = (
-    "limit", "limit_source", "limit_note", "reserved", "cap", "used", "used_method", "used_error", "recorded",
-    "unrecorded", "free", "over", "uncounted", "by_method", "counted", "threshold", "threshold_source",
+    "limit", "limit_source", "reserved", "cap", "used", "used_method", "used_error", "recorded", "unrecorded",
+    "free", "over", "uncounted", "by_method", "counted", "limit_note", "threshold", "threshold_source",
 )  # fmt: skip
 """Keys of a step's window, in order."""
 _ENCODER: Final = msgspec.json.Encoder()

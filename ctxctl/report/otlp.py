@@ -84,7 +84,10 @@ def _own(ordinal: int, step: Step) -> Json:
         "ctxctl.ordinal": ordinal, "ctxctl.thread": step.thread,
         "ctxctl.turn": step.turn, "ctxctl.step": step.step,
         "ctxctl.turn.id": step.turn_id, "ctxctl.step.id": step.step_id,
-        "ctxctl.window.used": window.used, "ctxctl.window.cap": window.cap,
+        "ctxctl.window.used": window.used, "ctxctl.window.used.method": window.used_method,
+        "ctxctl.window.used.error": window.used_error, "ctxctl.window.recorded": window.recorded,
+        "ctxctl.window.unrecorded": window.unrecorded, "ctxctl.window.cap": window.cap,
+        "ctxctl.window.limit.source": window.limit_source, "ctxctl.window.threshold": window.threshold,
         "ctxctl.window.limit": window.limit, "ctxctl.window.uncounted": window.uncounted,
         "ctxctl.ledger.new": ledger.new, "ctxctl.ledger.freed": ledger.freed,
         "ctxctl.ledger.stale": ledger.stale,
@@ -94,6 +97,10 @@ def _own(ordinal: int, step: Step) -> Json:
         made[f"ctxctl.segment.{name}"] = tokens
     for name in step.counts.__struct_fields__:
         made[f"ctxctl.items.{name}"] = getattr(step.counts, name)
+    if step.usage is not None:
+        made["ctxctl.usage.output.counted"] = step.usage.counted_output
+        if step.usage.doubts:
+            made["ctxctl.usage.doubts"] = [f"{doubt.part}:{doubt.why}" for doubt in step.usage.doubts]
     if step.flags:
         made["ctxctl.flags"] = list(step.flags)
     return made

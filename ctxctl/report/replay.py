@@ -123,6 +123,8 @@ class ReplayReport:
             f"{_KNOWN[method]} {totals.methods[method]:,}" for method in _KNOWN if method in totals.methods
         )
         yield "sent", f"{said}; steps: {known}"
+        if totals.sources:
+            yield "limits", " ".join(totals.sources)
 
     def end(self, summary: Summary, narrowed: Narrowed | None = None) -> Iterator[str]:
         """The summary, of what was not shown too; the header, where there was no step."""

@@ -82,10 +82,17 @@ def limit(window: Window) -> str | None:
 
 def compacts(window: Window) -> str | None:
     """The line at which the runtime compacts by itself; None where its rule is not known."""
-    if window.threshold is None:
-        return None
-    source = f" ({visible(window.threshold_source)})" if window.threshold_source else ""
-    return f"compacts at {window.threshold:,}{source}"
+    return None if window.threshold is None else f"compacts at {window.threshold:,}"
+
+
+def sources(window: Window) -> list[str]:
+    """Sentences of where the limit and the runtime's line are from, for those that are not recorded."""
+    found = []
+    if window.limit_note is not None:
+        found.append(visible(window.limit_note))
+    if window.threshold is not None and window.threshold_source:
+        found.append(f"Compacts at {window.threshold:,}: {visible(window.threshold_source)}")
+    return found
 
 
 def beside(window: Window, lacking: str = "") -> str | None:

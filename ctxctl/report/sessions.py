@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from ctxctl.model.money import MARK
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.doubts import marked
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, number, plural, signed, table
 from ctxctl.text import clip, pad, preview, visible
@@ -68,12 +70,20 @@ def _billed(a: SideTotal, b: SideTotal) -> str:
 
 
 def _cost(a: SideTotal, b: SideTotal) -> str:
-    known = [f"${side.cost:.4f}" if side.unpriced < side.steps else "unknown" for side in (a, b)]
+    known = [
+        marked(f"${side.cost:.4f}", bool(side.doubted)) if side.unpriced < side.steps else "unknown"
+        for side in (a, b)
+    ]
     said = " and ".join(known)
     if "unknown" not in known:
-        said += f" ({_dollars(b.cost - a.cost)})"
+        said += f" ({marked(_dollars(b.cost - a.cost), bool(a.doubted or b.doubted))})"
     if a.unpriced or b.unpriced:
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
+    if a.doubted or b.doubted:
+        said += (
+            f"; {MARK} with bills that cannot be true priced as counted: "
+            f"{a.doubted:,} and {plural(b.doubted, 'step')}"
+        )
     return said
 
 
@@ -134,8 +144,8 @@ def _money(a: TurnSide | None, b: TurnSide | None) -> str:
         return "-"
     if a is None or b is None:
         side = a or b
-        return "-" if side is None else f"{side.cost:.4f}"
-    return _dollars(b.cost - a.cost).replace("$", "")
+        return "-" if side is None else marked(f"{side.cost:.4f}", bool(side.doubted))
+    return marked(_dollars(b.cost - a.cost).replace("$", ""), bool(a.doubted or b.doubted))
 
 
 def turn_lines(found: SessionDiff, width: int, paint: Paint, *, everything: bool = False) -> Iterator[str]:
@@ -233,6 +243,7 @@ def _side_json(side: TurnSide) -> dict[str, Any]:
         "billed": side.billed,
         "cost": _exact(side.cost),
         "unpriced": side.unpriced,
+        "doubted": side.doubted,
     }
 
 
@@ -262,6 +273,7 @@ def _total_json(total: SideTotal) -> dict[str, Any]:
         "billed": total.billed,
         "cost": _exact(total.cost),
         "unpriced": total.unpriced,
+        "doubted": total.doubted,
     }
 
 

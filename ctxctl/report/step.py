@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ctxctl.model.results import Cache, Step, Window
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
+from ctxctl.report.doubts import doubt_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, beside, compacts, known_by, limit
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, plural, signed, wrap
@@ -154,8 +155,6 @@ def sent_text(window: Window) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
     parts = [against(window), known_by(window)]
     parts += [said for said in (limit(window), compacts(window)) if said is not None]
-    if window.limit is None and window.limit_note:
-        parts.append(visible(window.limit_note))
     return "; ".join(parts)
 
 
@@ -174,7 +173,7 @@ def usage_text(step: Step) -> str:
     if isinstance(expected, int) and usage.reported_input:
         off = expected - usage.reported_input
         said += f"; {expected:,} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
-    return said
+    return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 
 def cache_text(cache: Cache) -> str:

@@ -6,7 +6,10 @@ import msgspec
 
 from ctxctl.model.results import Counts, Step, Summary
 from ctxctl.model.vocab import UsedMethod
+from ctxctl.report.sent import sources
 
+_SOURCES = 8
+"""Sentences that are kept."""
 Thread = tuple[str | None, str]
 
 
@@ -27,6 +30,8 @@ class Totals:
         """Steps that fit by our count, and yet more was billed for them than the cap."""
         self.largest: Step | None = None
         """The step that sent most."""
+        self.sources: dict[str, None] = {}
+        """Where limits and the runtime's lines are from."""
         self.methods: dict[UsedMethod, int] = {}
         """Steps by how it is known what they sent."""
         self.differs = 0
@@ -52,6 +57,8 @@ class Totals:
         elif "matches" in verdicts:
             self.matches += 1
         self.capped += step.window.cap is not None
+        if len(self.sources) < _SOURCES:
+            self.sources.update(dict.fromkeys(sources(step.window)))
         method = step.window.used_method
         self.methods[method] = self.methods.get(method, 0) + 1
         if self.largest is None or step.window.used > self.largest.window.used:

@@ -117,6 +117,8 @@ def budget(fields: Fields) -> Budget:
         fields.table("metadata"),
         _milliseconds(fields, "max"),
         _milliseconds(fields, "actual"),
+        ours(fields).count("compacts_at"),
+        ours(fields).text("compacts_by"),
     )
 
 
@@ -189,6 +191,7 @@ def assembly(fields: Fields, blocks: tuple[Block, ...]) -> Assembly | None:
         own.ident("root"),
         own.text("cause"),
         model_of(fields),
+        own.text("client_version"),
         separator if isinstance(separator, str) else None,
         fields.text("hash"),
         fields.table("metadata"),

@@ -61,6 +61,8 @@ class Thread:
     warnings: int = 0
     omissions: int = 0
     """Turns with a warning, and with items left out."""
+    doubted: int = 0
+    """Turns with an answer of which what is reported cannot be true."""
     models: dict[str, int] = field(default_factory=dict)
     """Models by the number of turns that ended with them."""
     sums: list[int] = field(default_factory=lambda: [0] * 6)
@@ -240,6 +242,7 @@ class Nest:
         thread.compactions += sign * entry.compacted
         thread.warnings += sign * entry.flagged
         thread.omissions += sign * (entry.omitted > 0)
+        thread.doubted += sign * entry.doubted
         for n, tokens in enumerate((entry.reported, entry.cached, entry.answered)):
             thread.sums[n] += sign * (tokens or 0)
             thread.sums[n + 3] += sign * (tokens is not None)

@@ -61,6 +61,8 @@ class TurnEntry:
     reported: int | None = None
     answered: int | None = None
     """Tokens that the provider reported, of all its steps: served from a cache, sent, answered."""
+    doubted: bool = False
+    """What is reported of some answer cannot be true; `answered` has it as counted."""
 
     @property
     def notable(self) -> bool:
@@ -271,6 +273,7 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.reported = _more(entry.reported, row.reported)
     entry.cached = _more(entry.cached, row.cached)
     entry.answered = _more(entry.answered, row.answered)
+    entry.doubted |= "output" in row.doubted
 
 
 def _more(known: int | None, more: int | None) -> int | None:

@@ -212,7 +212,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
         "∅": str(thread.omissions or "·"),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
-        "output": _known(thread.answered),
+        "output": ("≈" if thread.doubted else "") + _known(thread.answered),
     }
     styles = {"new": "new", "freed": "freed", "!": "warning"}
     name = ("  " * min(depth, 4) + ("↳" if depth else "")) + _name(thread, depth)

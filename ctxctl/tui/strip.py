@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.model.results import StageView, Step
 from ctxctl.model.vocab import STAGES, Verdict
+from ctxctl.report.doubts import doubt_text
 from ctxctl.text import cells
 from ctxctl.tui.figures import number, percent, short
 from ctxctl.tui.lines.layout import Parts
@@ -140,4 +141,6 @@ def _bill(step: Step, *, whole: bool) -> str:
         text += f" ({more})" if whole else f" {more}"
     if whole and usage.reported_cached is not None:
         text += f", {number(usage.reported_cached)} cached"
+    if whole and usage.doubts:
+        text += "".join(f"; {doubt_text(doubt)}" for doubt in usage.doubts)
     return text.replace("-", "\u2212")

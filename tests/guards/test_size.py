@@ -1,4 +1,4 @@
-"""No module over 400 lines, no function over 60."""
+"""No module over 600 lines, no function over 60."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import ctxctl
 
 PACKAGE = Path(ctxctl.__file__).parent
-MODULE_LINES = 400
+MODULE_LINES = 600
 FUNCTION_LINES = 60
 
 

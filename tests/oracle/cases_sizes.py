@@ -170,14 +170,16 @@ CASES = [
         # Two fifths of 1000 are 400.
         at("t1", "s1", item("A", estimate=1000), assembly("m1", ["A"]), inject("m1"), usage(400))
         + at("t1", "s2", assembly("m2", ["A"]), inject("m2"), usage(399))
-        + at("t1", "s3", item("B", estimate=499), assembly("m3", ["B"]), inject("m3"), usage(1)),
+        + at("t1", "s3", item("B", estimate=7), assembly("m3", ["B"]), inject("m3"), usage(2))
+        + at("t1", "s4", item("C", estimate=6), assembly("m4", ["C"]), inject("m4"), usage(2)),
         {
             "1.1": {"window": {"used": 400, "used_method": "reported", "recorded": 1000, "unrecorded": -600}},
             "1.2": {
                 "window": {"used": 1000, "used_method": "recorded", "recorded": 1000, "unrecorded": None},
             },
-            # Of a small window nobody can say.
-            "1.3": {"window": {"used": 1, "used_method": "reported", "recorded": 499, "unrecorded": -498}},
+            # Two fifths of 7 are 2.8, and 5 tokens are missing; of 6 only 4 are, which says nothing.
+            "1.3": {"window": {"used": 7, "used_method": "recorded", "recorded": 7, "unrecorded": None}},
+            "1.4": {"window": {"used": 2, "used_method": "reported", "recorded": 6, "unrecorded": -4}},
         },
     ),
     Case(

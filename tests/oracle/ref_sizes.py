@@ -23,14 +23,14 @@ ORDER = ("unrecorded", "tools", "system", "history", "context", "user")
 def sound(bill: int | None, recorded: int, thread: Thread) -> int | None:
     """The bill, unless it cannot be one of a request that holds as much as is recorded.
 
-    No tokenizer makes two tokens of five: two fifths of what was counted is the least that can be true.  Of
-    a window of a few hundred tokens nobody can say.
+    Nothing is never a bill, and no tokenizer makes less than two tokens of five; four tokens more or less say
+    nothing.
     """
     if thread.target != "model" and not thread.rules.bill_for_every_target:
         return None  # providers bill what the model got
     if bill is None or thread.rules.any_bill_is_sound:
         return bill
-    if bill == 0 or (recorded >= 500 and 5 * bill < 2 * recorded):
+    if bill == 0 or (5 * bill < 2 * recorded and recorded - bill > 4):
         return None
     return bill
 

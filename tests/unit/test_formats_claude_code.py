@@ -83,10 +83,14 @@ def test_parallel_calls_and_what_came_with_their_results_are_in_the_next_request
     ]
 
 
-def test_answers_enter_with_the_next_step_and_the_last_one_with_none() -> None:
+def test_answers_stand_behind_their_bill_and_name_no_step() -> None:
     found, _ = imported("session.jsonl")
     added = {e["data"]["item_id"]: e for e in of_type(found, ADDED)}
-    assert added["a-05"]["step_id"] == "msg_03"
+    assert "step_id" not in added["a-05"]
+    bill = max(n for n, e in enumerate(found[: found.index(added["a-05"])]) if e["event_type"] == USAGE)
+    between = found[bill + 1 : found.index(added["a-05"])]
+    assert all(e["event_type"] == ADDED and "step_id" not in e for e in between)
+    assert found[bill]["step_id"] == "msg_02"
     assert "step_id" not in added["a-08"]
     assert added["a-08"] is found[-1]
 

@@ -182,7 +182,7 @@ def test_budget_with_truncations_and_segments() -> None:
                 {"segment_id": "system", "item_refs": ["a"]},
                 {"segment_id": "seg-1", "role": "history", "item_refs": ["b", {"item_ref": "c"}]},
             ],
-            "metadata": {"ctxctl": {"max_input": 80}},
+            "metadata": {"ctxctl": {"max_input": 80, "compacts_at": 70, "compacts_by": "its rule"}},
         },
     )
     assert isinstance(budget, Budget)
@@ -199,6 +199,14 @@ def test_budget_with_truncations_and_segments() -> None:
     assert budget.truncations[1] == Truncation("b", False, None, 5)
     assert budget.segments == {"a": "system", "b": "history", "c": "history"}
     assert (budget.max_input, budget.target) == (80, "model")
+    assert (budget.compacts_at, budget.compacts_by) == (70, "its rule")
+
+
+def test_an_assembly_names_the_client_s_version() -> None:
+    ours = {"model": "m", "client_version": "2.1.330"}
+    made = record(vocab.ASSEMBLY_CREATED, {"assembly_id": "asm", "metadata": {"ctxctl": ours}})
+    assert isinstance(made, Assembly)
+    assert (made.client, made.model) == ("2.1.330", "m")
 
 
 def test_assembly_with_blocks() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.model.vocab import STATUSES
@@ -103,7 +104,7 @@ def _cached(step: Step) -> int | None:
 
 
 def _answered(step: Step) -> int | None:
-    return None if step.usage is None else step.usage.reported_output
+    return believed_output(step.usage)
 
 
 def _billed(step: Step) -> int | None:
@@ -158,8 +159,9 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
     "branched": _flag("branched"),
     "redacted": lambda step: bool(step.told.redactions),
     "simulated": _flag("simulated"),
+    "doubt": lambda step: step.usage is not None and bool(step.usage.doubts),
 }
 """What holds of a step or does not, written `is:NAME`."""
 
-BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing")
+BARE: Final = ("compacted", "warning", "cachebreak", "over", "missing", "doubt")
 """Predicates that may be written without `is:`."""

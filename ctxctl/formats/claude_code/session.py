@@ -113,6 +113,7 @@ class Session:
 
     def _record(self, value: Json) -> None:
         self._make.at(value.get("timestamp"))
+        self._make.by(value.get("version"))
         uuid = value.get("uuid")
         if not isinstance(uuid, str):
             uuid = ""

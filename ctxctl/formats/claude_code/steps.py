@@ -122,6 +122,22 @@ class Steps:
         record = call.usage()
         if record is not None:
             self._emit(vocab.USAGE_REPORTED, record, call.place, call.line, call.time)
+        self._answered(thread, call.unit)
+
+    def _answered(self, thread: Thread, unit: Unit) -> None:
+        """What a call answered stands behind its bill, so that the two can be held against each other; it
+        enters the next request's window."""
+        own = {id(entry) for entry in unit.head if entry.kind in vocab.ANSWERS}
+        if not own:
+            return
+        place, rest = thread.place(), []
+        for entry in thread.pending:
+            if id(entry) not in own:
+                rest.append(entry)
+            elif entry.record is not None:
+                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line, entry.time)
+                entry.record = None
+        thread.pending[:] = rest
 
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""

@@ -191,6 +191,7 @@ class Stream:
     def _system(self, value: Json) -> None:
         subtype = value.get("subtype")
         if subtype == "init":
+            self._run.make.by(value.get("claude_code_version"))
             told = {name: shallow(value[name]) for name in _TOLD if value.get(name) is not None}
             self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name, **told})
             self.turn(string(value.get("uuid")))

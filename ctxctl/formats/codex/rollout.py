@@ -143,6 +143,7 @@ class Rollout(Run):
                 self._fork = Fork(self.session)
             if self._instructions is not None or self._copying:
                 return
+        self.make.by(meta.get("cli_version"))
         self._provider = string(meta.get("model_provider")) or self._provider
         self._model = self._model or string(meta.get("model"))
         given = meta.get("base_instructions")

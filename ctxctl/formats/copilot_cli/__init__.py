@@ -25,7 +25,7 @@ _TYPE: Final = re.compile(
 )
 
 _ABOUT: Final = About(
-    reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.77: the log on disk, or the "
+    reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.102: the log on disk, or the "
     "stream of copilot --json with its transient events.",
     places=("~/.copilot/session-state/*/events.jsonl", "copilot -p PROMPT --json > run.jsonl"),
     turns="A turn is what a person's `user.message` sets off (its interaction id); a request is what "
@@ -33,7 +33,7 @@ _ABOUT: Final = About(
     claims={
         "sources": absent(),
         "item_ids": native(),
-        "limit": native("where truncation or usage events name it"),
+        "limit": native("where truncation or usage events name it; from about 1.0.100 with every request"),
         "truncation": absent("only how many tokens and messages left"),
         "system_prompt": native("in the log from about 1.0.60; not in the stream"),
         "tool_definitions": absent("only their tokens, at the end of the session"),
@@ -48,8 +48,8 @@ _ABOUT: Final = About(
         "threads": native("sub-agents, by the call that started them"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("where usage events were kept; else only a session's total"),
-        "cached_tokens": native("where usage events were kept; else only a session's total"),
+        "input_tokens": native("where usage events were kept (1.0.102 keeps them); else a session's total"),
+        "cached_tokens": native("where usage events were kept (1.0.102 keeps them); else a session's total"),
         "output_tokens": native(),
     },
     limits=(

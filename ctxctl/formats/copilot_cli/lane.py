@@ -43,6 +43,11 @@ class Lane:
         return self._answering
 
     @property
+    def has_bill(self) -> bool:
+        """What the last request was billed came with it."""
+        return self._bill is not None
+
+    @property
     def start(self) -> int:
         """Rows before the history."""
         return 1 if self._head is not None else 0

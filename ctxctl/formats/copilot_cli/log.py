@@ -69,6 +69,7 @@ class Session(Run):
             "subagent.started": self._subagent,
             "session.truncation": self._truncation,
             "session.usage_info": self._usage_info,
+            "session.usage_record": self._usage_record,
             "session.compaction_complete": self._compaction,
             "session.snapshot_rewind": self._rewind,
             "session.shutdown": self._shutdown,
@@ -137,6 +138,7 @@ class Session(Run):
     def _start(self, data: Json, _record: Json) -> None:
         if self.session is None and not self.threads:
             self.session = string(data.get("sessionId"))
+        self.make.by(data.get("copilotVersion"))
         self._model = string(data.get("selectedModel")) or self._model
 
     def _model_change(self, data: Json, _record: Json) -> None:
@@ -170,6 +172,19 @@ class Session(Run):
         if limit:
             budget = {"budget_id": "tokenLimit", "target": vocab.MODEL, "max_tokens": limit}
             self._lane(data, record).conversation.tell(vocab.BUDGET_APPLIED, budget, line=self.line.number)
+
+    def _usage_record(self, data: Json, record: Json) -> None:
+        """The bill of a request, in front of its answer, and the longest prompt that its model takes."""
+        usage = data.get("usage")
+        if not isinstance(usage, dict):
+            return
+        lane = self._lane(data, record)
+        longest = count(usage.get("maxPromptTokens"))
+        if longest:
+            budget = {"budget_id": "maxPromptTokens", "target": vocab.MODEL}
+            meta = {"ctxctl": {"max_input": longest}}
+            lane.conversation.tell(vocab.BUDGET_APPLIED, {**budget, "metadata": meta}, line=self.line.number)
+        lane.billed(usage_of(usage, string(usage.get("model"))))
 
     def _compaction(self, data: Json, record: Json) -> None:
         if data.get("success") is False:
@@ -218,7 +233,7 @@ class Session(Run):
             usage = told.get("usage") if isinstance(told, dict) else None
             if number == 1 and isinstance(usage, dict):
                 bill = usage_of(usage, model)
-                if bill is not None and bill["input_tokens"]:
+                if bill is not None and bill["input_tokens"] and not asked[0].has_bill:
                     bill["metadata"] = {"ctxctl": {"derived": True}}
                     asked[0].billed(bill)
 

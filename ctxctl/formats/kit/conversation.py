@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 from ctxctl.formats import build
@@ -59,6 +60,8 @@ class Conversation:
         self._puts: dict[int, _Row] = {}
         """By index below `_clean`: the row that the last request carried there."""
         self._pending: list[Part] = []
+        self._behind = 0
+        """How many of them, from the first on, were appended since the last request."""
         self._later: list[Callable[[Place], Json]] = []
         self._versions: dict[str, str] = {}
         """Version last announced, by item."""
@@ -82,9 +85,11 @@ class Conversation:
 
     def append(self, *parts: Part) -> None:
         """Put parts at the end of the window."""
-        rows = self.rows
+        rows, before = self.rows, len(self._pending)
         for part in self._known(parts):
             rows.append((part.block(), part.kind))
+        if self.steps and before == self._behind:
+            self._behind = len(self._pending)
 
     def splice(self, at: int, removed: int, parts: Iterable[Part] = (), *, cause: str | None = None) -> None:
         """Replace `removed` rows from index `at` by `parts`; `cause`: why the old ones go (`branched` …)."""
@@ -207,6 +212,7 @@ class Conversation:
             ctxctl: Further fields of the assembly's `metadata.ctxctl` (`derived=True` where the window was
                 put together rather than read, …).
         """
+        self._tell_answer()
         self.steps += 1
         name = self._unique(step or f"step-{self.steps}")
         place = self._place = Place(self.session, self.thread, self.turn, name)
@@ -355,11 +361,27 @@ class Conversation:
                 part.item = f"{name}~{again[name]}"
             taken.add(part.item)
 
+    def _tell_answer(self) -> None:
+        """What the last request answered is told behind its bill, so that the two can be held against each
+        other; it names no step, for it enters the next request's window."""
+        answer = list(takewhile(_is_answer, self._pending[: self._behind]))
+        if answer:
+            self._announce(answer, Place(self.session, self.thread, None, None))
+            del self._pending[: len(answer)]
+
     def _flush(self, place: Place) -> None:
         """Announce the items that are new since the last request, then what else was to be told."""
+        self._announce(self._pending, place)
+        self._pending.clear()
+        self._behind = 0
+        if self._later:
+            self._out.extend(event(place) for event in self._later)
+            self._later.clear()
+
+    def _announce(self, parts: Iterable[Part], place: Place) -> None:
         make, out = self._make, self._out
         versions, derived = self._versions, self._derived
-        for part in self._pending:
+        for part in parts:
             item, mark = part.item, part.mark
             known = item in versions
             if known and versions[item] == mark:
@@ -369,7 +391,7 @@ class Conversation:
             event_type = vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED
             out.append(make.event(event_type, record, place, part.line, time=part.time))
             part.text = None
-        self._pending.clear()
-        if self._later:
-            out.extend(event(place) for event in self._later)
-            self._later.clear()
+
+
+def _is_answer(part: Part) -> bool:
+    return part.role == "assistant" and part.kind in vocab.ANSWERS

@@ -36,6 +36,7 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
     for row in rows:
         native = str(row["id"])
         run.session = root = _root(native, parents)
+        run.make.by(row.get("version"))
         if native == root:
             told = {"format": run.name, "session": native, "version": string(row.get("version"))}
             run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})

@@ -27,6 +27,7 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     messages = messages if isinstance(messages, list) else []
     run.session = string(info.get("id")) or _session(messages)
     run.make.at(moment(time_of(info, "created")))
+    run.make.by(info.get("version"))
     told = {
         "format": name,
         "session": run.session,

@@ -147,6 +147,7 @@ class Log(Run):
         if not self._opened and thread.parent is None:
             self._opened = True
             self.make.at(moment(time_of(info, "created")))
+            self.make.by(info.get("version"))
             data = {"format": self.name, "session": native, "version": string(info.get("version"))}
             self.emit(vocab.SOURCE_OPENED, {name: value for name, value in data.items() if value is not None})
 

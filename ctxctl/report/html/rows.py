@@ -18,16 +18,17 @@ COLUMNS: Final = (
     "removed", "skipped", "omitted", "marks", "reported", "cached", "answered", "uncounted", "billed",
     "counted", "model", "time", "recorded", "method", "threshold",
 )  # fmt: skip
-"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list, `method`
-by that in `METHODS`."""
+"""What the places of a row say.  Money in millionths of a US dollar; `model` by its place in the list,
+`method` by that in `METHODS`."""
 METHODS: Final[tuple[UsedMethod, ...]] = ("reported", "expected", "recorded")
 """How it is known what a step sent."""
 
 _WARNINGS: Final = frozenset(
     {"over_budget", "still_over_budget", "unrecorded_cut", "unknown_base", "missing_context", "failed"}
 )
-COMPACTED, BROKEN, OVER, WARNED, SIMULATED = 1, 2, 4, 8, 16
-"""Marks of a row, added up."""
+COMPACTED, BROKEN, OVER, WARNED, SIMULATED, DOUBTED = 1, 2, 4, 8, 16, 32
+"""Marks of a row, added up.  DOUBTED: a part of its bill cannot be true; `answered` and `billed` have it as
+counted."""
 
 
 class Rows:
@@ -59,13 +60,14 @@ class Rows:
             | OVER * bool(step.window.over)
             | WARNED * (not _WARNINGS.isdisjoint(row.flags))
             | SIMULATED * ("simulated" in row.flags)
+            | DOUBTED * bool(row.doubted)
         )
         model = None if row.model is None else self._models.setdefault(row.model, len(self._models))
         self._open.append(
             [
                 thread, row.turn, row.step, row.used, row.new, row.freed, row.cap, row.limit, row.stale,
                 counts.added, counts.updated, counts.removed, counts.skipped, counts.omitted, marks,
-                row.reported, row.cached, row.answered, row.uncounted, _micro(cost.billed),
+                row.reported, row.cached, row.answered, row.uncounted, _micro(cost.believed),
                 _micro(cost.counted), model, row.time, step.window.recorded,
                 METHODS.index(step.window.used_method), step.window.threshold,
             ]

@@ -6,7 +6,7 @@ import heapq
 from typing import Any, Final, NamedTuple
 
 from ctxctl.inspector.costs import Costs, StepCost
-from ctxctl.model.results import Step, Turn
+from ctxctl.model.results import Step, Turn, Window
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.totals import Totals
 
@@ -30,8 +30,7 @@ class Gathered:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self.totals = Totals()
-        self.peak: tuple[int, Where] | None = None
-        self.cap: int | None = None
+        self.peak: tuple[Window, Where] | None = None
         self.compacted = 0
         self.broken = 0
         self.compactions: list[tuple[Where, Step]] = []
@@ -43,10 +42,8 @@ class Gathered:
         """Take in a step."""
         self.totals.add(step)
         here = Where(step.session, step.thread, step.turn, step.step)
-        if self.peak is None or step.window.used > self.peak[0]:
-            self.peak = (step.window.used, here)
-        if step.window.cap is not None:
-            self.cap = max(self.cap or 0, step.window.cap)
+        if self.peak is None or step.window.used > self.peak[0].used:
+            self.peak = (step.window, here)
         if step.told.compactions or "compacted" in step.flags:
             self.compacted += 1
             if len(self.compactions) < COMPACTIONS:

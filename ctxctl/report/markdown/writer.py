@@ -12,10 +12,12 @@ from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
 from ctxctl.report.costs import dollars
+from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
+from ctxctl.report.sent import against, beside, known_by, limit
 from ctxctl.report.tables import number, plural, signed
 from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -122,18 +124,28 @@ class _Report:
         if header.turn is not None:
             rows.append(["only", f"turns {self._say(header.turn)}"])
         if found.peak is not None:
-            over = f", {plural(totals.over, 'step')} over it" if totals.over else ""
-            cap = "cap unknown" if found.cap is None else f"cap {number(found.cap)}{over}"
-            peak = f"at most {number(found.peak[0])} tokens, at {self._say(address(found.peak[1]))}; {cap}"
-            rows.append(["window", peak])
+            window, where = found.peak
+            parts = [f"at most {against(window)}, at {self._say(address(where))}", known_by(window)]
+            if totals.over:
+                parts.append(f"{plural(totals.over, 'step')} over")
+            if (said := limit(window)) is not None:
+                parts.append(said)
+            if (said := beside(window)) is not None:
+                parts.append(f"{number(window.recorded)} recorded, {said}")
+            rows.append(["sent", "; ".join(parts)])
         flow = f"{signed(totals.new)} new, {signed(-totals.freed)} freed tokens"
-        rows.append(["ledger", f"{number(totals.before)} before, {flow}, {number(totals.after)} after"])
+        rows.append(["recorded", f"{number(totals.before)} before, {flow}, {number(totals.after)} after"])
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
         )
         if any(costs.sources):
             billed = f"{dollars(costs.billed.total)} billed, " if costs.steps > costs.unreported else ""
+            if costs.doubted.requests:
+                billed += (
+                    f"{marked(dollars(costs.doubted.money.total), True)} with what cannot be true counted, "
+                )
             rows.append(["cost", f"{billed}{dollars(costs.counted.total)} counted"])
+        rows += [["in doubt", line] for line in doubted_lines(costs.doubted)]
         if findings:
             rows.append(["findings", number(len(findings))])
         if inspector.problem_count:
@@ -169,7 +181,7 @@ class _Report:
         )
         summary = (
             f"Turn {turn.turn}{thread}: {signed(ledger.new)} new, {signed(-ledger.freed)} freed, "
-            f"{number(ledger.window_after)} tokens in the window; items {signs}"
+            f"{number(ledger.window_after)} tokens recorded after it; items {signs}"
         )
         head = [
             f"At {self._say(address(turn))}" + (f": {self._say(turn.title, 200)}" if turn.title else ""),

@@ -50,6 +50,13 @@ _PLACE: Final = (
     Column("step", "int", lambda at: at.step.step),
 )
 
+
+def _doubts(at: At) -> str | None:
+    """What of the bill cannot be true, as `PART:WHY`."""
+    usage = at.step.usage
+    return None if usage is None else " ".join(f"{doubt.part}:{doubt.why}" for doubt in usage.doubts)
+
+
 STEPS: Final = (
     *_PLACE,
     Column("turn_id", "text", lambda at: at.step.turn_id),
@@ -62,7 +69,14 @@ STEPS: Final = (
     Column("window_limit", "int", lambda at: at.step.window.limit),
     Column("window_reserved", "int", lambda at: at.step.window.reserved),
     Column("window_cap", "int", lambda at: at.step.window.cap),
+    Column("limit_source", "text", lambda at: at.step.window.limit_source),
     Column("window_used", "int", lambda at: at.step.window.used),
+    Column("used_method", "text", lambda at: at.step.window.used_method),
+    Column("used_error", "int", lambda at: at.step.window.used_error),
+    Column("recorded", "int", lambda at: at.step.window.recorded),
+    Column("unrecorded", "int", lambda at: at.step.window.unrecorded),
+    Column("counted", "int", lambda at: at.step.window.counted),
+    Column("threshold", "int", lambda at: at.step.window.threshold),
     Column("window_free", "int", lambda at: at.step.window.free),
     Column("window_over", "int", lambda at: at.step.window.over),
     Column("uncounted", "int", lambda at: at.step.window.uncounted),
@@ -85,6 +99,8 @@ STEPS: Final = (
     Column("reported_cached", "int", _usage("reported_cached")),
     Column("reported_cache_write", "int", lambda at: at.step.cache.reported_cache_write),
     Column("reported_output", "int", _usage("reported_output")),
+    Column("counted_output", "int", _usage("counted_output")),
+    Column("doubts", "text", _doubts),
     Column("counted_input", "int", _usage("counted_input")),
     Column("difference", "int", _usage("difference")),
     Column("usage_provenance", "text", _usage("provenance")),

@@ -220,3 +220,52 @@ def test_fields_of_any_type_are_tolerated(value: Any) -> None:
         records += [{**record, "data": {**record["data"], name: value}} for name in record["data"]]
         records += [{**record, name: value} for name in record]
     imported(NAME, jsonl(*records))
+
+
+def kept_usage(number: int, tokens: int, longest: Any = 128_000) -> Json:
+    usage = {
+        "model": "gpt-5", "inputTokens": tokens, "outputTokens": 7, "cacheReadTokens": 5,
+        "maxPromptTokens": longest, "apiCallId": f"call-{number}",
+    }  # fmt: skip
+    return event("session.usage_record", number, usage=usage)
+
+
+def test_each_request_s_bill_and_longest_prompt_are_kept_since_1_0_102() -> None:
+    log = jsonl(
+        event("session.start", 1, sessionId="s", copilotVersion="1.0.102", selectedModel="gpt-5"),
+        event("user.message", 2, content="Hi", interactionId="i"),
+        event("assistant.turn_start", 3, turnId="0"),
+        kept_usage(4, 1000),
+        event("assistant.message", 5, content="One.", messageId="m1", apiCallId="call-4"),
+        event("assistant.turn_end", 6, turnId="0"),
+        event("assistant.turn_start", 7, turnId="1"),
+        kept_usage(8, 1100, None),
+        event("assistant.message", 9, content="Two.", messageId="m2", apiCallId="call-8"),
+        event("assistant.turn_end", 10, turnId="1"),
+    )
+    events, problems = imported(NAME, log)
+    assert problems == []
+    (budget,) = of_type(events, "context.budget.applied")
+    assert budget["metadata"]["ctxctl"] == {"max_input": 128_000}
+    assert "max_tokens" not in budget
+    bills = of_type(events, "ctxctl.usage.reported")
+    assert [(b["input_tokens"], b["cached_tokens"], b["output_tokens"]) for b in bills] == [
+        (1000, 5, 7),
+        (1100, 5, 7),
+    ]
+    assert len(of_type(events, "context.assembly.created")) == 2
+
+
+def test_the_totals_of_a_session_do_not_replace_the_bill_of_its_one_request() -> None:
+    totals = {"gpt-5": {"requests": {"count": 1}, "usage": {"inputTokens": 900, "outputTokens": 1}}}
+    log = jsonl(
+        event("session.start", 1, sessionId="s", copilotVersion="1.0.102", selectedModel="gpt-5"),
+        event("user.message", 2, content="Hi", interactionId="i"),
+        event("assistant.turn_start", 3, turnId="0"),
+        kept_usage(4, 1000),
+        event("assistant.message", 5, content="One.", messageId="m1", apiCallId="call-4"),
+        event("session.shutdown", 6, modelMetrics=totals),
+    )
+    (bill,) = of_type(imported(NAME, log)[0], "ctxctl.usage.reported")
+    assert bill["input_tokens"] == 1000
+    assert "metadata" not in bill

@@ -139,5 +139,6 @@ function marksOf(row) {
   if (marks & 4) said.push('! over the cap');
   else if (marks & 8) said.push('! warning');
   if (marks & 16) said.push('≈ simulated');
+  if (marks & 32) said.push('≈ a bill that cannot be true');
   return said.join(', ');
 }

@@ -71,7 +71,8 @@ function headLine() {
   if (threads.length > 1) facts_.push(plural(threads.length, 'thread'));
   const cost = index.cost;
   if (priced(cost)) {
-    const billed = cost.steps > cost.unreported_steps && cost.billed ? `$${Number(cost.billed.total).toFixed(4)} billed` : null;
+    const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
+    const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}$${Number(money.total).toFixed(4)} billed` : null;
     facts_.push(billed ?? `$${Number(cost.counted.total).toFixed(4)} counted`);
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40), ' · encoding ', say(header.encoding, 40),

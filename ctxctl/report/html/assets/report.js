@@ -40,6 +40,9 @@ function costsPage() {
   const made = [el('h2', {}, 'Costs'), facts([
     ['billed', reported ? `${known ? summed(cost.billed) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
       : 'no usage was reported'],
+    ['priced as', cost.doubted?.requests ? `≈${known ? summed(cost.doubted.believed) : 'not priced'}; ${tokensOf(cost.doubted.believed_tokens)}` : null],
+    ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
+      `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
     ['counted', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
     ['cache breaks', Number(cost.cache_breaks) ? `$${Number(cost.cache_breaks).toFixed(4)}, derived` : null],
     ['saved', Number(cost.saved) ? `$${Number(cost.saved).toFixed(4)}, derived` : null],

@@ -40,7 +40,7 @@ function ledger(told, row) {
   if (l.stale) extra.push(`${number(l.stale)} in stale copies`);
   if (l.saved) extra.push(`${number(l.saved)} saved`);
   if (l.uncounted) extra.push(`${plural(l.uncounted, 'item')} uncounted`);
-  if (row[C.billed] !== null) extra.push(`${dollars(row[C.billed])} billed`);
+  if (row[C.billed] !== null) extra.push(`${row[C.marks] & 32 ? '≈' : ''}${dollars(row[C.billed])} billed`);
   if (row[C.counted] !== null) extra.push(`${dollars(row[C.counted])} counted`);
   return [sentLine(row, w), el('p', { class: 'ledger' },
     `${number(l.window_before)} before `, el('span', { class: 'fresh' }, `+ ${number(l.new)} new `),
