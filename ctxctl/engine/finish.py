@@ -73,7 +73,7 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
     flags = _flags(thread, sealed, window, billed, model, told, supposed=rules.supposed)
-    thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.learned)
+    thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.learned)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
