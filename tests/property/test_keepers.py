@@ -52,7 +52,7 @@ class Placer:
 
     def __init__(self) -> None:
         self.keys: dict[object, int] = {}
-        self.scale = RAW
+        self.weigher = SimpleNamespace(scale=RAW)
 
     def text(self, content: Text) -> str:
         return content.text
