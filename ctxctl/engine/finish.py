@@ -29,7 +29,6 @@ from ctxctl.model.results import BrokenBy, Cache, Ledger, StageView, Step, Usage
 from ctxctl.model.told import Told
 from ctxctl.model.vocab import MODEL
 from ctxctl.model.whatif import AS_RECORDED
-from ctxctl.tokens.calibrate.features import movement_of
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
@@ -116,16 +115,15 @@ def _size(
     thread: ThreadState, sealed: Sealed, usage: UsageView | None, model: str | None, rules: Rules
 ) -> SentSize:
     """What the step sent; the thread remembers what its bill says of later ones."""
-    changes, frame = sealed.changes, thread.frame
+    frame = thread.frame
     recorded = thread.recorded_tokens
     reported = _sound(usage, recorded) if rules.target == MODEL else None
     if usage is not None:
         thread.provider = usage.provider or thread.provider
-    mode = thread.mode.mode if thread.mode is not None else "window"
     seen = Observed(
         model=model,
         recorded=recorded,
-        moved=movement_of(changes.changes, mode),
+        moved=thread.recorded_moved,
         uncounted=frame.uncounted,
         broken=_breaks(thread, sealed, reported),
         reported=reported,

@@ -343,7 +343,7 @@ class Placer:
             item=version.item, version=name, kind=record.context_kind, title=record.title,
             source=record.source, segment=segment, rank=rank_of(segment),
             tokens=size.tokens, method=size.method, counted=size.counted, content=content, digest=digest,
-            key=key, instead_of=None if said is None else self._own_size(version),
+            key=key, instead_of=None if said is None else self._own_size(version, block, estimate),
             line=version.line, role=block.role if block is not None else None,
             derived=marks.get("identity") == "derived",
             simulated=said is not None or bool(marks.get("simulated")),
@@ -353,11 +353,14 @@ class Placer:
             own=said is None and block is not None and block.content is not None,
         )  # fmt: skip
 
-    def _own_size(self, version: Version) -> int:
-        """Tokens of an item's recorded text, where another one is set in its place."""
+    def _own_size(self, version: Version, block: Block | None, estimate: int | None) -> int:
+        """Tokens of what is recorded there, its wrapper included, where another text is set in its place."""
         record, content = version.record, version.content
-        key = self._key(version.item, version.version, content.digest if content is not None else None, 0)
-        return self.weigher.size(content, record.token_estimate, record.context_kind, key).tokens
+        if block is not None:
+            content = self._wrapped(block, content if block.content is None else block.content)
+        digest = content.digest if content is not None else None
+        key = self._key(version.item, version.version, digest, 0)
+        return self.weigher.size(content, estimate, record.context_kind, key).tokens
 
     def _wrapped(self, block: Block, content: Content | None) -> Content | None:
         if content is None or not (block.before or block.after):

@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ctxctl.engine.doubts import is_below_content
+from ctxctl.engine.frames import Delta, recorded_sum
 from ctxctl.engine.scales import Scales
 from ctxctl.model.vocab import UsedMethod
-from ctxctl.tokens.calibrate.features import NOTHING, Vector, plus
-
-LEAST_SHARE = 0.4
-"""A bill below this share of what is recorded is no size of that request: no tokenizer in use makes so
-little of a text (docs/calibration.md: 0.8 to 1.7 tokens billed for one counted)."""
-_LEAST_RECORDED = 500
-"""Below so many tokens a share says nothing."""
+from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, WIDTH, Vector, class_of, plus
 
 
 class LastBill(NamedTuple):
@@ -52,6 +48,7 @@ class Observed(NamedTuple):
     recorded: int
     """Tokens of the recorded frame, whatever stands in its place."""
     moved: Vector
+    """What of it came and left at this step."""
     uncounted: int
     broken: bool
     reported: int | None
@@ -74,10 +71,8 @@ class SentSize(NamedTuple):
 
 
 def is_sound(reported: int | None, recorded: int) -> bool:
-    """Whether a bill can be the size of a request of which so much is recorded."""
-    if reported is None or reported <= 0:
-        return False
-    return recorded < _LEAST_RECORDED or reported >= LEAST_SHARE * recorded
+    """Whether a bill can be the size of a request of which so much is recorded, whatever is shown of it."""
+    return reported is not None and reported > 0 and not is_below_content(reported, recorded)
 
 
 def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
@@ -97,9 +92,9 @@ def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, Sen
     if seen.reported is None:
         now = running._replace(moved=moved, since=since, broken=broken)
         if expected is None or bill is None:
-            return now, _shown(seen, None, None, None, bill)
+            return now, SentSize(seen.frame, "recorded", None, None, None)
         error = None if seen.uncounted != running.uncounted else expected.error
-        return now, _shown(seen, expected.tokens, error, expected.tokens, bill)
+        return now, _shown(seen, expected.tokens, error, expected.tokens)
     learned = running.learned
     if bill is not None and bill.model == seen.model:
         learned = scales.refine(seen.model, learned, bill.tokens, moved, seen.reported, broken=broken)
@@ -111,16 +106,22 @@ def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, Sen
         uncounted=seen.uncounted,
         largest=max(running.largest, seen.reported),
     )
-    return now, _shown(seen, seen.reported, None, None if expected is None else expected.tokens, bill)
+    return now, _shown(seen, seen.reported, None, None if expected is None else expected.tokens)
 
 
-def _shown(
-    seen: Observed, size: int | None, error: int | None, predicted: int | None, bill: LastBill | None
-) -> SentSize:
+def moved_by(delta: Delta) -> Vector:
+    """What a recorded frame has more than the one before, by class, whatever a what-if shows in its place."""
+    moved = [0] * WIDTH
+    for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
+        for placement in placements:
+            at = class_of(placement.kind)
+            moved[at] += sign * recorded_sum([placement])
+            moved[at + len(CLASSES)] += sign
+    return tuple(moved)
+
+
+def _shown(seen: Observed, size: int, error: int | None, predicted: int | None) -> SentSize:
     """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
-    if size is None:
-        carried = bill.unrecorded if bill is not None and seen.altered else None
-        return SentSize(seen.frame + (carried or 0), "recorded", None, carried, predicted)
     unrecorded = size - seen.recorded
     if seen.altered:
         return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)
