@@ -53,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True):
     format: str | None = None
     calibration: str = "saved"
     """`none`, `saved` (the shipped one where none was saved), `shipped`, `session`, or a digest or file."""
+    learned: str = "auto"
+    """What completes logs: `auto`, `none`, or the `CLIENT@VERSION` of a set; true is `auto`, false `none`."""
     strict: bool = False
     """Problems in the input, or a replay that differs from the record, make the exit code 1."""
     color: str = "auto"
@@ -118,6 +120,16 @@ def _switch(value: object) -> bool:
     if isinstance(value, str) and value.lower() in words:
         return words[value.lower()]
     raise ValueError("true or false")
+
+
+def _learned(value: object) -> str:
+    try:
+        return "auto" if _switch(value) else "none"
+    except ValueError:
+        pass
+    if isinstance(value, str) and (value in ("auto", "none") or "@" in value):
+        return value
+    raise ValueError("true, false or CLIENT@VERSION")
 
 
 def _count(value: object) -> int:
@@ -215,6 +227,7 @@ _READ: Final[dict[str, Callable[[object], Any]]] = {
     "policy": _text,
     "format": _text,
     "calibration": _text,
+    "learned": _learned,
     "strict": _switch,
     "color": _color,
     "problems": _count,

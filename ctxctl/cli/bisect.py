@@ -39,6 +39,7 @@ def bisect(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -56,6 +57,7 @@ def bisect(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     with ExitStack() as stack:
         inspectors = [stack.enter_context(opened(trace, how, "replaying")) for trace in traces]

@@ -43,6 +43,7 @@ def blame(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -60,6 +61,7 @@ def blame(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     with opened(place.trace, how, "replaying") as inspector:
         ordinal = locate(inspector, place.address, turn, thread)

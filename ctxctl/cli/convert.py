@@ -55,20 +55,37 @@ def convert(
         )
     with how.out.progress("importing"), destination(output, how.out, force=force) as target:
         several = len(sources) > 1
-        done = [_import(source, n if several else 0, target, how) for n, source in enumerate(sources, 1)]
+        taken: dict[str, int] = {}
+        done = []
+        for n, source in enumerate(sources, 1):
+            others = [other for other in sources if other != source]
+            done.append(_import(source, n if several else 0, target, how, others, taken))
     how.out.flush()
     _tell(done, how, output)
     problems = sum(len(one.problems) for one in done)
     raise typer.Exit(Exit.FINDINGS if how.settings.strict and problems else Exit.OK)
 
 
-def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> Imported:
-    """Convert one source; `number` tells several apart, as two may give their events the same ids."""
+def _import(
+    source: str,
+    number: int,
+    target: IO[bytes] | str,
+    how: Manner,
+    others: list[str],
+    taken: dict[str, int],
+) -> Imported:
+    """Convert one source; `number` tells several apart, as two may give their events the same ids.
+
+    A session that an earlier source told of already becomes one of its own (`taken`: by session, the source);
+    a directory may be completed from the `others`.
+    """
+    from pathlib import Path
+
     from ctxctl.cli.session import base_name
     from ctxctl.errors import UnreadableError
     from ctxctl.formats import registry
     from ctxctl.formats.capture import open_capture
-    from ctxctl.formats.kit.folder import told_apart
+    from ctxctl.formats.kit.folder import Folder, told_apart
     from ctxctl.trace.source import Source
     from ctxctl.trace.writer import TraceWriter
 
@@ -81,11 +98,18 @@ def _import(source: str, number: int, target: IO[bytes] | str, how: Manner) -> I
         problems: list[Problem] = list(opened.problems) if isinstance(opened, Source) else []
         size = max(1, opened.size) if isinstance(opened, Source) else 0
         name = f"{number}:{base_name(source)}"
+        if isinstance(opened, Folder):
+            opened.beside = tuple(Path(other) for other in others if Path(other).is_file())
         with TraceWriter(
             target, source=importer.name, prefix=f"{importer.name}-{number}", report=problems.append
         ) as writer:
             for event in registry.events(importer, opened, problems.append):
-                writer.write(told_apart(event, name, number) if number else event)
+                if number:
+                    event = told_apart(event, name, number)
+                    session = event["session_id"]
+                    if taken.setdefault(session, number) != number:
+                        event["session_id"] = f"{session}~{number}"
+                writer.write(event)
                 if size:
                     how.out.progressed(min(1.0, writer.written / size))
             events = writer.events

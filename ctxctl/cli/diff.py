@@ -60,6 +60,7 @@ def diff(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -78,15 +79,14 @@ def diff(
     right = split(b, same=left.trace) if b is not None else None
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
+        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
     )  # fmt: skip
     if sessions:
         raise typer.Exit(whole(left, right, how, stat=stat, exit_code=exit_code, frames=patch or ui))
     if ui:
         raise typer.Exit(_interface(left, right, thread, how))
     with ExitStack() as stack:
-        one = stack.enter_context(opened(left.trace, how, "replaying"))
-        two = one
+        one = two = stack.enter_context(opened(left.trace, how, "replaying"))
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, how, "replaying"))
         one.outline(how.out.progressed)

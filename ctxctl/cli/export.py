@@ -85,12 +85,13 @@ def export(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    no_learned: opt.NoLearned = False,
     read_as: ReadAs = None,
     everything: opt.EveryProblem = False,
 ) -> None:
     """Write a trace in another form. What was redacted anywhere in it is in no export."""
     from ctxctl.cli.only import nothing_there
-    from ctxctl.cli.session import manner, opened
+    from ctxctl.cli.session import manner, opened, tell_learned
     from ctxctl.errors import Exit, UnreadableError
     from ctxctl.report.exports import by_name, refuse
     from ctxctl.report.problems import problem_lines
@@ -104,8 +105,10 @@ def export(
         },
     )  # fmt: skip
     how = manner(
-        everything=everything, format=read_as, target=target, model=model, encoding=encoding, policy=policy
-    )
+        everything=everything, format=read_as, target=target, model=model, encoding=encoding, policy=policy,
+        # A trace is evidence: what was not in the capture is in no trace made of it.
+        learned=opt.learned(no_learned or format in ("events", "otel")),
+    )  # fmt: skip
     found: list[Problem] = []
     written = 0
     with opened(trace, how, "exporting") as inspector:
@@ -120,6 +123,7 @@ def export(
                 raise UnreadableError("no-events", f"{trace}: nothing to export")
         found = sorted([*inspector.problems, *found])
         how.out.flush()
+        tell_learned(inspector, always=format in ("csv", "parquet"))
         cap = None if everything else how.settings.problems
         for line in problem_lines(inspector.name, found, max(len(found), inspector.problem_count), cap):
             _note(line)

@@ -48,6 +48,7 @@ def find(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -69,6 +70,7 @@ def find(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     found, worst = 0, 0
     for trace in traces:

@@ -69,6 +69,7 @@ def lint(
     everything: Everything = False,
     target: opt.Target = None,
     model: opt.Model = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -87,7 +88,7 @@ def lint(
         )
     how = manner(
         json=form == "json", everything=everything, target=target, model=model, format=format,
-        strict=strict, color=color,
+        strict=strict, color=color, learned=opt.learned(no_learned),
     )  # fmt: skip
     if explain is not None or list_rules:
         _documented(explain, how)

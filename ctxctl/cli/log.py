@@ -29,6 +29,7 @@ def log(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -41,7 +42,7 @@ def log(
 
     how = manner(
         json=json, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
+        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
     )  # fmt: skip
     out = how.out
     with opened(trace, how, "replaying") as inspector:

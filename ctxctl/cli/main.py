@@ -20,6 +20,7 @@ from ctxctl.cli import (
     export,
     find,
     formats,
+    learn,
     lint,
     log,
     models,
@@ -94,6 +95,7 @@ app.command("export", short_help="Write a trace in another form.")(export.export
 app.command("formats", short_help="What can be opened, and what each format tells.")(formats.formats)
 app.command("policies", short_help="What a session can be replayed under.")(policies.policies)
 app.command("calibrate", short_help="Fit token counts to what providers billed.")(calibrate.calibrate)
+app.command("learn", short_help="Complete a client's logs by recordings of it.")(learn.learn)
 app.command("models", short_help="Windows, limits and prices of models, offline.")(models.models)
 
 

@@ -171,6 +171,12 @@ Calibration = Annotated[
         autocompletion=complete_calibrations,
     ),
 ]
+NoLearned = Annotated[
+    bool,
+    typer.Option(
+        "--no-learned", help="Show what the log itself holds, without learned items (docs/learn.md)."
+    ),
+]
 Strict = Annotated[
     bool | None,
     typer.Option(
@@ -180,3 +186,8 @@ Strict = Annotated[
 Color = Annotated[
     str | None, typer.Option("--color", metavar="WHEN", help="auto, always or never.", show_default=False)
 ]
+
+
+def learned(off: bool) -> str | None:
+    """What `--no-learned` asks for; None: what the settings say."""
+    return "none" if off else None

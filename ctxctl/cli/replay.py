@@ -35,6 +35,7 @@ def replay(
     compare: opt.Compare = False,
     where: opt.Where = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -50,7 +51,8 @@ def replay(
 
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        policy=policy, calibration=calibration, learned=opt.learned(no_learned), format=format,
+        strict=strict, color=color,
         limits=limits(window, reserve, max_input), drop=drop or (), texts=replacements(set, trace),
     )  # fmt: skip
     query = wanted(where, alone=not compare)

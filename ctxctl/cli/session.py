@@ -60,6 +60,7 @@ def inspector_of(path: str, how: Manner) -> Inspector:
         drop=how.drop,
         set=how.texts,
         calibration=settings.calibration,
+        learned=settings.learned,
     )
 
 
@@ -81,10 +82,13 @@ def base_name(path: str) -> str:
 def header(inspector: Inspector, *, thread: str | None = None, turn: str | None = None) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
+    from ctxctl.inspector import learned
     from ctxctl.inspector.calibrating import described
     from ctxctl.report.header import Header
 
     params = inspector.params
+    if inspector.learned is not None:
+        inspector.learned.told = True
     return Header(
         trace=base_name(inspector.name),
         format=inspector.format,
@@ -101,7 +105,19 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         edited=params.edited,
         fitting=params.fitting,
         calibration=described(params.calibration, params.encoding, params.first_model),
+        learned=learned.described(inspector),
     )
+
+
+def tell_learned(inspector: Inspector, *, always: bool = False) -> None:
+    """Name what a log was completed by on standard error, unless a header has: never done in silence."""
+    from ctxctl.text import visible
+
+    used = inspector.learned
+    if used is not None and (always or not used.told):
+        used.told = True
+        what = f"{visible(used.learned.name)}, {used.items:,} items, digest {used.learned.digest}"
+        note(f"{visible(base_name(inspector.name))}: learned {what}; --no-learned goes without")
 
 
 def tell_problems(inspector: Inspector, how: Manner) -> None:
@@ -109,6 +125,7 @@ def tell_problems(inspector: Inspector, how: Manner) -> None:
     from ctxctl.report import jsonout
     from ctxctl.report.problems import problem_lines
 
+    tell_learned(inspector)
     problems = inspector.problems
     if how.json:
         for problem in problems:

@@ -40,6 +40,7 @@ def show(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -58,6 +59,7 @@ def show(
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
         policy=policy, calibration=calibration, format=format, strict=strict, color=color,
+        learned=opt.learned(no_learned),
     )  # fmt: skip
     with opened(place.trace, how, "replaying") as inspector:
         inspector.outline(how.out.progressed)

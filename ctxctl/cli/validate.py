@@ -39,7 +39,9 @@ def validate(
     from ctxctl.report.problems import problem_lines
     from ctxctl.report.tables import plural
 
-    how = manner(json=json, everything=everything, target=target, format=format, color=color)
+    how = manner(
+        json=json, everything=everything, target=target, format=format, color=color, learned="none"
+    )  # fmt: skip
     out = how.out
     with opened(trace, how, "validating") as inspector:
         found = sorted(_findings(inspector))

@@ -63,6 +63,7 @@ def watch(
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
     calibration: opt.Calibration = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     color: opt.Color = None,
 ) -> None:
@@ -74,7 +75,7 @@ def watch(
 
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, calibration=calibration, format=format, color=color,
+        policy=policy, calibration=calibration, learned=opt.learned(no_learned), format=format, color=color,
     )  # fmt: skip
     _check(place, how.settings.calibration)
     lines = plain or json or until is not None or exec_ is not None or idle is not None or dumb()
@@ -115,6 +116,7 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
         return Inspector.open(
             place or ".", target=settings.target, model=settings.model, encoding=settings.encoding,
             policy=settings.policy, format=settings.format, calibration=settings.calibration,
+            learned=settings.learned,
         )  # fmt: skip
 
     return run(inspector, place or "watch", live=live, settings=settings)
@@ -128,6 +130,7 @@ def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object],
         place, target=settings.target, model=settings.model, encoding=settings.encoding,
         policy=settings.policy, format=settings.format, limits=how.limits, take=take, pin=pin,
         skipped=how.everything, seeks=take is None, calibration=settings.calibration,
+        learned=settings.learned,
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ def why(
     model: opt.Model = None,
     encoding: opt.Encoding = None,
     policy: opt.Policy = None,
+    no_learned: opt.NoLearned = False,
     format: opt.Format = None,  # noqa: A002 - the option's name
     strict: opt.Strict = None,
     color: opt.Color = None,
@@ -49,7 +50,7 @@ def why(
     place = split(frame)
     how = manner(
         json=json, everything=everything, target=target, model=model, encoding=encoding,
-        policy=policy, format=format, strict=strict, color=color,
+        policy=policy, learned=opt.learned(no_learned), format=format, strict=strict, color=color,
     )  # fmt: skip
     out = how.out
     with opened(place.trace, how, "replaying") as inspector:

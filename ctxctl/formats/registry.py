@@ -18,6 +18,7 @@ from ctxctl.formats.api import Api
 from ctxctl.formats.atif import Atif
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.chat_messages import ChatMessages
+from ctxctl.formats.claude_bodies import ClaudeBodies
 from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.claude_sdk_log import ClaudeSdkLog
 from ctxctl.formats.claude_stream import ClaudeStream
@@ -133,6 +134,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Atif(),
     InspectAi(),
     ChatMessages(),
+    ClaudeBodies(),
     ClaudeSdkLog(),
     ClaudeStream(),
     ClaudeTap(),

@@ -20,6 +20,7 @@ from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported
+from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.limiting import Limiter
 from ctxctl.inspector.opening import Opened, native_line, open_trace
@@ -54,6 +55,8 @@ class Inspector:
         self._opened = opened
         self.trace = opened.trace
         self.format = opened.format
+        self.learned = opened.learned
+        """What was put into a log that it does not hold itself."""
         self.params = params
         self.strategy = policy
         """The policy that the trace is replayed under; None is `recorded`."""
@@ -93,6 +96,7 @@ class Inspector:
         drop: Sequence[str] = (),
         set: Texts = (),  # noqa: A002 - what the option is called
         calibration: str | None = NONE,
+        learned: str = OFF,
     ) -> Inspector:
         """Open a native or foreign trace; `-` is stdin.
 
@@ -102,10 +106,11 @@ class Inspector:
                 `server:SERVER`, `item:ID`, or a bare word that is one of these only.
             set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
             calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
+            learned: As `learned.chosen` takes it.
 
         Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
         """
-        opened = open_trace(path, format)
+        opened = open_trace(path, format, learned)
         try:
             params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)

@@ -64,17 +64,17 @@ class Live:
         skipped: bool = False,
         seeks: bool = True,
         calibration: str | None = "none",
+        learned: str = "none",
     ) -> None:
         """`path`: a file (which need not exist yet), or a directory; None: wherever runtimes write.
 
-        `take` gets each step and turn as it is over, in the thread that polls.  One that turns out otherwise
-        when a foreign capture goes on comes again.  `pin`: stay with the first session found.
-        `skipped`: changes list skipped items too.  Without `seeks` nobody opens steps, or looks at those that
-        are open, before the end: only `take` counts.
+        `take` gets each step and turn as it is over, in the thread that polls; one that turns out otherwise
+        comes again.  `pin`: stay with the first session found.  `skipped`: changes list skipped items too.
+        Without `seeks` nobody opens steps, or looks at open ones, before the end: only `take` counts.
         """
         self._sessions = Sessions(path, format, pin=pin)
         self._asked = (target, model, encoding, policy, calibration)
-        self._limits = limits
+        self._learned, self._limits = learned, limits
         self._skipped = skipped
         self._seeks = seeks
         self._format = format
@@ -366,7 +366,7 @@ class Live:
         return True
 
     def _capture(self, path: Path) -> CaptureFeed:
-        return CaptureFeed(str(path), path, self._format, self._pause)
+        return CaptureFeed(str(path), path, self._format, self._pause, self._learned)
 
     def _pause(self) -> None:
         if self._stop():

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final, cast
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.capture import open_capture
+from ctxctl.inspector.learned import OFF, chosen
 from ctxctl.inspector.live_feeds import Look, Rollback
 from ctxctl.inspector.opening import Opened, write_native
 from ctxctl.model.problem import Problem
@@ -39,8 +40,11 @@ class CaptureFeed:
     rewinds = True
     whole = False
 
-    def __init__(self, name: str, path: Path, format_name: str | None, pause: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, path: Path, format_name: str | None, pause: Callable[[], None], learned: str = OFF
+    ) -> None:
         self._name, self._path, self._format = name, path, format_name
+        self._learned = learned
         self._pause = pause
         self._source: GrowingSource | None = None
         self._opened: Opened | None = None
@@ -92,11 +96,15 @@ class CaptureFeed:
             found = capture.format
             if found is None:
                 return None, file
-            write_native(capture.source, found, problems, file, self._pause)
+            used = chosen(found.name, capture.source, self._learned)
+            if used is not None:
+                used.grows = True
+            write_native(capture.source, found, problems, file, self._pause, used)
             faults = capture.source.problems if isinstance(capture.source, Source) else ()
         file.flush()
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
-        return Opened(fresh, found.name, found.default_policy, (*faults, *problems)), file
+        told = (*faults, *problems)
+        return Opened(fresh, found.name, found.default_policy, told, used), file
 
     def _doubtful(self, marks: Marks, made: BinaryIO, now: float) -> bool:
         """Whether the capture may be half written: it lost lines, and has not been so for long."""

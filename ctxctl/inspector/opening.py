@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from ctxctl.errors import UsageError
 from ctxctl.formats.capture import NATIVE, open_capture
+from ctxctl.inspector.learned import OFF, Used, chosen
 from ctxctl.model.problem import Problem
 from ctxctl.trace.reader import Trace
 from ctxctl.trace.source import Source
@@ -31,12 +32,14 @@ class Opened(NamedTuple):
     default_policy: str
     problems: tuple[Problem, ...]
     """What the importer found; lines and bytes are the foreign file's."""
+    learned: Used | None = None
+    """What was put in that the capture does not hold."""
 
 
-def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
+def open_trace(path: str | Path, format_name: str | None = None, learned: str = OFF) -> Opened:
     """Open a native trace, or convert a foreign capture: a file, a directory or standard input.
 
-    Raises what `open_capture` raises.
+    `learned`: as `learned.chosen` takes it.  Raises what that and `open_capture` raise.
     """
     capture = open_capture(path, format_name)
     source, found = capture
@@ -45,18 +48,21 @@ def open_trace(path: str | Path, format_name: str | None = None) -> Opened:
         return Opened(Trace(source), NATIVE, "recorded", ())
     problems: list[Problem] = []
     try:
-        spooled = convert(source, found, problems)
+        used = chosen(found.name, source, learned)
+        spooled = convert(source, found, problems, used)
     finally:
         if isinstance(source, Source):
             source.close()
-    return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems))
+    return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems), used)
 
 
-def convert(source: Source | Folder, importer: Format, problems: list[Problem]) -> Source:
+def convert(
+    source: Source | Folder, importer: Format, problems: list[Problem], learned: Used | None = None
+) -> Source:
     """A foreign capture as a native trace in memory or in an unlinked temporary file."""
     file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
     opened = cast("BinaryIO", file)
-    write_native(source, importer, problems, opened)
+    write_native(source, importer, problems, opened, learned=learned)
     if not file.tell():
         return Source.from_bytes(source.name, b"")
     file.rollover()
@@ -70,8 +76,9 @@ def write_native(
     problems: list[Problem],
     file: BinaryIO,
     pause: Callable[[], None] = lambda: None,
+    learned: Used | None = None,
 ) -> None:
-    """Write a foreign capture as a native trace; the same capture gives the same bytes.
+    """Write a foreign capture as a native trace; the same capture (and learned set) gives the same bytes.
 
     `pause` is called at each event and may raise to stop.
     """
@@ -79,7 +86,8 @@ def write_native(
     from ctxctl.trace.writer import TraceWriter
 
     writer = TraceWriter(file, source=importer.name, report=problems.append)
-    for event in registry.events(importer, source, problems.append):
+    events = registry.events(importer, source, problems.append)
+    for event in events if learned is None else learned.put_into(events):
         pause()
         writer.write(event)
 

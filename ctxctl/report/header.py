@@ -37,3 +37,5 @@ class Header(msgspec.Struct, frozen=True):
     """What is supposed to be gone from the session, or otherwise in it."""
     calibration: dict[str, Any] | None = None
     """The calibration in force: digest, where it is from, and its models with their errors in per cent."""
+    learned: dict[str, Any] | None = None
+    """What a log was completed by: client, version, digest, items, and how well they fit what was billed."""

@@ -28,6 +28,8 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
     ]
     if header.calibration is not None:
         facts.append(("sizes", calibrated(header.calibration)))
+    if header.learned is not None:
+        facts.append(("learned", learned(header.learned)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
@@ -65,6 +67,26 @@ def calibrated(told: dict[str, Any]) -> str:
     return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
 
 
+def learned(told: dict[str, Any]) -> str:
+    """What a log was completed by, and how much of what was billed beside the record it explains."""
+    name = f"{visible(told['client'])} {visible(told['version'])}"
+    text = f"{name}, {told['items']:,} items, digest {told['digest']}"
+    if told["match"] != "exact":
+        log = visible(told["log_version"]) if told["log_version"] else "a version that it does not name"
+        why = "named" if told["match"] == "named" else "the same minor version"
+        text += f" (the log is of {log}; {why})"
+    fit = told["fit"]
+    if fit is None:
+        return f"{text}; derived, and held against no bill so far"
+    share = f"{abs(fit['unexplained']) / fit['sent']:.1%}" if fit["sent"] else "-"
+    text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
+    if fit["unexplained"] < 0:
+        text += f", {-fit['unexplained']:,} more than were sent ({share} of what was)"
+    else:
+        text += f"; {fit['unexplained']:,} ({share} of what was sent) stay unexplained"
+    return f"{text}; WARNING: more than 2 %" if fit["warning"] else text
+
+
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:
     """What a what-if drops and sets, and what it does not tell."""
     if edited.drops:
@@ -95,6 +117,8 @@ def one_line(header: Header) -> str:
     if not header.encoding_known:
         encoding += " (assumed)"
     model = [f"model {visible(header.model)}"] if header.model else []
+    told = header.learned
+    known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
     return ", ".join(
-        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}"]
+        [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )

@@ -56,6 +56,7 @@ def trace(header: Header) -> dict[str, Any]:
         "turn": header.turn,
         "supposed": supposed(header.limits, header.edited),
         **({"calibration": header.calibration} if header.calibration is not None else {}),
+        **({"learned": header.learned} if header.learned is not None else {}),
     }
 
 

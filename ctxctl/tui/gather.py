@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.inspector.calibrating import described
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
@@ -19,6 +20,7 @@ from ctxctl.tui.state import Trace
 if TYPE_CHECKING:
     from ctxctl.formats.fidelity import About
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.params import Params
 
 _WIDE: Final = 76
 """Columns of what the capture told: what the narrowest usual screen holds."""
@@ -30,13 +32,27 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
     return Trace(
         name=inspector.name,
         format=inspector.format,
-        encoding=f"{'estimate' if params.assumed else 'exact'}:{params.encoding}",
+        encoding=_method(params),
         assumed=params.assumed,
-        policy=params.policy + _supposed(params.limits) + _edited(params.edited),
+        policy=params.policy + _learned(inspector) + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
         unrecorded=_unrecorded(inspector),
     )
+
+
+def _method(params: Params) -> str:
+    """How texts are counted for the model that the trace names first."""
+    told = described(params.calibration, params.encoding, params.first_model)
+    if told is not None:
+        return str(told["method"])
+    return f"{'estimate' if params.assumed else 'exact'}:{params.encoding}"
+
+
+def _learned(inspector: Inspector) -> str:
+    """What the log was completed by, for the head of the main screen."""
+    used = inspector.learned
+    return f" (learned: {used.learned.name}, {used.items} items)" if used is not None else ""
 
 
 def _unrecorded(inspector: Inspector) -> str:

@@ -18,7 +18,7 @@ from ctxctl.errors import CtxctlError
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step
 from ctxctl.tokens.cache import CountCache, default_path
-from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, sound
+from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, relatives, sound
 from ctxctl.tokens.calibrate.errors import Errors, Miss, quantile, summed, tested, unrepeated
 from ctxctl.tokens.calibrate.expect import EXACT_ITEMS, ONES
 from ctxctl.tokens.calibrate.features import weighed
@@ -164,7 +164,7 @@ class Line(NamedTuple):
 def lines(gathered: Gathered) -> list[Line]:
     """Every model without a public tokenizer, the one with most steps first."""
     made = [
-        Line(model, fitted(model, sessions, ENCODING))
+        Line(model, fitted(model, sessions, ENCODING, relatives(model, gathered.sessions)))
         for model, sessions in gathered.sessions.items()
         if not resolve(model).known
     ]
@@ -177,7 +177,7 @@ def whole(gathered: Gathered, made: Sequence[Line]) -> dict[str, list[float]]:
     errors: dict[str, list[float]] = {name: [] for name, _ in METHODS}
     for model, sessions in gathered.transcripts.items():
         if model in fits:
-            tried = tested(sound(unrepeated(sessions))[0])
+            tried = tested(sound(unrepeated(sessions))[0], relatives(model, gathered.sessions))
             for name, kept in errors.items():
                 kept += (miss.error for miss in getattr(tried, name))
     return {name: sorted(kept) for name, kept in errors.items()}

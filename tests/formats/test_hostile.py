@@ -256,7 +256,7 @@ SHOWN = (
 )  # fmt: skip
 
 
-FOLDERS = ("api/pairs", "luminarys/pairs", "claude_code/agents", "agent_context/folder")
+FOLDERS = ("api/pairs", "claude_bodies/dump", "luminarys/pairs", "claude_code/agents", "agent_context/folder")
 
 
 def _evil(value: Any) -> Any:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ctxctl.tokens.calibrate import errors as held_out
 from ctxctl.tokens.calibrate.book import LEAST_STEPS, Calibration, Fit, Refused, calibrate, decode, fitted
 from ctxctl.tokens.calibrate.errors import quantile, reason, summed, unrepeated
+from ctxctl.tokens.calibrate.expect import weighing
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, NOTHING, WIDTH, plus, weighed
 from ctxctl.tokens.calibrate.fit import fit, levels, median, overall
 from ctxctl.tokens.calibrate.points import Lane, Point, Row, family, plausible, rows_of
-from ctxctl.tokens.calibrate.reckon import EXACT, Weighing, next_size, weighing
 
 MODEL = "claude-imagined-9"
 TRUE = (1.3, 1.1, 1.15, 1.05, 1.6, 1.2, 12.0, 5.0, 45.0, 20.0, 9.0, 3.0)
@@ -85,6 +85,23 @@ def test_what_was_never_seen_gets_the_slope_of_the_rest() -> None:
     assert fit([]) == tuple(BOUNDS[n].usual if n >= len(CLASSES) else BOUNDS[0].usual for n in range(WIDTH))
 
 
+def test_what_was_hardly_seen_is_drawn_to_the_weights_of_relatives() -> None:
+    near = tuple(1.1 if n < len(CLASSES) else 10.0 for n in range(WIDTH))
+    rows = [row for seed in range(4) for row in rows_of(lane(seed, 40, noise=0.0005).points)]
+    much = fit(rows, near)
+    assert close(much, slope=0.06, item=25.0), "what is seen often tells for itself"
+    text = [0] * WIDTH
+    text[0] = 300
+    results = [
+        Row(90_000 + n, round(1.3 * 900 * n), tuple(900 * n if c == 2 else 0 for c in range(WIDTH)))
+        for n in (1, 2, 3)
+    ]
+    odd = [Row(90_000, 300 + 240, tuple(text))]
+    assert fit(odd + results)[0] > 1.5
+    assert fit(odd + results, near)[0] == pytest.approx(1.1, abs=0.06)
+    assert fit(odd + results, near)[5] == 1.1
+
+
 def test_the_order_of_sessions_and_rows_is_all_one() -> None:
     sessions = [[lane(seed, 30, noise=0.002)] for seed in range(5)]
     forth = calibrate(sessions, "o200k_base").calibration
@@ -119,7 +136,8 @@ def test_nothing_is_fitted_for_a_public_tokenizer() -> None:
         (Fit(**{**{f: getattr(known, f) for f in Fit.__struct_fields__}, "model": "gpt-4o"}),)
     )
     assert forged.of("gpt-4o", "o200k_base") is None
-    assert weighing(forged, "gpt-4o", "o200k_base") == Weighing("exact:o200k_base", EXACT, None, None)
+    how = weighing(forged, "gpt-4o", "o200k_base")
+    assert (how.method, set(how.slopes)) == ("exact:o200k_base", {1.0})
 
 
 def test_too_few_steps_are_refused_with_the_number() -> None:
@@ -245,16 +263,6 @@ def test_a_bill_above_a_share_of_what_was_counted_may_be_one() -> None:
 )
 def test_one_tokenizer_has_one_name(name: str, same: str) -> None:
     assert family(name) == same
-
-
-def test_the_next_size_is_the_last_bill_and_what_came() -> None:
-    how = Weighing("calibrated:o200k_base", TRUE, 0.001, 0.01)
-    came = list(NOTHING)
-    came[2], came[2 + len(CLASSES)] = 1000, 2
-    assert next_size(50_000, tuple(came), how) == 50_000 + 1150 + 90
-    left = tuple(-n for n in came)
-    assert next_size(50_000, left, how) == 50_000 - 1240
-    assert next_size(100, left, how) == 0
 
 
 def test_a_calibration_is_read_back_as_it_was() -> None:

@@ -71,8 +71,8 @@ def steps(path: str, **more: Any) -> list[Step]:
         return [one for one in inspector.replay() if isinstance(one, Step)]
 
 
-def reckoned(step: Step) -> dict[str, Any]:
-    found: dict[str, Any] = step.stages["evidence"].facts["calibration"]
+def expected(step: Step) -> int | None:
+    found: int | None = step.stages["evidence"].facts.get("expected_input")
     return found
 
 
@@ -93,15 +93,16 @@ def test_it_is_fitted_told_kept_and_used(traces: list[str], capsys: Out) -> None
 
     assert run(["replay", traces[2], "--plain"]) == 0
     out = capsys.readouterr().out
-    assert f"reckoned  {over_shipped(saved).digest} (saved)" in out
-    assert "calibrated:o200k_base, error p50" in " ".join(out.split())
+    told = " ".join(out.split())
+    assert f"(calibration {over_shipped(saved).digest[:8]}, saved); the next size is off by" in told
+    assert "(calibrated:o200k_base," in told
     assert run(["calibrate"]) == 0
     out = capsys.readouterr().out
     for digest in (saved.digest, shipped().digest, over_shipped(saved).digest):
         assert digest in out
 
 
-def test_figures_stand_beside_what_is_recorded_and_change_none_of_it(traces: list[str], capsys: Out) -> None:
+def test_without_one_counts_stay_as_they_are(traces: list[str], capsys: Out) -> None:
     assert run(["replay", traces[2], "--json", "--calibration", "none"]) == 0
     before = capsys.readouterr().out
     run(["calibrate", *traces[:2], "--save"])
@@ -112,44 +113,50 @@ def test_figures_stand_beside_what_is_recorded_and_change_none_of_it(traces: lis
     assert capsys.readouterr().out == before
     assert run(["replay", traces[2], "--json"]) == 0
     assert capsys.readouterr().out == after
-    assert before != after
     plain, told = ([json.loads(line) for line in text.splitlines()] for text in (before, after))
     saved = store.saved()
     assert saved is not None
-    assert told[0].pop("calibration")["digest"] == over_shipped(saved).digest
-    for one in told:
-        one.get("stages", {}).get("evidence", {}).pop("calibration", None)
-    assert plain == told
+    assert "calibration" not in plain[0]
+    assert told[0]["calibration"]["digest"] == over_shipped(saved).digest
+    for one, other in zip(plain, told, strict=True):
+        if one["type"] != "step":
+            continue
+        assert one["window"]["recorded"] == one["window"]["counted"] == other["window"]["counted"]
+        assert one["window"]["used"] == other["window"]["used"] == one["usage"]["reported_input"]
+        assert other["window"]["recorded"] > other["window"]["counted"]
+        assert one["counts"] == other["counts"]
 
 
-def test_each_step_says_what_was_expected_and_how_far_off(traces: list[str]) -> None:
+def test_each_step_says_what_was_expected(traces: list[str]) -> None:
     run(["calibrate", *traces[:2], "--save"])
     found = steps(traces[2], calibration="saved")
-    first, *later = (reckoned(step) for step in found)
-    assert "predicted" not in first
-    assert first["beyond"] == pytest.approx(BEYOND, abs=40)
-    assert first["method"] == "calibrated:o200k_base"
-    assert all(abs(one["off"]) <= 3 for one in later)
-    for step, one in zip(found[1:], later, strict=True):
+    assert expected(found[0]) is None
+    assert found[0].window.unrecorded == pytest.approx(BEYOND, abs=40)
+    for step in found:
         assert step.usage is not None
-        assert one["predicted"] - one["off"] == step.usage.reported_input
-        assert one["content"] + one["beyond"] == step.usage.reported_input
-        assert step.window.by_method.keys() == {"estimate:o200k_base"}
+        assert step.window.used == step.usage.reported_input
+        assert step.window.by_method.keys() == {"calibrated:o200k_base"}
+    for step in found[1:]:
+        assert expected(step) == pytest.approx(step.window.used, abs=12)
 
 
-def test_a_step_without_a_bill_is_reckoned_from_the_last_one(tmp_path: Path, traces: list[str]) -> None:
+def test_a_step_without_a_bill_has_its_expected_size(tmp_path: Path, traces: list[str]) -> None:
     run(["calibrate", *traces, "--save"])
     path = tmp_path / "silent.jsonl"
     path.write_bytes(session(4, 20, silent=(10, 11, 12)))
     whole = tmp_path / "whole.jsonl"
     whole.write_bytes(session(4, 20))
     found, billed = steps(str(path), calibration="saved"), steps(str(whole))
-    for n in (9, 10, 11, 12):
-        usage = billed[n].usage
-        assert usage is not None
-        assert reckoned(found[n])["predicted"] == pytest.approx(usage.reported_input, abs=6)
-    assert "off" not in reckoned(found[10])
+    for n in (9, 10, 11):
+        window = found[n].window
+        assert window.used_method == "expected"
+        assert window.used == pytest.approx(billed[n].window.used, abs=30)
+        assert window.used_error is not None
+        assert window.used == window.recorded + (window.unrecorded or 0)
+    assert found[11].window.used_error > found[9].window.used_error  # type: ignore[operator]
+    assert found[12].window.used_method == "reported"
     assert found[10].stages["evidence"].verdict == "not_recorded"
+    assert steps(str(path))[10].window.used_method == "recorded", "without a calibration nothing is expected"
 
 
 def test_any_step_says_the_same_however_it_is_reached(traces: list[str]) -> None:
@@ -157,9 +164,9 @@ def test_any_step_says_the_same_however_it_is_reached(traces: list[str]) -> None
     in_order = steps(traces[2], calibration="saved")
     with Inspector.open(traces[2], calibration="saved") as inspector:
         for n in (29, 3, 17, 16, 0):
-            assert inspector.at(n).step.stages["evidence"] == in_order[n].stages["evidence"]
+            assert inspector.at(n).step.window == in_order[n].window
         inspector.outline()
-        assert inspector.at(21).step.stages["evidence"] == in_order[21].stages["evidence"]
+        assert inspector.at(21).step.window == in_order[21].window
 
 
 def test_a_session_can_be_fitted_to_itself(traces: list[str], capsys: Out) -> None:
@@ -167,7 +174,7 @@ def test_a_session_can_be_fitted_to_itself(traces: list[str], capsys: Out) -> No
     head, frame = (json.loads(line) for line in capsys.readouterr().out.splitlines()[:2])
     assert head["calibration"]["from"] == "session"
     assert head["calibration"]["models"][0]["held_out"] == "stretches"
-    assert frame["step"]["stages"]["evidence"]["calibration"]["digest"] == head["calibration"]["digest"]
+    assert frame["step"]["window"]["by_method"].keys() == {"calibrated:o200k_base"}
     assert store.saved() is None, "nothing is kept unless it is asked for"
 
 
@@ -190,13 +197,12 @@ def test_a_public_tokenizer_is_exact_and_never_fitted(tmp_path: Path, traces: li
     assert head["digest"] is None
     assert refused["why"].startswith("its tokenizer is public")
     run(["calibrate", *traces, "--save"])
-    one = reckoned(steps(str(path), calibration="saved")[4])
-    assert one["method"] == "exact:o200k_base"
-    assert "digest" not in one
-    assert "error_p95" not in one
+    one = steps(str(path), calibration="saved")[4].window
+    assert one.by_method.keys() == {"exact:o200k_base"}
+    assert one.recorded == one.counted
 
 
-def test_a_new_segment_is_said_and_the_reckoning_goes_on(tmp_path: Path, traces: list[str]) -> None:
+def test_a_new_segment_is_expected_with_a_wider_error(tmp_path: Path, traces: list[str]) -> None:
     run(["calibrate", *traces, "--save"])
     path = tmp_path / "cut.jsonl"
     body = session(5, 12).splitlines(keepends=True)
@@ -211,10 +217,12 @@ def test_a_new_segment_is_said_and_the_reckoning_goes_on(tmp_path: Path, traces:
     more = at("1", "13", assembly("w13", [f"r5-{n}" for n in range(9, 13)]), inject("w13"))
     tail = lines([{**one, "session_id": "s5", "event_id": f"y{n}"} for n, one in enumerate(more)])
     path.write_bytes(b"".join(body) + json.dumps(cut).encode() + b"\n" + tail)
-    last = steps(str(path), calibration="saved")[-1]
+    *_, before, last = steps(str(path), calibration="saved")
     assert "compacted" in last.flags
-    assert reckoned(last)["doubt"] == "new_segment"
-    assert reckoned(last)["predicted"] < reckoned(steps(str(path), calibration="saved")[-2])["predicted"]
+    assert last.window.used_method == "expected"
+    assert last.window.used < before.window.used
+    assert last.window.used_error is not None
+    assert last.window.used_error > 0.05 * last.window.used
 
 
 def test_what_a_session_costs_in_the_models_own_tokens(traces: list[str], capsys: Out) -> None:
@@ -222,18 +230,17 @@ def test_what_a_session_costs_in_the_models_own_tokens(traces: list[str], capsys
     capsys.readouterr()
     assert run(["cost", traces[2], "--json"]) == 0
     *_, total = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    counted, content = (sum(total[f"{name}_tokens"].values()) for name in ("counted", "reckoned"))
-    assert counted < content < sum(total["billed_tokens"].values())
-    assert run(["cost", traces[2]]) == 0
-    assert "reckoned" in capsys.readouterr().out
+    recorded, sent = (sum(total[f"{name}_tokens"].values()) for name in ("counted", "sent"))
+    assert recorded < sent == sum(total["billed_tokens"].values())
     assert run(["cost", traces[2], "--calibration", "none", "--json"]) == 0
-    assert "reckoned" not in capsys.readouterr().out
+    *_, raw = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert sum(raw["counted_tokens"].values()) < recorded
+    assert raw["sent"] == total["sent"]
 
 
 def test_lines_of_json_are_what_the_schema_says(traces: list[str], tmp_path: Path, capsys: Out) -> None:
     schema = json.loads((ROOT / "docs" / "json.schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
-    size = jsonschema.Draft202012Validator({**schema["$defs"]["reckoned_size"], "$defs": schema["$defs"]})
     short = tmp_path / "short.jsonl"
     short.write_bytes(session(9, 4, model="gemini-imagined"))
     said = []
@@ -250,10 +257,6 @@ def test_lines_of_json_are_what_the_schema_says(traces: list[str], tmp_path: Pat
         validator.validate(line)
         known = schema["$defs"][line["type"]]["properties"]
         assert set(line) <= set(known), line["type"]
-        figures = line.get("stages", {}).get("evidence", {}).get("calibration", {})
-        assert set(figures) <= set(schema["$defs"]["reckoned_size"]["properties"])
-        if figures:
-            size.validate(figures)
     assert {"calibration", "fit", "refused", "step", "step_cost", "cost"} <= {line["type"] for line in said}
 
 
@@ -398,8 +401,9 @@ def test_watching_says_what_is_expected(traces: list[str], capsys: Out) -> None:
     capsys.readouterr()
     assert run(["watch", traces[2], "--json", "--idle", "0"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    made = [one["stages"]["evidence"]["calibration"] for one in told if one["type"] == "step"]
-    assert made == [reckoned(step) for step in steps(traces[2], calibration="saved")]
+    made = [(one["window"]["used"], one["window"]["recorded"]) for one in told if one["type"] == "step"]
+    found = steps(traces[2], calibration="saved")
+    assert made == [(step.window.used, step.window.recorded) for step in found]
 
 
 @pytest.mark.parametrize("bill", [0, -5, 1, 10**11])

@@ -116,3 +116,19 @@ def test_a_folder_that_is_not_there(tmp_path: Path, capsys: Out) -> None:
     err = capsys.readouterr().err
     assert err.startswith("ctxctl: error: cannot write")
     assert "No such file or directory" in err
+
+
+def test_a_body_dump_beside_its_transcript_takes_its_prompts_and_stays_a_session_of_its_own(
+    tmp_path: Path, capsys: Out
+) -> None:
+    dump, transcript = ROOT / "fixtures/claude_bodies/dump", ROOT / "fixtures/claude_bodies/transcript.jsonl"
+    target = tmp_path / "both.jsonl"
+    assert run(["import", str(transcript), str(dump), "-o", str(target)]) == 0
+    capsys.readouterr()
+    prompts: dict[str, set[str]] = {}
+    for line in map(json.loads, target.read_text().splitlines()):
+        if line["event_type"] == "context.injection.applied" and line.get("thread_id", "main") == "main":
+            prompts.setdefault(line["session_id"], set()).add(line["turn_id"])
+    name = "0f0f0f0f-2222-4333-8444-555555555555"
+    assert set(prompts) == {name, f"{name}~2"}
+    assert "cc63b766-856f-46e6-9ca4-ff15e68ce9a8" in prompts[f"{name}~2"]

@@ -249,7 +249,7 @@ def test_every_command_has_help(capsys: Out) -> None:
     assert names == [
         "replay", "watch", "record", "diff", "show", "blame", "find", "bisect", "log", "why", "cost",
         "budget", "lint", "validate", "import", "export",
-        "formats", "policies", "calibrate", "models",
+        "formats", "policies", "calibrate", "learn", "models",
     ]  # fmt: skip
     for name in names:
         assert run([name, "--help"]) == 0

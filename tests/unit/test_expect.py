@@ -155,7 +155,7 @@ def test_a_threads_bills_pull_the_slopes_a_little_and_within_bounds() -> None:
     how = of("claude-opus-4-5")
     few, many = taught(how, 1.08, 3, noise=0.02), taught(how, 1.08, 60, noise=0.02)
     assert 1.0 < few.scale < many.scale
-    assert many.scale == pytest.approx(1.08, abs=0.02)
+    assert many.scale == pytest.approx(1.08, abs=0.03)
     far = taught(how, 1.9, 60)
     assert far.scale <= SCALES[expect.FITTED][1]
 

@@ -54,6 +54,23 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
     yield from run.finish()
 
 
+def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
+    """The first rows of a query that is ours; none where the database cannot be read."""
+    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    if len(data) > MAX_DATABASE:
+        return []
+    with closing(sqlite3.connect(":memory:")) as database:
+        try:
+            database.deserialize(data[:18] + _LEGACY + data[20:])
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+            database.set_progress_handler(lambda: 1, STEPS)
+            _without_views(database)
+            return database.execute(query).fetchmany(most)
+        except (sqlite3.Error, OverflowError, IndexError):
+            return []
+
+
 def _with_log(source: Source, data: bytes) -> bytes:
     """The database as it is with its write-ahead log; both are copied first, and the originals never opened.
 

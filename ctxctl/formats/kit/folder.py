@@ -27,6 +27,8 @@ class Folder:
         self.path = path
         self.files: tuple[str, ...] = tuple(sorted(_listed(path)))
         """Paths relative to the folder, `/`-separated, sorted; at most `MAX_FILES`, `MAX_DEPTH` deep."""
+        self.beside: tuple[Path, ...] = ()
+        """Other files that the user named along with it; a format may complete its capture from them."""
 
     def open(self, relative: str) -> Source:
         """One of the files; the caller closes it.  Raises what `open_source` raises."""

@@ -28,7 +28,7 @@ def read(name: str, source: Source, report: Report) -> Iterator[Json]:
     run = Run(name, report)
     calls = Inferences(run)
     traces = Traces(calls)
-    for value, size in _values(run, source):
+    for value, size in values_of(run, source):
         for span in spans(value):
             span.line = run.line.number
             yield from traces.add(span, size)
@@ -37,7 +37,7 @@ def read(name: str, source: Source, report: Report) -> Iterator[Json]:
     yield from calls.finish(held)
 
 
-def _values(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
+def values_of(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
     """The JSON values of a file, each with its size."""
     head = source.read(0, _HEAD).removeprefix(_BOM).lstrip(b" \t\r\n")
     if not head.startswith((b"{", b"[")) and source.read(0, 1) == b"\n":

@@ -14,6 +14,7 @@ from ctxctl.model.told import Compacted
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
+from ctxctl.report.heading import learned
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
@@ -153,6 +154,8 @@ class _Report:
             rows.append(["findings", number(len(findings))])
         if inspector.problem_count:
             rows.append(["problems", f"{number(inspector.problem_count)} in the trace"])
+        if header.learned is not None:
+            rows.append(["learned", self._say(learned(header.learned), 400)])
         encoding = self._say(header.encoding) + ("" if header.encoding_known else " (assumed)")
         model = f", model {self._say(header.model)}" if header.model else ""
         supposed = "; its limits are supposed, so this is simulated" if header.limits.given else ""

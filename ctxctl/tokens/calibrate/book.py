@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -21,12 +21,15 @@ from ctxctl.tokens.calibrate.errors import (
 )
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, weighed
 from ctxctl.tokens.calibrate.fit import Weights, fit, median
+from ctxctl.tokens.calibrate.kin import kind
 from ctxctl.tokens.calibrate.points import Blind, Lane, Point, Row, family, rows_of
 from ctxctl.tokens.calibrate.spread import Common, Off, Spread, spread_of
 from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.models import resolve
 
 VERSION: Final = 1
+LEAST_NEAR: Final = 200
+"""Steps of relatives from which their common weights are taken."""
 LEAST_STEPS: Final = 20
 """Steps that follow another one of their segment, to fit a dozen weights to and to test them."""
 MOST_P50: Final = 0.02
@@ -156,7 +159,7 @@ def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
             by_model[model].append(own)
     fits, refused = [], []
     for model in sorted(by_model):
-        found = fitted(model, by_model[model], encoding)
+        found = fitted(model, by_model[model], encoding, relatives(model, by_model))
         if isinstance(found, Fit):
             fits.append(found)
         else:
@@ -164,8 +167,23 @@ def calibrate(sessions: Iterable[Sequence[Lane]], encoding: str) -> Outcome:
     return Outcome(Calibration(tuple(fits)), tuple(refused))
 
 
-def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit | Refused:
-    """Fit one model, or say why not."""
+def relatives(model: str, by_model: Mapping[str, Sequence[Sequence[Lane]]]) -> Weights | None:
+    """Weights of the other models that split texts alike; None where they say too little."""
+    own = kind(model)
+    if own is None:
+        return None
+    rows: list[Row] = []
+    for name, sessions in by_model.items():
+        other = kind(name)
+        if name != model and other is not None and other.group == own.group:
+            rows += _rows(sound(unrepeated(sessions))[0])
+    return fit(rows) if len(rows) >= LEAST_NEAR else None
+
+
+def fitted(
+    model: str, sessions: Sequence[Sequence[Lane]], encoding: str, near: Weights | None = None
+) -> Fit | Refused:
+    """Fit one model, or say why not; `near` are the weights of relatives, as `fit.fit` takes them."""
     if resolve(model).known:
         steps = sum(len(lane.points) for lanes in sessions for lane in lanes)
         return Refused(model, steps, "its tokenizer is public: counts are exact")
@@ -174,7 +192,7 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
     contradicted = less + sum(lane.contradicted for lanes in sessions for lane in lanes)
     if why := _too_little(rows, contradicted):
         return Refused(model, len(rows), why)
-    misses = tested(found)
+    misses = tested(found, near)
     held = told(misses)
     errors = held.next_size
     if errors is None or errors.steps < LEAST_STEPS // 4:
@@ -186,7 +204,7 @@ def fitted(model: str, sessions: Sequence[Sequence[Lane]], encoding: str) -> Fit
             f" {MOST_P95:.0%} are accepted"
         )
         return Refused(model, len(rows), why, errors)
-    weights = fit(rows)
+    weights = fit(rows, near)
     seen = tuple(sum(abs(row.moved[i]) for row in rows) for i in range(WIDTH))
     if stuck := _at_bounds(weights, seen):
         return Refused(model, len(rows), f"the slope of {stuck} runs into its bound", errors)

@@ -71,17 +71,17 @@ class Tested(NamedTuple):
     first: list[Miss]
 
 
-def tested(sessions: Sessions) -> Tested:
+def tested(sessions: Sessions, near: Weights | None = None) -> Tested:  # noqa: PT028 - no test
     """Predict one model's segments (as `unrepeated` gives them) by every method.
 
-    The order of sessions does not matter.
+    The order of sessions does not matter.  `near` are weights of other models, as `fit` takes them.
     """
     by, groups = _groups(sessions)
     next_size: list[Miss] = []
     first: list[Miss] = []
     for kept, left in _folds(groups):
         train = {row for group in kept for stretch in group for row in rows_of(stretch)}
-        weights = fit(list(train))
+        weights = fit(list(train), near)
         for group in left:
             for stretch in group:
                 next_size += [_miss(weights, row) for row in rows_of(stretch) if row not in train]

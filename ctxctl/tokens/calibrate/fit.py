@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, WIDTH, Bound, Vector, weighed
+from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES, SLOPE, WIDTH, Bound, Vector, weighed
 from ctxctl.tokens.calibrate.points import Point, Row
 
 _ROUNDS: Final = 20
@@ -25,6 +25,8 @@ JUMP: Final = 0.02
 """Share of a bill."""
 _LEAST_SCALED: Final = 4
 _LEAST_GROWTH: Final = 0.02
+_NEAR: Final = 0.1
+"""Share of the usual spread that weights are expected around those of models that split texts alike."""
 _MOST_ROWS: Final = 4000
 """More say nothing that these do not; of more, every second, third … is taken."""
 
@@ -50,11 +52,12 @@ class _Line(NamedTuple):
     size: int
 
 
-def fit(rows: Sequence[Row]) -> Weights:
+def fit(rows: Sequence[Row], near: Weights | None = None) -> Weights:
     """The weights under which the changes of what was counted explain the changes of what was billed.
 
     Errors are relative to the size of the request.  The order of the rows does not matter, bit for bit.  A
-    class that the rows say nothing of gets the slope of them all.
+    class that the rows say little of is drawn to its weight in `near`, the weights of other models that split
+    texts alike; without these to the slope of all rows, and one that no row has gets the slope of the rest.
     """
     telling = sorted({row for row in rows if any(row.moved)})
     lines = [
@@ -62,7 +65,10 @@ def fit(rows: Sequence[Row]) -> Weights:
         for row in telling[:: 1 + len(telling) // _MOST_ROWS]
     ]
     slope = overall(rows)
-    centres = [slope if i < len(CLASSES) else BOUNDS[i].usual for i in range(WIDTH)]
+    centres = (
+        [slope if i < len(CLASSES) else BOUNDS[i].usual for i in range(WIDTH)] if near is None else [*near]
+    )
+    spreads = [bound.spread * (1.0 if near is None else _NEAR) for bound in BOUNDS]
     weights = list(centres)
     if not lines:
         return tuple(weights)
@@ -71,10 +77,28 @@ def fit(rows: Sequence[Row]) -> Weights:
         errors = [abs(line.change - sum(weights[i] * v for i, v in line.terms)) / line.size for line in lines]
         scale = max(_LEAST_SCALE, 1.4826 * median(errors))
         square, right = _normal(lines, errors, scale)
-        _solve(square, right, weights, centres, scale)
+        _solve(square, right, weights, centres, [(scale / spread) ** 2 for spread in spreads])
         if max(abs(a - b) / c.spread for a, b, c in zip(before, weights, BOUNDS, strict=True)) < _STILL:
             break
+    if near is None:
+        _unseen(weights, lines)
     return tuple(round(w, 4) for w in weights)
+
+
+def _unseen(weights: list[float], lines: Sequence[_Line]) -> None:
+    """Give classes that no row has the slope of those that the rows have, by their tokens."""
+    tokens = [0] * len(CLASSES)
+    for line in lines:
+        for i, v in line.terms:
+            if i < len(CLASSES):
+                tokens[i] += abs(v)
+    known = [i for i, n in enumerate(tokens) if n and BOUNDS[i] is SLOPE]
+    whole = sum(tokens[i] for i in known)
+    if whole:
+        mean = sum(tokens[i] * weights[i] for i in known) / whole
+        for i, n in enumerate(tokens):
+            if not n:
+                weights[i] = mean
 
 
 def overall(rows: Sequence[Row]) -> float:
@@ -110,10 +134,13 @@ def _normal(
 
 
 def _solve(
-    square: list[list[float]], right: list[float], weights: list[float], centres: list[float], scale: float
+    square: list[list[float]],
+    right: list[float],
+    weights: list[float],
+    centres: list[float],
+    pull: list[float],
 ) -> None:
-    """Bounded coordinate descent; each weight is drawn to its centre as far as the rows are noisy."""
-    pull = [(scale / bound.spread) ** 2 for bound in BOUNDS]
+    """Bounded coordinate descent; each weight is drawn to its centre by its `pull`."""
     for _ in range(_SWEEPS):
         most = 0.0
         for i in range(WIDTH):

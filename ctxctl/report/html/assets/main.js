@@ -77,6 +77,7 @@ function headLine() {
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40), ' · encoding ', say(header.encoding, 40),
     header.encoding_known ? '' : ' (assumed)', ' · target ', say(header.target, 30),
+    header.learned ? [' · learned from ', say(`${header.learned.client} ${header.learned.version}`, 60)] : '',
     header.supposed ? ' · limits are supposed, so this is simulated' : '',
     index.texts.cut ? ` · ${plural(index.texts.cut, 'text')} cut` : '', index.texts.withheld ? ` · ${plural(index.texts.withheld, 'text')} withheld (redacted)` : '');
 }

@@ -76,6 +76,7 @@ function aboutPage() {
   const made = [el('h2', {}, 'About this report'), facts([['trace', say(header.trace)], ['format', say(header.format)], ['policy', say(header.policy)],
     ['model', header.model ? say(header.model) : 'as recorded'], ['encoding', [say(header.encoding), header.encoding_known ? '' : ' (assumed)']],
     ['assumed', header.assumed ? say(header.assumed) : 'nothing'], ['target', say(header.target)], ['supposed', header.supposed && tree(header.supposed)],
+    ['learned', header.learned && tree(header.learned)],
     ['ctxctl', say(header.ctxctl)], ['models in the trace', index.models.length ? index.models.flatMap((m, n) => [n ? ', ' : '', say(m, 60)]) : 'none is named'],
     ['texts', `${number(texts.count)} different ones, ${number(texts.characters)} characters`],
     ['cut', texts.cut ? `${plural(texts.cut, 'text')}, ${number(texts.left_out)} characters left out: more than --max-content` : null],

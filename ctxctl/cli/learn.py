@@ -1,0 +1,220 @@
+"""``ctxctl learn``: what recordings of the wire hold that a client's own log lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ctxctl.cli import options as opt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ctxctl.cli.session import Manner
+    from ctxctl.formats.learned.book import Learned
+    from ctxctl.formats.learned.gather import Gathered
+    from ctxctl.model.problem import Problem
+
+Recordings = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[RECORDING]...",
+        help="Whole requests: a recording of ctxctl, a body dump, HAR, request JSON. None: what is known.",
+        autocompletion=opt.complete_files,
+    ),
+]
+Client = Annotated[
+    str | None,
+    typer.Option(
+        "--client", metavar="NAME", help="Whose requests they are: claude-code, codex, opencode, ..."
+    ),
+]
+Version = Annotated[
+    str | None, typer.Option("--version", metavar="VERSION", help="Of which version, where they do not say.")
+]
+Forget = Annotated[
+    str | None,
+    typer.Option("--forget", metavar="CLIENT[@VERSION]", help="Remove what is known of a client."),
+]
+
+
+def learn(
+    recordings: Recordings = None,
+    client: Client = None,
+    version: Version = None,
+    forget: Forget = None,
+    json: opt.Json = False,
+    everything: opt.EveryProblem = False,
+    format: opt.Format = None,  # noqa: A002 - the option's name
+    color: opt.Color = None,
+) -> None:
+    """Keep the system prompt, tools and reminders of a client's requests, to complete its logs by."""
+    from ctxctl.cli.session import manner
+    from ctxctl.errors import Exit, UsageError
+
+    how = manner(json=json, everything=everything, format=format, color=color)
+    if forget is not None:
+        if recordings:
+            raise UsageError("learn-or-forget", "--forget takes no recordings")
+        _forget(forget)
+    elif recordings:
+        _learn(recordings, client, version, how)
+    else:
+        _list(how)
+    raise typer.Exit(Exit.OK)
+
+
+def _learn(recordings: list[str], client: str | None, version: str | None, how: Manner) -> None:
+    """Learn from each recording; those of one client and version are joined with what is known."""
+    from ctxctl.cli.output import note
+    from ctxctl.formats.learned import store
+    from ctxctl.formats.learned.book import joined
+    from ctxctl.text import visible
+
+    for recording in recordings:
+        gathered, problems = _gathered(recording, how)
+        _tell_problems(recording, problems, how)
+        made = _set(recording, gathered, client, version)
+        known = (made.client, made.version) in store.names()
+        if known:
+            made = joined(store.read(made.client, made.version), made)
+        store.save(made)
+        if how.json:
+            how.out.json(_object(made))
+        else:
+            more = f" with {made.recordings} recordings" if known else ""
+            note(f"ctxctl: learned from {visible(recording)}: {_line(made)}{more}")
+    how.out.flush()
+
+
+def _gathered(recording: str, how: Manner) -> tuple[Gathered, list[Problem]]:
+    from ctxctl.formats.learned.gather import Gathered
+    from ctxctl.record.keys import user_key
+    from ctxctl.record.redact import Found, Redactor
+
+    redactor = Redactor(user_key())
+    gathered = Gathered(lambda text: redactor.text(text, Found()))
+    problems: list[Problem] = []
+    with how.out.progress("learning"):
+        gathered.take(_events(recording, how, problems))
+    return gathered, problems
+
+
+def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[dict[str, Any]]:
+    """The events of a capture, or those that a native trace holds; none of a client's own log."""
+    from ctxctl.formats import registry
+    from ctxctl.formats.capture import open_capture
+    from ctxctl.formats.learned.versions import CLIENTS
+    from ctxctl.formats.lines import values
+    from ctxctl.trace.source import Source
+
+    with open_capture(recording, how.settings.format) as (opened, importer):
+        if importer is not None and importer.name not in CLIENTS:
+            yield from registry.events(importer, opened, problems.append)
+        elif importer is None and isinstance(opened, Source):
+            # A trace that was made of a client's log holds no more than the log.
+            found = (value for _, value in values(opened, problems.append) if isinstance(value, dict))
+            yield from (value for value in found if value.get("source") not in CLIENTS)
+
+
+def _set(recording: str, gathered: Gathered, client: str | None, version: str | None) -> Learned:
+    """The set under its name; raises UsageError or UnreadableError where there is none, or no name for it."""
+    from ctxctl.errors import UnreadableError, UsageError
+    from ctxctl.text import visible
+
+    client, version = client or gathered.client, version or gathered.version
+    if not gathered.requests:
+        raise UnreadableError(
+            "no-requests", f"{visible(recording)}: no whole request in it",
+            hint="a log of a client is not enough: record the wire (`ctxctl record -- COMMAND`)",
+        )  # fmt: skip
+    if client is None or version is None:
+        raise UsageError(
+            "unknown-client", f"{visible(recording)}: its requests do not say whose they are",
+            hint="name them: --client opencode --version 1.18.33",
+        )  # fmt: skip
+    made = gathered.learned(client, version)
+    if made is None:
+        raise UnreadableError(
+            "nothing-learned",
+            f"{visible(recording)}: no system prompt, tool or reminder that all its requests have",
+        )
+    return made
+
+
+def _forget(name: str) -> None:
+    from ctxctl.cli.output import note
+    from ctxctl.formats.learned import store
+    from ctxctl.text import visible
+
+    for gone in store.forget(name):
+        note(f"ctxctl: forgotten: {visible(gone)}")
+
+
+def _list(how: Manner) -> None:
+    """What is known, a line each; a damaged set is named and does not stop the rest."""
+    from ctxctl.cli.output import note
+    from ctxctl.errors import UnreadableError
+    from ctxctl.formats.learned import store
+
+    names = store.names()
+    for client, version in names:
+        try:
+            found = store.read(client, version)
+        except UnreadableError as error:
+            note(f"ctxctl: {error.message}")
+            continue
+        if how.json:
+            how.out.json(_object(found))
+        else:
+            how.out.lines([_line(found)])
+    if not names and not how.json:
+        how.out.lines(["nothing is learned; `ctxctl learn RECORDING` learns (docs/learn.md)"])
+    how.out.flush()
+
+
+def _line(found: Learned) -> str:
+    from ctxctl.report.tables import plural
+    from ctxctl.text import visible
+
+    kinds = ", ".join(f"{visible(kind)} {len(items)}" for kind, items in sorted(found.threads.items()))
+    size = sum(len(text.encode("utf-8", "replace")) for text in found.contents.values())
+    text = f"{visible(found.name)}  {plural(found.items, 'item')} ({kinds}), {size:,} bytes"
+    text += f", from {plural(found.requests, 'request')}, digest {found.digest}"
+    return text + (f", {plural(found.redacted, 'secret')} redacted" if found.redacted else "")
+
+
+def _object(found: Learned) -> dict[str, Any]:
+    return {
+        "type": "learned",
+        "client": found.client,
+        "version": found.version,
+        "digest": found.digest,
+        "recordings": found.recordings,
+        "requests": found.requests,
+        "redacted": found.redacted,
+        "threads": {
+            kind: [
+                {
+                    "kind": item.kind,
+                    "role": item.role,
+                    "title": item.title,
+                    "digest": item.digest,
+                    "bytes": len(found.contents[item.digest].encode("utf-8", "replace")),
+                    "varies": item.varies,
+                }
+                for item in items
+            ]
+            for kind, items in sorted(found.threads.items())
+        },
+    }
+
+
+def _tell_problems(recording: str, problems: list[Problem], how: Manner) -> None:
+    from ctxctl.cli.output import note
+    from ctxctl.report.problems import problem_lines
+
+    cap = None if how.everything else how.settings.problems
+    for line in problem_lines(recording, sorted(problems), len(problems), cap):
+        note(line)

@@ -1,0 +1,1 @@
+"""What recordings of the wire taught of a client: system prompt, tools, reminders that its log lacks."""
