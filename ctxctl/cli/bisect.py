@@ -117,7 +117,10 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
     out.lines(labelled("under", one_line(header(inspector)), out.width, tab=11))
     several = several_sessions(inspector)
     for turned in found:
-        out.lines(["", *turned_lines(turned, name, several, out.width, out.paint, everything=how.everything)])
+        lines = turned_lines(
+            turned, name, several, out.width, out.paint, everything=how.everything, limits=query.asks_limit
+        )
+        out.lines(["", *lines])
     return any(turned.first is not None for turned in found)
 
 

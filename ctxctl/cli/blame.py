@@ -93,7 +93,8 @@ def _plain(inspector: Inspector, how: Manner, found: Blame, blocks: Sequence[Blo
 
     from ctxctl.cli.output import is_terminal
     from ctxctl.cli.session import base_name, header
-    from ctxctl.report.blame import head_lines, sum_lines, text_lines
+    from ctxctl.report.blame import head_lines, text_lines
+    from ctxctl.report.blamesums import sum_lines
     from ctxctl.report.heading import one_line
 
     out = how.out

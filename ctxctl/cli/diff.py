@@ -179,6 +179,8 @@ def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
         freed=result.freed,
         before=result.before,
         after=result.after,
+        unrecorded=result.unrecorded,
+        reweighed=result.reweighed,
     )
 
 

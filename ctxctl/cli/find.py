@@ -117,18 +117,21 @@ def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Coun
     from ctxctl.cli.output import note
     from ctxctl.cli.session import base_name
     from ctxctl.inspector.between import several_sessions
+    from ctxctl.inspector.ceilings import Ceilings
     from ctxctl.inspector.where import address, where
+    from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
     from ctxctl.text import visible
 
     out = how.out
     name = base_name(inspector.name)
     several = several_sessions(inspector)
-    counts, ended = Counts(), False
+    counts, ended, limits = Counts(), False, Ceilings()
     for stop in where(inspector, query, out.progressed, book=prices(query, how), skipped=how.everything):
         step, held = stop.at.step, stop.held
         if wish.thread is not None and step.thread != wish.thread:
             continue
+        limits.add(step.window)
         counts = counts._replace(of=counts.of + 1, undecided=counts.undecided + (held.truth is None))
         if not held.truth:
             continue
@@ -142,11 +145,13 @@ def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Coun
             ended = True
             break
     if how.json:
-        out.json(found_json(name, str(query), counts, complete=not ended))
+        out.json(found_json(name, str(query), counts, limits.rows, complete=not ended))
     elif wish.only_count:
         out.lines([f"{visible(name)}: {counts.steps}" if wish.several else str(counts.steps)])
     out.flush()
     if not how.json and (not wish.first or not counts.steps):
         prefix = f"{name}: " if wish.several else ""
         note(prefix + sum_line(*counts))
+        if query.asks_limit and limits.rows:
+            note(f"{prefix}limit: {ceilings_text(limits.rows)}")
     return counts

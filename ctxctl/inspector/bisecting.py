@@ -13,6 +13,7 @@ from ctxctl.engine.cursor import At
 from ctxctl.engine.query import Query
 from ctxctl.engine.track import ThreadKey
 from ctxctl.engine.turnalign import Aligned
+from ctxctl.inspector.ceilings import Ceilings
 from ctxctl.inspector.course import UNKNOWN, Course, courses
 from ctxctl.inspector.sessions import CoursePair, differences, paired_threads, turns_of
 from ctxctl.inspector.where import where
@@ -48,6 +49,8 @@ class Turned:
         """Those of its changes of which the predicate holds."""
         self.before: Moment | None = None
         """The step before; None where it holds from the thread's first step on."""
+        self.ceilings = Ceilings()
+        """The limits of its steps."""
         self.flips: list[Flip] = []
         """Every step at which it turned, the first one included."""
         self._last: bool = False
@@ -61,6 +64,7 @@ class Turned:
     def add(self, moment: Moment, step: Step, truth: bool | None, changes: tuple[Change, ...]) -> None:
         """Take in the next step; what nobody can tell turns nothing."""
         self.steps += 1
+        self.ceilings.add(step.window)
         if truth is None:
             self.undecided += 1
         elif truth != self._last:

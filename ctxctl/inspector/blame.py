@@ -14,6 +14,7 @@ from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.between import several_sessions
+from ctxctl.inspector.lacks import fidelity_of
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
 from ctxctl.model.results import Placement
 
@@ -55,6 +56,7 @@ def blame(
         joint_name=glue.name,
         blocks=blocks,
         totals=totals(blocks),
+        fidelity=fidelity_of(inspector),
     )
 
 

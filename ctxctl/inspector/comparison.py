@@ -12,7 +12,8 @@ from ctxctl.engine.replay import Engine
 from ctxctl.engine.rules import Rules
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.params import Params
-from ctxctl.inspector.sides import ContextCosts, Tally, recorded_limits, side
+from ctxctl.inspector.retokenized import retokenized
+from ctxctl.inspector.sides import ContextCosts, Tally, limits_of, recorded_limits, side
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.turnpairs import TurnPair, begun
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
@@ -33,8 +34,6 @@ class Supposed(NamedTuple):
     limits: Limits
     only_limits: bool
     """Frames and counts are those of the other side."""
-    same_frames: bool
-    """Frames are; they may be counted in another way."""
     notes: tuple[str, ...]
     """What to know before the numbers are read, one sentence each; may hold names from the trace."""
     edits: Edits | None = None
@@ -135,7 +134,7 @@ class Comparison:
                 if self._passed_over(one):
                     continue
                 if isinstance(one, Step):
-                    limits = self.supposed.limits.over(recorded_limits(one))
+                    limits = self.supposed.limits.over(limits_of(one))
                     yield self._pair(one, one, side(one, limits))
                 else:
                     yield one
@@ -145,6 +144,9 @@ class Comparison:
                 continue
             if isinstance(one, Step):
                 assert isinstance(other, Step)
+                assert self._simulated is not None
+                if self.supposed.model is not None and one.model != other.model:
+                    other = retokenized(one, other, self._recorded.frame, self._simulated.frame)
                 yield self._pair(one, other, side(other))
             else:
                 yield one
@@ -163,8 +165,7 @@ class Comparison:
             self.held += 1
         ordinal = self._ordinal
         self._ordinal += 1
-        reported = step.usage.reported_input if step.usage is not None and supposed.same_frames else None
-        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, side(step), simulated, reported)
+        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, side(step), simulated)
         if self._costs is not None:
             pair = self._costs.priced(step, other, pair)
         if self.first_differing is None and self._differs(step, other):

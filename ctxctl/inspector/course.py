@@ -133,7 +133,7 @@ class _Open:
         return TurnSide(
             ordinal, turn.session, turn.thread, turn.turn, step.step, turn.steps, turn.title,
             step.window.used, ledger.new, ledger.freed, self._billed, self._cost, self._unpriced,
-            self._doubted,
+            self._doubted, step.window.recorded, step.window.used_method,
         )  # fmt: skip
 
 

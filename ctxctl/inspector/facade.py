@@ -19,7 +19,7 @@ from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joint, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
-from ctxctl.inspector.found import FrameDiff, Outline, Reported
+from ctxctl.inspector.found import FrameDiff, Outline, Reported, frame_diff
 from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.limiting import Limiter
@@ -398,7 +398,7 @@ class Inspector:
         before, after = rekeyed(a.placements, b.placements)
         scored = rescored(a.step.scores, b.step.scores)
         result = compare(before, after, Context(no_cause, rescored=scored))
-        return FrameDiff(result.changes, result.new, result.freed, a.step.window.used, b.step.window.used)
+        return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""

@@ -10,6 +10,7 @@ import msgspec
 from ctxctl.inspector.costs import StepCost, cost_of
 from ctxctl.model.money import ZERO, Tokens, priced
 from ctxctl.model.results import Step
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Limits, Pair, Side, Totals
 from ctxctl.tokens.catalogue.rates import RateBook
 
@@ -20,6 +21,16 @@ def recorded_limits(step: Step) -> Limits:
     """The limits that a step's budget records, out of its stage."""
     facts = step.stages["budget"].facts
     return Limits(*(facts.get(name) for name in _LIMITS))
+
+
+def limits_of(step: Step) -> Limits:
+    """The limits that a step was held against: those that its budget records, else those of its window, which
+    the model table says."""
+    recorded, window = recorded_limits(step), step.window
+    if recorded.cap is not None or window.cap is None:
+        return recorded
+    rest = None if window.limit is None else max(0, window.limit - (window.reserved or 0))
+    return Limits(window.limit, window.reserved, None if window.cap == rest else window.cap)
 
 
 def side(step: Step, limits: Limits | None = None) -> Side:
@@ -34,6 +45,8 @@ def side(step: Step, limits: Limits | None = None) -> Side:
     broke = cache.broken_by is not None
     return Side(
         used=window.used,
+        method=window.used_method,
+        recorded=window.recorded,
         cap=cap,
         free=free,
         over=over,
@@ -61,7 +74,7 @@ def _compacted(step: Step, policy: str) -> bool:
 
 
 class ContextCosts:
-    """What the contexts of both sides cost, by our count and without the answers.
+    """What the contexts of both sides cost, by what was sent and without the answers.
 
     Args:
         book: Where rates are from.
@@ -131,7 +144,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.steps = 0
-        self._over = self._unknown = self._billed_over = 0
+        self._over = self._unknown = 0
         self._first: Pair | None = None
         self._worst: tuple[int, Pair | None] = (0, None)
         self._peak: tuple[int, Pair | None] = (-1, None)
@@ -139,6 +152,7 @@ class Tally:
         self._sent = self._breaks = self._unpriced = 0
         self._cost = ZERO
         self._methods: dict[str, int] = {}
+        self._known: dict[UsedMethod, int] = {}
 
     def add(self, pair: Pair, side: Side, step: Step) -> None:
         """Take in one step."""
@@ -150,8 +164,6 @@ class Tally:
             self._first = self._first or pair
             if side.over > self._worst[0]:
                 self._worst = (side.over, pair)
-        if side is pair.simulated:
-            self._billed_over += pair.billed_over
         if side.used > self._peak[0]:
             self._peak = (side.used, pair)
         for name in self._sums:
@@ -160,6 +172,7 @@ class Tally:
         self._breaks += side.broke
         self._cost += side.cost or ZERO
         self._unpriced += side.cost is None
+        self._known[side.method] = self._known.get(side.method, 0) + 1
         for method, tokens in step.window.by_method.items():
             self._methods[method] = self._methods.get(method, 0) + tokens
 
@@ -169,11 +182,11 @@ class Tally:
             steps=self.steps,
             over=self._over,
             unknown=self._unknown,
-            billed_over=self._billed_over,
             first_over=self._first,
             worst=self._worst[1],
             peak=self._peak[1],
             by_method=dict(self._methods),
+            known_by=dict(self._known),
             sent=self._sent,
             breaks=self._breaks,
             cost=self._cost,

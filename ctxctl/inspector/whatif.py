@@ -20,6 +20,7 @@ from ctxctl.inspector.comparison import Comparison, Supposed
 from ctxctl.inspector.edits import Resolved, edits_of
 from ctxctl.inspector.facade import Inspector
 from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.sides import recorded_limits, side
 from ctxctl.model.content import Content
 from ctxctl.model.results import Step, Turn
@@ -89,7 +90,7 @@ class WhatIfs:
         )
         only = not changed and model is None and same_ranks(encoding, base.encoding)
         notes = tuple(_notes(base, params, supposition, known))
-        return Supposed(params, policy, limits, only, not changed, notes, edits, model)
+        return Supposed(params, policy, limits, only, notes, edits, model)
 
     def compare(
         self,
@@ -129,6 +130,7 @@ class WhatIfs:
             trim=trim,
             limits=supposed.limits,
             edits=supposed.edits,
+            scales=scales_of(supposed.params.calibration, encoding, supposed.params.target),
         )
         return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 
@@ -211,6 +213,8 @@ def _notes(base: Params, params: Params, supposition: Supposition, known: Known 
             yield f"{frames} but for what is dropped and set; what would be left out to fit is not simulated."
         else:
             yield f"{frames}, only the limits differ: what would be dropped is not simulated."
+    if supposition.model is not None:
+        yield "Bills are in the recorded model's tokens: what is not recorded is scaled as the record is."
     if supposition.model is not None and supposition.window is None:
         yield from _window_note(supposition.model, known)
     if supposition.reserve is not None and supposition.window is None:

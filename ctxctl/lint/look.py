@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ctxctl.inspector.costs import StepCost, cost_of
 from ctxctl.model.findings import Place
 from ctxctl.model.records import Item
-from ctxctl.tokens.catalogue.find import find
 
 if TYPE_CHECKING:
     from ctxctl.engine.thread import Sealed, ThreadState
@@ -30,15 +29,11 @@ LONGEST: Final = 1 << 20
 class Around:
     """What stays the same over a whole trace."""
 
-    def __init__(
-        self, inspector: Inspector, book: RateBook, own: dict[str, dict[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, inspector: Inspector, book: RateBook) -> None:
         self.inspector = inspector
         self.book = book
         self.native = inspector.format == "native"
-        self.own = own
         self._lines: dict[int, str | None] = {}
-        self._windows: dict[tuple[str, str | None], int | None] = {}
 
     def text(self, content: Content) -> str:
         """The text of a content."""
@@ -49,23 +44,12 @@ class Around:
         if event_id is not None and len(self._lines) < _IDS:
             self._lines[line] = event_id
 
-    def window(self, model: str | None, provider: str | None) -> int | None:
-        """The window of a model, where the settings or the tables are sure of it."""
-        if model is None:
-            return None
-        found = self._windows.get((model, provider))
-        if found is None and (model, provider) not in self._windows and len(self._windows) < _MODELS:
-            known = find(model, provider, own=self.own)
-            found = self._windows[model, provider] = known.window if known.sure else None
-        return found
-
     def event_id(self, line: int) -> str | None:
         """The id of the event of a line, where it is remembered."""
         return self._lines.get(line)
 
 
 _IDS: Final = 1 << 15
-_MODELS: Final = 256
 
 
 class Running:
@@ -139,7 +123,7 @@ class Look:
 
     @cached_property
     def rate(self) -> Decimal | None:
-        """What a token of the context cost on average, in US dollars; None: unknown."""
+        """What a token that was sent cost on average, in US dollars; None: unknown."""
         counted, used = self.cost.counted, self.step.window.used
         if counted is None or not used:
             return None

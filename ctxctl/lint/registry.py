@@ -38,6 +38,7 @@ _OWN: Final = (
     "bill:UnrecordedCut",
     "missed:CacheMissed",
     "doubt:ImpossibleBill",
+    "over:OverCap",
 )
 """Where each rule is, below `ctxctl.lint.rules`, in the order of the codes."""
 

@@ -67,7 +67,7 @@ class Pass:
 
     def __init__(self, inspector: Inspector, choice: Choice, own: dict[str, dict[str, Any]] | None) -> None:
         self._name = inspector.name
-        self._around = Around(inspector, RateBook(own), own)
+        self._around = Around(inspector, RateBook(own))
         self._rules = [made for made in (rule(choice) for rule in choice.rules) if made is not None]
         self._of_records = [rule for rule in self._rules if rule.sees_records()]
         self._of_steps = [rule for rule in self._rules if rule.sees_steps()]

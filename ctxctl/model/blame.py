@@ -1,7 +1,8 @@
 """The assembled text of one frame by its blocks: whose each stretch of it is, since when, and what it costs.
 
 Texts and names are those of the trace, raw; a view makes them visible.  Offsets count characters of the
-assembled text, tokens are those of the frame's placements.
+assembled text; tokens are the model's own, those of the frame's placements.  What was sent beside these is in
+no block: it is a part of its own, so that all shares together are the whole request.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Placement, Step
 
 AGES: Final = ((0, "this turn"), (1, "1 turn"), (4, "2-4 turns"), (9, "5-9 turns"), (19, "10-19 turns"))
@@ -99,7 +101,8 @@ class Blame(msgspec.Struct, frozen=True, eq=False):
     """A frame's assembled text and its blocks in order.
 
     ``joint`` stands between two blocks; blocks and joints together are `text`, which is what
-    ``ctxctl show --text`` prints of the frame.  The tokens of the blocks add up to ``step.window.used``.
+    ``ctxctl show --text`` prints of the frame.  The tokens of the blocks add up to ``step.window.recorded``;
+    with ``step.window.unrecorded`` they are what was sent.
     """
 
     ordinal: int
@@ -114,6 +117,13 @@ class Blame(msgspec.Struct, frozen=True, eq=False):
     """What the trace calls it where it says no more than that."""
     blocks: tuple[Block, ...]
     totals: Totals
+    fidelity: tuple[Fidelity, ...] = ()
+    """What the import of the trace measured: it names what the capture does not hold."""
+
+    def share(self, tokens: int) -> float | None:
+        """Tokens as a part of what was sent, 0 to 1; None where nothing is known to have been."""
+        used = self.step.window.used
+        return tokens / used if used > 0 else None
 
     @property
     def evidence(self) -> int | None:

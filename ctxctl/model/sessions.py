@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from ctxctl.model.money import ZERO
+from ctxctl.model.vocab import UsedMethod
 
 By = Literal["prompt", "order"]
 """Why two turns are held to be the same: they have the same prompt, or the same place between such."""
@@ -33,6 +34,7 @@ class TurnSide(msgspec.Struct, frozen=True, gc=False):
     title: str | None
     """First words of the prompt."""
     used: int
+    """What its last step sent."""
     new: int
     freed: int
     billed: int | None
@@ -43,6 +45,10 @@ class TurnSide(msgspec.Struct, frozen=True, gc=False):
     """Steps for which they are not."""
     doubted: int = 0
     """Steps whose bill has a part that cannot be true and is priced as counted."""
+    recorded: int = 0
+    """The content of its last step's window; what two sides have in common is of it."""
+    method: UsedMethod = "recorded"
+    """How `used` is known."""
 
 
 class ItemDiff(msgspec.Struct, frozen=True, gc=False):

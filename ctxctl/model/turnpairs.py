@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from ctxctl.model.money import ZERO
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Pair, Side
 
 
@@ -14,6 +15,7 @@ class TurnSide(NamedTuple):
     """One turn on one side: its last step's window, and what happened at all its steps."""
 
     used: int = 0
+    """What the last step sent."""
     cap: int | None = None
     free: int | None = None
     prefix: int | None = None
@@ -33,6 +35,10 @@ class TurnSide(NamedTuple):
     """US dollars for the contexts of its steps, where they are known."""
     unpriced: int = 0
     """Steps for whose context no price is known."""
+    method: UsedMethod = "recorded"
+    """How it is known what the last step sent."""
+    recorded: int = 0
+    """Of that, the frame's content."""
 
     def then(self, side: Side) -> TurnSide:
         """With one more step."""
@@ -41,7 +47,7 @@ class TurnSide(NamedTuple):
             side.used, side.cap, side.free, side.prefix, side.uncounted, over,
             self.omitted + side.omitted, self.truncated + side.truncated, self.compactions + side.compactions,
             self.sent + side.used, self.breaks + side.broke, self.lost + side.lost,
-            self.cost + (side.cost or ZERO), self.unpriced + (side.cost is None),
+            self.cost + (side.cost or ZERO), self.unpriced + (side.cost is None), side.method, side.recorded,
         )  # fmt: skip
 
 
@@ -58,13 +64,6 @@ class TurnPair:
     title: str | None
     recorded: TurnSide
     simulated: TurnSide
-    billed_over: bool = False
-    """For some step that fits by our count more was billed than the simulated cap."""
-
-    @property
-    def in_doubt(self) -> bool:
-        """It does not fit, or the bill says that it would not."""
-        return bool(self.simulated.over) or self.billed_over
 
     def then(self, pair: Pair) -> TurnPair:
         """With one more step."""
@@ -74,7 +73,6 @@ class TurnPair:
             steps=self.steps + 1,
             recorded=self.recorded.then(pair.recorded),
             simulated=self.simulated.then(pair.simulated),
-            billed_over=self.billed_over or pair.billed_over,
         )
 
 

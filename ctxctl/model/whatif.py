@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from ctxctl.model.money import ZERO
+from ctxctl.model.vocab import UsedMethod
 
 MOST_TOKENS: Final = 10**12
 """Largest limit that can be supposed; above it numbers say nothing and columns overflow."""
@@ -151,6 +152,7 @@ class Side(msgspec.Struct, frozen=True, gc=False):
     """One step of one of the two replays, in tokens; `cap` and what hangs on it are None when unknown."""
 
     used: int
+    """What was sent, or would have been: how that is known is its `method`."""
     cap: int | None
     free: int | None
     over: int | None
@@ -167,7 +169,10 @@ class Side(msgspec.Struct, frozen=True, gc=False):
     lost: int = 0
     """Tokens of the request before that came behind the break."""
     cost: Decimal | None = None
-    """US dollars for its context, by our count, the answer left out; None: no price is known."""
+    """US dollars for its context, the answer left out; None: no price is known."""
+    method: UsedMethod = "recorded"
+    recorded: int = 0
+    """Of `used`, the frame's content."""
 
 
 class Pair(msgspec.Struct, frozen=True, gc=False):
@@ -181,16 +186,6 @@ class Pair(msgspec.Struct, frozen=True, gc=False):
     step: int
     recorded: Side
     simulated: Side
-    reported: int | None = None
-    """What the provider billed for the recorded request, in tokens of its own; None where it did not say, or
-    where the simulated frame is another one.
-    """
-
-    @property
-    def billed_over(self) -> bool:
-        """It fits by our count, and yet more was billed than the simulated cap."""
-        cap = self.simulated.cap
-        return cap is not None and self.reported is not None and self.simulated.used <= cap < self.reported
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -201,8 +196,6 @@ class Totals(msgspec.Struct, frozen=True):
     """Steps over their cap."""
     unknown: int = 0
     """Steps whose cap is not known: nobody can say whether they fit."""
-    billed_over: int = 0
-    """Of the simulated side: steps that fit by our count, and yet more was billed for them than the cap."""
     first_over: Pair | None = None
     """The first step that does not fit."""
     worst: Pair | None = None
@@ -225,7 +218,9 @@ class Totals(msgspec.Struct, frozen=True):
     unpriced: int = 0
     """Steps whose price is not."""
     by_method: dict[str, int] = {}
-    """Tokens of all windows by counting method: what the numbers rest on."""
+    """Tokens of the recorded content of all windows by counting method."""
+    known_by: dict[UsedMethod, int] = {}
+    """Steps by how it is known what they sent: what the numbers rest on."""
 
 
 def parse_tokens(text: str, *, least: int = 1) -> int:

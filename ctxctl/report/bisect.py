@@ -12,6 +12,7 @@ from ctxctl.inspector.where import address
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step
 from ctxctl.report import jsonout
+from ctxctl.report.ceilings import ceilings_json, ceilings_text
 from ctxctl.report.changes import rows
 from ctxctl.report.find import step_lines
 from ctxctl.report.paint import Paint
@@ -32,9 +33,16 @@ def thread_name(key: ThreadKey | None, several: bool) -> str:
 
 
 def turned_lines(
-    found: Turned, name: str, several: bool, width: int, paint: Paint, *, everything: bool = False
+    found: Turned,
+    name: str,
+    several: bool,
+    width: int,
+    paint: Paint,
+    *,
+    everything: bool = False,
+    limits: bool = False,
 ) -> Iterator[str]:
-    """One thread of one trace."""
+    """One thread of one trace; with `limits`, what its steps were held against."""
     yield paint("head", thread_name(found.key, several))
     first = found.first
     if first is None:
@@ -51,6 +59,8 @@ def turned_lines(
         yield from labelled("then", _then(found), width, indent=2)
         if not found.monotone:
             yield from labelled("turns", _flips(found, everything=everything), width, indent=2)
+    if limits:
+        yield from labelled("limit", ceilings_text(found.ceilings.rows), width, indent=2)
     if found.undecided:
         said = f"of {plural(found.undecided, 'step')} the trace does not say enough to tell"
         yield from labelled("unknown", said, width, indent=2)
@@ -158,6 +168,7 @@ def turned_json(found: Turned, trace: str, predicate: str) -> dict[str, Any]:
         "turns": found.turns,
         "flips": [{"at": flip.at, "holds": flip.truth} for flip in found.flips],
         "changes": jsonout.changes(found.changes, skipped=True),
+        "limits": ceilings_json(found.ceilings.rows),
     }
 
 

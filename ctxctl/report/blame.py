@@ -7,30 +7,27 @@ line, ``:`` no line of its own (the gutter, or a long line on a terminal, goes o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from heapq import nsmallest
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from ctxctl.model.blame import Blame, Block, Moment, Total, Totals
+import msgspec
+
+from ctxctl.model.blame import Blame, Block, Moment, Total
 from ctxctl.model.vocab import MAIN_THREAD, MODEL
 from ctxctl.report import jsonout
+from ctxctl.report.blamesums import beside, ending
 from ctxctl.report.changes import short
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import heading
-from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.step import heading, sent_text
+from ctxctl.report.tables import labelled, number
 from ctxctl.text import cells, clip, pad, preview, visible
 
 _WIDE: Final = 130
 """Cells of a line from which on the whole gutter stands in one row."""
 _ITEM, _VERSION, _SOURCE, _NOTE = 26, 8, 18, 22
 """Most cells of a column."""
-_NAME: Final = 48
 _LEAST_TEXT: Final = 20
-_LARGEST: Final = 5
-"""Blocks that are listed by size."""
-LISTED: Final = 20
-"""Names of one kind of sum that are listed; the others are one row, unless all are asked for."""
 
 
 def address(found: Blame) -> str:
@@ -46,6 +43,9 @@ def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str
     step = found.step
     yield from labelled("frame", f"{visible(trace)}@{address(found)}, {heading(step)}", width)
     yield from labelled("under", under, width)
+    yield from labelled("sent", sent_text(step.window), width)
+    if (rest := beside(found)) is not None:
+        yield from labelled("beside", rest, width)
     remarks = list(_remarks(found))
     if remarks:
         yield from labelled("note", "; ".join(remarks), width)
@@ -173,7 +173,7 @@ class _Gutter:
             "?" if p.method == "uncounted" else number(p.tokens),
             clip(preview(title or p.item, 200), _ITEM),
             clip(short(p.version), _VERSION) if p.version is not None else "",
-            _source(p.source, _SOURCE) if p.source and p.source != p.item else "",
+            ending(p.source, _SOURCE) if p.source and p.source != p.item else "",
             remarks_of(block),
         )
 
@@ -196,147 +196,6 @@ def remarks_of(block: Block) -> str:
                     f"~ #{block.twin.position + 1} {block.twin.share}%")  # fmt: skip
     other = notes(block.placement)
     return ", ".join([*said, other] if other else said)
-
-
-# The sums ---------------------------------------------------------------------------------------------------
-
-_SUM_COLUMNS: Final = (
-    Column("", least=10),
-    Column("blocks", right=True),
-    Column("tokens", right=True),
-    Column("share", right=True),
-    Column("uncounted", right=True),
-)
-
-
-class _Group(NamedTuple):
-    name: str
-    sums: tuple[Total, ...]
-    none: str
-    """What stands for a name that the trace does not give."""
-
-
-def sum_lines(
-    found: Blame, blocks: Sequence[Block], width: int, paint: Paint, *, everything: bool = False
-) -> Iterator[str]:
-    """What the blocks hold together; always of all blocks, whichever are shown."""
-    used = found.step.window.used
-    sums = found.totals
-    yield from labelled("window", _window(found), width)
-    yield from labelled("evidence", _evidence(found), width)
-    if len(blocks) < len(found.blocks):
-        tokens = sum(block.placement.tokens for block in blocks)
-        yield from labelled(
-            "shown", f"{plural(len(blocks), 'block')}, {tokens:,} tokens; the sums are of all blocks", width
-        )
-    yield from _largest(found, used, width, paint)
-    groups = (
-        _Group("kind", sums.kinds, "?"),
-        _Group("source", sums.sources, "(none recorded)"),
-        _Group("tool server", sums.servers, "?"),
-        _Group("in the window since", sums.ages, "?"),
-    )
-    for group in groups:
-        if any(total.name is not None for total in group.sums):
-            yield ""
-            yield from _sum_table(group, used, width, paint, everything=everything)
-
-
-def _largest(found: Blame, used: int, width: int, paint: Paint) -> Iterator[str]:
-    """The blocks that fill the window most, where there are more than fit a glance."""
-    if len(found.blocks) <= 2 * _LARGEST or not used:
-        return
-    most = nsmallest(_LARGEST, found.blocks, key=lambda block: (-block.placement.tokens, block.position))
-    columns = (
-        Column("largest blocks", least=20), Column("#", right=True), Column("kind"),
-        Column("tokens", right=True), Column("share", right=True),
-    )  # fmt: skip
-    room = max(20, min(_NAME, width - 46))
-    rows = [
-        (
-            _name(p.title or p.item, room), number(block.position + 1), visible(p.kind),
-            number(p.tokens), f"{p.tokens / used:.1%}",
-        )
-        for block in most
-        for p in (block.placement,)
-    ]  # fmt: skip
-    made = table(columns, rows, width - 2)
-    yield ""
-    yield from ("  " + paint("dim", line) for line in made.head)
-    yield from ("  " + line for lines in made.rows for line in lines)
-
-
-def _window(found: Blame) -> str:
-    sums, window = found.totals, found.step.window
-    said = f"{window.used:,} tokens in {plural(len(found.blocks), 'block')}"
-    if window.uncounted:
-        said += f", {window.uncounted:,} of them uncounted"
-    for total, what in ((sums.stale, "stale"), (sums.duplicate, "repeat others")):
-        if total.blocks:
-            said += f"; {what}: {plural(total.blocks, 'block')}, {total.tokens:,} tokens"
-    return said
-
-
-def _evidence(found: Blame) -> str:
-    """What was billed beside what the blocks hold: separators, overhead, what the provider adds."""
-    usage, extra = found.step.usage, found.evidence
-    if usage is None or usage.reported_input is None:
-        return "no bill is recorded: what was sent beside the blocks is not known"
-    if extra is None:
-        return f"billed {usage.reported_input:,} tokens for another frame than this one"
-    if extra < 0:
-        return f"billed {usage.reported_input:,} tokens: {-extra:,} fewer than were counted"
-    return f"billed {usage.reported_input:,} tokens: {extra:,} beside those of the blocks"
-
-
-def _name(name: str, width: int) -> str:
-    """A name in at most `width` cells: a call is told by its tool and by the end of its path."""
-    tool, colon, rest = preview(name, 4000).partition(": ")
-    if not colon or cells(tool) > width // 2:
-        return clip(preview(name, 4000), width)
-    return f"{tool}: {_source(rest, width - cells(tool) - 2)}"
-
-
-def _source(name: str, width: int) -> str:
-    """A name in at most `width` cells: of a long one, such as a path, its end tells the most."""
-    shown = preview(name, 4000)
-    if cells(shown) <= width:
-        return shown
-    end = shown[-(width - 1) :]
-    while cells(end) > width - 1:
-        end = end[1:]
-    return "\u2026" + end
-
-
-def _sum_table(group: _Group, used: int, width: int, paint: Paint, *, everything: bool) -> Iterator[str]:
-    sums = list(group.sums)
-    if len(sums) > LISTED and not everything:
-        rest = sums[LISTED - 1 :]
-        sums = sums[: LISTED - 1]
-        sums.append(
-            Total(
-                f"({len(rest):,} more)",
-                sum(t.blocks for t in rest),
-                sum(t.tokens for t in rest),
-                sum(t.uncounted for t in rest),
-            )
-        )
-    rows = [
-        (
-            _source(total.name, _NAME) if total.name is not None else group.none,
-            number(total.blocks),
-            number(total.tokens),
-            f"{100 * total.tokens / used:.1f}%" if used else "-",
-            number(total.uncounted) if total.uncounted else "",
-        )
-        for total in sums
-    ]
-    columns = (_SUM_COLUMNS[0]._replace(title=group.name), *_SUM_COLUMNS[1:])
-    made = table(columns, rows, width - 2)
-    for line in made.head:
-        yield "  " + paint("dim", line)
-    for lines in made.rows:
-        yield from ("  " + line for line in lines)
 
 
 # JSON -------------------------------------------------------------------------------------------------------
@@ -375,6 +234,12 @@ def to_json(found: Blame, blocks: Sequence[Block]) -> dict[str, Any]:
         "layer": step.layer,
         "basis": step.basis,
         "used": step.window.used,
+        "used_method": step.window.used_method,
+        "used_error": step.window.used_error,
+        "sent": step.window.used,
+        "recorded": step.window.recorded,
+        "unrecorded": step.window.unrecorded,
+        "share": _share(found, step.window.recorded),
         "uncounted": step.window.uncounted,
         "reported_input": None if step.usage is None else step.usage.reported_input,
         "evidence": found.evidence,
@@ -383,16 +248,27 @@ def to_json(found: Blame, blocks: Sequence[Block]) -> dict[str, Any]:
         "characters": len(found.text),
         "joint": found.joint,
         "joint_known": found.joint_known,
-        "totals": _totals(found.totals),
+        "totals": _totals(found),
     }
 
 
-def _totals(sums: Totals) -> dict[str, Any]:
+def _totals(found: Blame) -> dict[str, Any]:
+    sums = found.totals
     return {
-        "kind": sums.kinds,
-        "source": sums.sources,
-        "server": sums.servers,
-        "age": sums.ages,
-        "stale": sums.stale,
-        "duplicate": sums.duplicate,
+        "kind": [_total(found, total) for total in sums.kinds],
+        "source": [_total(found, total) for total in sums.sources],
+        "server": [_total(found, total) for total in sums.servers],
+        "age": [_total(found, total) for total in sums.ages],
+        "stale": _total(found, sums.stale),
+        "duplicate": _total(found, sums.duplicate),
     }
+
+
+def _total(found: Blame, total: Total) -> dict[str, Any]:
+    return {**msgspec.structs.asdict(total), "share": _share(found, total.tokens)}
+
+
+def _share(found: Blame, tokens: int) -> float | None:
+    """A part of what was sent in per cent."""
+    share = found.share(tokens)
+    return None if share is None else round(100 * share, 2)

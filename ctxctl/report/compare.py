@@ -12,6 +12,7 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
 from ctxctl.report.paint import Paint
+from ctxctl.report.sent import size
 from ctxctl.report.tables import labelled, signed
 from ctxctl.text import visible
 
@@ -48,7 +49,7 @@ class Side(msgspec.Struct, frozen=True, eq=False):
 
 
 class Comparison(msgspec.Struct, frozen=True, eq=False):
-    """Two sides and what is between them; `after = before + new - freed`."""
+    """Two sides and what is between them, see `inspector.found.FrameDiff`."""
 
     under: str
     """The resolved parameters in one line."""
@@ -59,6 +60,8 @@ class Comparison(msgspec.Struct, frozen=True, eq=False):
     freed: int
     before: int
     after: int
+    unrecorded: int | None = None
+    reweighed: int = 0
 
     @property
     def differs(self) -> bool:
@@ -132,12 +135,29 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield from labelled("from", comparison.a.label(), width)
     yield from labelled("to", comparison.b.label(), width)
     yield from labelled("under", comparison.under, width)
+    yield from labelled("sent", _sent(comparison), width)
+    again = f" {comparison.reweighed:+,} weighed anew" if comparison.reweighed else ""
     sums = (
-        f"{comparison.before:,} before + {comparison.new:,} new - {comparison.freed:,} freed"
-        f" = {comparison.after:,} tokens ({signed(comparison.after - comparison.before)})"
+        f"{comparison.before:,} before + {comparison.new:,} new - {comparison.freed:,} freed{again}"
+        f" = {comparison.after:,} recorded ({signed(comparison.after - comparison.before)})"
     )
     yield from labelled("window", sums, width)
     yield from labelled("changes", counts_line(comparison.counts()), width)
+
+
+def _sent(comparison: Comparison) -> str:
+    """Both sizes, and how much of the difference is recorded."""
+    a, b = comparison.a.frame.step.window, comparison.b.frame.step.window
+    said = f"{size(a)} -> {size(b)}"
+    if comparison.unrecorded is None:
+        alone = a.unrecorded is None, b.unrecorded is None
+        which = "either frame" if all(alone) else "the first frame" if alone[0] else "the second frame"
+        return f"{said}; what was sent beside the content of {which} is not known"
+    recorded = comparison.after - comparison.before
+    return (
+        f"{said} ({signed(b.used - a.used)}): {signed(recorded)} recorded,"
+        f" {signed(comparison.unrecorded)} not recorded"
+    )
 
 
 def stat_lines(comparison: Comparison, width: int, paint: Paint, *, skipped: bool = False) -> Iterator[str]:
@@ -188,6 +208,7 @@ def _diff_line(kind: str, text: str, paint: Paint) -> str:
 
 def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: bool) -> dict[str, Any]:
     """The `diff` line; `patches` is null where none were asked for."""
+    before, after = comparison.a.frame.step.window, comparison.b.frame.step.window
     return {
         "type": "diff",
         "a": _side(comparison.a),
@@ -196,6 +217,12 @@ def to_json(comparison: Comparison, found: Sequence[Patch] | None, *, skipped: b
         "new": comparison.new,
         "freed": comparison.freed,
         "after": comparison.after,
+        "reweighed": comparison.reweighed,
+        "sent_before": before.used,
+        "sent_after": after.used,
+        "unrecorded_before": before.unrecorded,
+        "unrecorded_after": after.unrecorded,
+        "unrecorded": comparison.unrecorded,
         "counts": comparison.counts(),
         "changes": jsonout.changes(_listed(comparison.changes, skipped), skipped=True),
         "patches": None if found is None else patches_json(found),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 from ctxctl.inspector.comparison import Comparison
 from ctxctl.model.turnpairs import TurnPair, TurnSide
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report import jsonout
 from ctxctl.report.header import Header
@@ -44,13 +45,14 @@ def turn(value: TurnPair) -> dict[str, Any]:
         "steps": value.steps,
         "recorded": _side(value.recorded),
         "simulated": _side(value.simulated),
-        "billed_over": value.billed_over,
     }
 
 
 def _side(side: TurnSide) -> dict[str, Any]:
     return {
         "used": side.used,
+        "used_method": side.method,
+        "recorded": side.recorded,
         "cap": side.cap,
         "free": side.free,
         "over": side.over,
@@ -88,7 +90,6 @@ def _totals(side: Totals, *, simulated: bool) -> dict[str, Any]:
         "steps": side.steps,
         "steps_over": side.over,
         "steps_unknown": side.unknown,
-        "steps_billed_over": side.billed_over,
         "first_over": _place(first),
         "first_over_by": None if first is None else (first.simulated if simulated else first.recorded).over,
         "sent": side.sent,
@@ -100,7 +101,8 @@ def _totals(side: Totals, *, simulated: bool) -> dict[str, Any]:
         "broken_tokens": side.lost,
         "context_cost": _money(side.cost),
         "unpriced_steps": side.unpriced,
-        "sent_by_method": dict(sorted(side.by_method.items())),
+        "recorded_by_method": dict(sorted(side.by_method.items())),
+        "known_by": {name: side.known_by[name] for name in get_args(UsedMethod) if name in side.known_by},
     }
 
 

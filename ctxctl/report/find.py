@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks
-from ctxctl.model.results import Change, Step
+from ctxctl.inspector.ceilings import Ceiling
+from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
+from ctxctl.report.ceilings import ceilings_json
 from ctxctl.report.changes import SIGNS, why
 from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
@@ -25,8 +27,7 @@ def step_lines(
 ) -> Iterator[str]:
     """The line of one step, and under it the changes that fit."""
     window, ledger = step.window, step.ledger
-    share = f" ({100 * window.used // window.cap}%)" if window.cap else ""
-    said = f"window {window.used:,}{share}  +{ledger.new:,} -{ledger.freed:,}"
+    said = f"{_size(window)}  +{ledger.new:,} -{ledger.freed:,}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks(step):
         flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.item)}"
@@ -48,6 +49,15 @@ def step_lines(
         yield "    " + _change(change, width - 4, paint)
     if len(listed) < len(changes):
         yield f"    ... {len(changes) - len(listed):,} more changes (--all lists them)"
+
+
+def _size(window: Window) -> str:
+    """What was sent, how that is known where it is no bill, and which part of the cap it is."""
+    said = "recorded" if window.used_method == "recorded" else "sent"
+    about = "about " if window.used_method == "expected" else ""
+    # One digit more than elsewhere: a predicate such as window>80% is about just that border.
+    part = f" ({window.used / window.cap:.1%})" if window.cap else ""
+    return f"{said} {about}{window.used:,}{part}"
 
 
 def _change(change: Change, width: int, paint: Paint) -> str:
@@ -103,6 +113,11 @@ def hit_json(trace: str, ordinal: int, step: Step, changes: Sequence[Change]) ->
         "step": step.step,
         "ordinal": ordinal,
         "used": step.window.used,
+        "used_method": step.window.used_method,
+        "recorded": step.window.recorded,
+        "unrecorded": step.window.unrecorded,
+        "cap": step.window.cap,
+        "limit_source": step.window.limit_source,
         "new": step.ledger.new,
         "freed": step.ledger.freed,
         "flags": step.flags,
@@ -111,7 +126,12 @@ def hit_json(trace: str, ordinal: int, step: Step, changes: Sequence[Change]) ->
 
 
 def found_json(
-    trace: str, predicate: str, counts: tuple[int, int, int, int], *, complete: bool
+    trace: str,
+    predicate: str,
+    counts: tuple[int, int, int, int],
+    limits: Sequence[Ceiling] = (),
+    *,
+    complete: bool,
 ) -> dict[str, Any]:
     """The `found` line of one trace."""
     steps, changes, of, undecided = counts
@@ -123,5 +143,6 @@ def found_json(
         "changes": changes,
         "of": of,
         "undecided": undecided,
+        "limits": ceilings_json(limits),
         "complete": complete,
     }

@@ -74,16 +74,18 @@ class ReplayReport:
         totals, first = self.totals, self.totals.first_over
         if not totals.capped:
             return "no cap is known: nobody can say (simulated)"
-        billed = ""
-        if totals.billed_over:
-            billed = f"; {totals.billed_over:,} more were billed above the cap, though not by our count"
         if first is None:
-            return f"no step is over by our count{billed} (simulated)"
+            return f"no step is over{self._alone()} (simulated)"
         where = f"{self._address(first)}.{first.step}"
         return (
             f"{totals.over:,} of {plural(totals.steps, 'step')} over, the first at {where}"
-            f" by {first.window.over:,} tokens{billed} (simulated)"
+            f" by {first.window.over:,} tokens{self._alone()} (simulated)"
         )
+
+    def _alone(self) -> str:
+        """Of how many steps nobody knows more than what is recorded."""
+        alone = self.totals.methods.get("recorded", 0)
+        return f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""
 
     def _head(self, step: Step) -> Iterator[str]:
         declared = "declared" if step.mode_declared else "inferred"

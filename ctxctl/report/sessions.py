@@ -21,7 +21,7 @@ _COLUMNS: Final = (
     Column("a", right=True),
     Column("b", right=True),
     Column("prompt", least=16),
-    Column("window", right=True),
+    Column("recorded", right=True),
     Column("only a", right=True),
     Column("only b", right=True),
     Column("billed", right=True),
@@ -118,7 +118,7 @@ def _row(pair: TurnPair) -> tuple[str, ...]:
         "-" if a is None else str(a.turn),
         "-" if b is None else str(b.turn),
         _NOTE[pair.by] + _title(pair),
-        _change(a, b, "used"),
+        _change(a, b, "recorded"),
         number(pair.only_a) if pair.by else "",
         number(pair.only_b) if pair.by else "",
         _change(a, b, "billed"),
@@ -178,12 +178,15 @@ def _facts(pair: TurnPair) -> str:
     if a is None or b is None:
         side = a or b
         assert side is not None
-        return f"{plural(side.steps, 'step')}, window {side.used:,} tokens"
+        sent = f", {side.used:,} sent" if side.method != "recorded" else ""
+        return f"{plural(side.steps, 'step')}, {side.recorded:,} tokens recorded{sent}"
     said = [
         f"steps {_both(a.steps, b.steps)}" if a.steps != b.steps else plural(a.steps, "step"),
-        f"window {_both(a.used, b.used)}",
+        f"recorded {_both(a.recorded, b.recorded)}",
         f"{pair.same:,} in common, {pair.only_a:,} tokens only in a, {pair.only_b:,} only in b",
     ]
+    if "recorded" not in (a.method, b.method):
+        said.insert(1, f"sent {_both(a.used, b.used)}")
     if pair.standing:
         said.append(f"{pair.standing:,} differ since before")
     return "; ".join(said)
@@ -238,6 +241,8 @@ def _side_json(side: TurnSide) -> dict[str, Any]:
         "steps": side.steps,
         "title": side.title,
         "used": side.used,
+        "used_method": side.method,
+        "recorded": side.recorded,
         "new": side.new,
         "freed": side.freed,
         "billed": side.billed,

@@ -61,7 +61,7 @@ def _limits(comparison: Comparison) -> str:
 # The table --------------------------------------------------------------------------------------------------
 
 _COLUMNS: Final[Sequence[tuple[Column, Callable[[TurnSide], str], bool]]] = (
-    (Column("window", right=True), lambda side: number(side.used), True),
+    (Column("sent", right=True), lambda side: number(side.used), True),
     (Column("over", right=True), lambda side: _none_if_zero(side.over), False),
     (Column("omitted", right=True), lambda side: _none_if_zero(side.omitted), False),
     (Column("cut", right=True), lambda side: _none_if_zero(side.truncated), False),
@@ -146,6 +146,7 @@ def sums(comparison: Comparison, addresses: Addresses, width: int, paint: Paint)
         ("differs", _differs(comparison, addresses)),
         ("fits", f"recorded: {_verdict(recorded, addresses, simulated=False)}"),
         ("", f"simulated: {_verdict(simulated, addresses, simulated=True)}"),
+        ("sizes", both(known_by(recorded), known_by(simulated))),
         ("counted", both(*(methods(side.by_method) or "nothing" for side in (recorded, simulated)))),
         ("prices", _prices(comparison)),
     ]
@@ -164,6 +165,13 @@ def _sum(side: Totals) -> str:
         f"context {cost_of(side.cost, side.unpriced)}",
     ]
     return ", ".join(parts)
+
+
+def known_by(side: Totals) -> str:
+    """How it is known what the steps of a side sent."""
+    said = {"reported": "billed", "expected": "expected", "recorded": "only what is recorded"}
+    told = [f"{said[name]} at {plural(n, 'step')}" for name, n in side.known_by.items()]
+    return ", ".join(told) or "none"
 
 
 def _difference(recorded: Totals, simulated: Totals) -> str:
@@ -194,8 +202,9 @@ def _verdict(side: Totals, addresses: Addresses, *, simulated: bool) -> str:
         if side.unknown == side.steps:
             return "no cap is known: nobody can say"
         known = f"; of {plural(side.unknown, 'step')} no cap is known" if side.unknown else ""
-        billed = f"; {side.billed_over:,} were billed above the cap all the same" if side.billed_over else ""
-        return f"no step is over by our count{known}{billed}"
+        alone = side.known_by.get("recorded", 0)
+        of = f"; of {plural(alone, 'step')} only what is recorded is known" if alone else ""
+        return f"no step is over{of}{known}"
     over = (first.simulated if simulated else first.recorded).over or 0
     return (
         f"{side.over:,} of {plural(side.steps, 'step')} over,"
@@ -208,7 +217,7 @@ def _prices(comparison: Comparison) -> str:
     if not told:
         return "none are known"
     whose = "the supposed model's on the simulated side" if comparison.supposed.model else "on both sides"
-    return f"{told}, {whose}; by our count, answers left out"
+    return f"{told}, {whose}; answers left out"
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:

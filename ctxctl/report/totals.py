@@ -26,8 +26,6 @@ class Totals:
         self.first_over: Step | None = None
         self.capped = 0
         """Steps whose cap is known."""
-        self.billed_over = 0
-        """Steps that fit by our count, and yet more was billed for them than the cap."""
         self.largest: Step | None = None
         """The step that sent most."""
         self.sources: dict[str, None] = {}
@@ -63,11 +61,6 @@ class Totals:
         self.methods[method] = self.methods.get(method, 0) + 1
         if self.largest is None or step.window.used > self.largest.window.used:
             self.largest = step
-        # Of a frame that a policy has changed, nobody knows what it would have been billed.
-        compared = step.usage is not None and step.usage.difference is not None
-        reported = step.usage.reported_input if step.usage is not None and compared else None
-        if step.window.over == 0 and reported is not None and reported > (step.window.cap or 0):
-            self.billed_over += 1
         if step.window.over:
             self.over += 1
             self.first_over = self.first_over or step

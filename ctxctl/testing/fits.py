@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
+from ctxctl.model.sizes import limit_words, only_recorded, sent_of
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from ctxctl.budget.plan import Model
     from ctxctl.budget.spread import Size
     from ctxctl.inspector import Inspector
-    from ctxctl.model.results import Placement, Step
+    from ctxctl.model.results import Placement, Step, Window
+    from ctxctl.model.vocab import LimitSource
 
 _WIDTH: Final = 100
 _SHOWN: Final = 5
@@ -26,17 +28,22 @@ class Fits(NamedTuple):
     steps: int
     """Requests that were looked at."""
     largest: int
-    """Tokens of the largest window among them."""
+    """Tokens of the largest among them: as billed, else as expected from the last bill, else as recorded."""
     headroom: int
     """The least that was free at one of them."""
     uncounted: int
     """Placements that add nothing because the trace has neither their text nor their size."""
+    unbilled: int = 0
+    """Requests of which only what is recorded is known; what was sent beside it is in none of the figures."""
 
 
 class _Over(NamedTuple):
     where: str
+    size: str
+    """What was sent, and how that is known."""
     used: int
     cap: int
+    source: LimitSource | None
     largest: str
 
 
@@ -54,7 +61,10 @@ def assert_fits(
 ) -> Estimate | Fits:
     """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
 
-    A plan has all that it needs in itself; what else may be given is for sessions, tokens throughout.
+    A request is as large as it was billed; where it was not, as it is expected to be from the last bill, and
+    without any bill as what is recorded of it.  Its limit is the one given here, else the recorded one, else
+    what the model table says.  A plan has all that it needs in itself; what else may be given is for
+    sessions, tokens throughout.
 
     Args:
         subject: A plan; or a trace or foreign capture, with ``@ADDRESS`` a single frame of it.
@@ -141,7 +151,7 @@ def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, 
     from ctxctl.testing.sessions import opened
 
     cap = None if limits is None else ground(limits, config.load().models).room.cap
-    with opened(name) as (inspector, address):
+    with opened(name, weighed=True) as (inspector, address):
         looked = _Looked(inspector, cap, reserve, headroom)
         if address is not None:
             at = inspector.at(inspector.resolve(address))
@@ -159,6 +169,7 @@ class _Looked:
         self._inspector = inspector
         self._cap, self._reserve, self._headroom = cap, reserve, headroom
         self.steps = self.items = self.largest = self.uncounted = self.unknown = self.many = 0
+        self.unbilled = 0
         self.free: int | None = None
         self.over: list[_Over] = []
         self.unseen = ""
@@ -170,10 +181,12 @@ class _Looked:
         self.steps += 1
         self.items += len(placements)
         self.largest = max(self.largest, window.used)
+        self.unbilled += only_recorded(window.used_method, window.unrecorded)
         if window.uncounted:
             self.uncounted += window.uncounted
             self.unseen = self.unseen or _where(step)
-        cap = self._cap if self._cap is not None else self._recorded(step)
+        cap = self._cap if self._cap is not None else self._in_force(step)
+        source = window.limit_source if self._cap is None else None
         if cap is None:
             self.unknown += 1
             return
@@ -182,10 +195,11 @@ class _Looked:
         if free < self._headroom:
             self.many += 1
             if len(self.over) < _SHOWN:
-                self.over.append(_Over(_where(step), window.used, cap, _largest(placements)))
+                largest = _largest(placements, window)
+                self.over.append(_Over(_where(step), sent_of(window), window.used, cap, source, largest))
 
-    def _recorded(self, step: Step) -> int | None:
-        """The recorded cap, with at least `reserve` kept for the answer."""
+    def _in_force(self, step: Step) -> int | None:
+        """The cap that the step was held against, with at least `reserve` kept for the answer."""
         window = step.window
         if window.cap is None:
             return None
@@ -199,8 +213,8 @@ class _Looked:
         if self.over:
             rest = self.many - len(self.over)
             lines = [
-                f"  {o.where}: {o.used:,} tokens, {o.used + self._headroom - o.cap:,} over"
-                f" {self._bound(o.cap)}; largest: {o.largest}"
+                f"  {o.where}: {o.size}, {o.used + self._headroom - o.cap:,} over"
+                f" {self._bound(o)}; largest: {o.largest}"
                 for o in self.over
             ]
             more = [f"  and at {rest:,} more"] if rest else []
@@ -210,7 +224,7 @@ class _Looked:
         if self.unknown:
             raise UsageError(
                 "unknown-window",
-                f"{name}: no limit is recorded for {self.unknown:,} of {self.steps:,} requests",
+                f"{name}: no limit is known for {self.unknown:,} of {self.steps:,} requests",
                 hint="give window=, max_input= or model=",
             )
         if self.uncounted and not uncounted:
@@ -219,10 +233,11 @@ class _Looked:
                 "size in the trace; uncounted=True lets them pass as 0"
             )
         assert self.free is not None
-        return Fits(self.steps, self.largest, self.free, self.uncounted)
+        return Fits(self.steps, self.largest, self.free, self.uncounted, self.unbilled)
 
-    def _bound(self, cap: int) -> str:
-        return f"{cap:,}" if not self._headroom else f"{cap:,} less {self._headroom:,} of headroom"
+    def _bound(self, over: _Over) -> str:
+        cap = limit_words(over.cap, over.source)
+        return cap if not self._headroom else f"{cap} less {self._headroom:,} of headroom"
 
 
 def _where(step: Step) -> str:
@@ -232,8 +247,11 @@ def _where(step: Step) -> str:
     return f"@{thread}{step.turn}.{step.step}"
 
 
-def _largest(placements: list[Placement]) -> str:
+def _largest(placements: list[Placement], window: Window) -> str:
+    """The three largest parts of a request; what is not recorded of it is one."""
     from heapq import nlargest
 
-    top = nlargest(3, placements, key=lambda p: p.tokens)
-    return ", ".join(f"{visible((p.title or p.item)[:60])} {p.tokens:,}" for p in top)
+    parts = [(p.tokens, visible((p.title or p.item)[:60])) for p in placements]
+    parts.append((window.unrecorded or 0, "what is not recorded"))
+    top = nlargest(3, (part for part in parts if part[0] > 0), key=lambda part: part[0])
+    return ", ".join(f"{name} {tokens:,}" for tokens, name in top)

@@ -45,6 +45,7 @@ class Context(msgspec.Struct, frozen=True):
 
     encoding: str
     used: int
+    """Tokens of its items; what was sent beside them is no part of it."""
     items: tuple[Kept, ...]
 
 
@@ -58,7 +59,7 @@ def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     for p in frame.placements:
         hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None
         kept.append(_kept(p, None if hidden else text_of(inspector, p)))
-    return Context(inspector.params.encoding, frame.step.window.used, tuple(kept))
+    return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
 
 
 def _kept(p: Placement, text: str | None) -> Kept:

@@ -18,15 +18,25 @@ class Named(NamedTuple):
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Named]:
-    """``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises."""
+def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
+    """``TRACE[@ADDRESS]`` under the settings in force; raises what `Inspector.open` raises.
+
+    With `weighed`, sizes are those of the calibration in force, so that requests without a bill have the size
+    that is expected of them; else texts have their counts, which no later calibration changes.
+    """
     from ctxctl import config
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.calibrating import NONE
     from ctxctl.inspector.naming import split
 
     now = config.load()
     trace, address = split(name)
     with Inspector.open(
-        trace, target=now.target, model=now.model, encoding=now.encoding, format=now.format
+        trace,
+        target=now.target,
+        model=now.model,
+        encoding=now.encoding,
+        format=now.format,
+        calibration=now.calibration if weighed else NONE,
     ) as inspector:
         yield Named(inspector, address)

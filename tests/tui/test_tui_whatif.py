@@ -133,14 +133,11 @@ def pair(
     used: int = 10,
     cap: int | None = 100,
     thread: str = "main",
-    reported: int | None = None,
 ) -> Pair:
     over = None if cap is None else max(used - cap, 0)
     free = None if cap is None else max(cap - used, 0)
     simulated = Side(used, cap, free, over, 0, 1, 0, 0, None)
-    return Pair(
-        ordinal, "s", thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated, reported
-    )
+    return Pair(ordinal, "s", thread, turn, step, Side(used, None, None, None, 0, 0, 2, 1, 5), simulated)
 
 
 def table_of(pairs: list[Pair]) -> Table:
@@ -169,11 +166,10 @@ def test_threads_do_not_mix() -> None:
 
 def test_going_from_one_that_does_not_fit_to_the_next() -> None:
     pairs = [pair(n, n + 1, used=used) for n, used in enumerate([10, 200, 10, 300])]
-    table = table_of([*pairs, pair(4, 5, used=10, reported=101)])
+    table = table_of([*pairs, pair(4, 5, used=100)])
     assert table.next_over(0, 1) == 1
     assert table.next_over(1, 1) == 3
-    assert table.next_over(3, 1) == 4, "billed above the cap"
-    assert table.next_over(4, 1) is None
+    assert table.next_over(3, 1) is None
     assert table.next_over(3, -1) == 1
 
 

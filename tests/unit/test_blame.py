@@ -10,7 +10,8 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.blame import blame, shown
 from ctxctl.inspector.live import Live
 from ctxctl.model.blame import BEFORE, OLDER, Blame, Block, age_class
-from ctxctl.report.blame import block_json, head_lines, sum_lines, text_lines, to_json
+from ctxctl.report.blame import block_json, head_lines, text_lines, to_json
+from ctxctl.report.blamesums import sum_lines
 from ctxctl.report.paint import plain
 from ctxctl.text import cells, visible
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect

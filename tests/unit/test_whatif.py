@@ -10,6 +10,7 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.whatif import FieldError, WhatIfs
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition, Totals, parse_tokens
+from tests.unit.billed_help import catalogue
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, steps, usage
 
 WORDS = "one two three four five six seven eight nine ten"
@@ -22,8 +23,8 @@ def budget(turn: str, **fields: Any) -> Json:
     return event("budget.applied", {"budget_id": f"b-{turn}", "budget_profile": "p", **fields}, turn=turn)
 
 
-def session(**limits: Any) -> list[Json]:
-    """Three turns whose windows hold 10, 20 and 30 tokens."""
+def session(billed: int | None = None, **limits: Any) -> list[Json]:
+    """Three turns whose windows hold 10, 20 and 30 tokens; what is billed for each, if it is."""
     events = []
     names: list[str] = []
     for n in (1, 2, 3):
@@ -32,7 +33,9 @@ def session(**limits: Any) -> list[Json]:
         events.append(add(names[-1], f"{WORDS}", turn=turn, step=f"s{n}"))
         if limits:
             events.append(budget(turn, **limits))
-        events += [assembly(f"a{n}", *names, turn=turn), inject(f"a{n}", turn=turn), usage(40, turn=turn)]
+        events += [assembly(f"a{n}", *names, turn=turn), inject(f"a{n}", turn=turn)]
+        if billed is not None:
+            events.append(usage(billed, turn=turn))
     return events
 
 
@@ -216,20 +219,44 @@ def test_a_recorded_limit_on_input_still_holds_and_is_told() -> None:
 
 
 def test_what_was_billed_is_held_against_the_cap() -> None:
-    """Forty tokens were billed for each request, though ten to thirty are counted."""
-    pairs, recorded, simulated, _ = compared(inspect(session(max_tokens=100)), window=35)
-    assert [pair.reported for pair in pairs] == [40, 40, 40]
-    assert (simulated.over, simulated.billed_over, recorded.billed_over) == (0, 3, 0)
-    pairs, _, simulated, _ = compared(inspect(session(max_tokens=100)), window=25)
-    assert [pair.billed_over for pair in pairs] == [True, True, False]
-    _, _, simulated, _ = compared(inspect(session(max_tokens=100)), window=40)
-    assert simulated.billed_over == 0
+    """Forty tokens were billed for each request, though ten to thirty are recorded."""
+    for window, over in ((39, 3), (40, 0)):
+        pairs, recorded, simulated, _ = compared(inspect(session(40, max_tokens=100)), window=window)
+        assert (recorded.over, simulated.over) == (0, over)
+        assert [(pair.simulated.used, pair.simulated.recorded) for pair in pairs] == [
+            (40, 10), (40, 20), (40, 30),
+        ]  # fmt: skip
+        assert simulated.known_by == recorded.known_by == {"reported": 3}
 
 
-def test_a_bill_says_nothing_of_another_frame() -> None:
-    pairs, _, simulated, _ = compared(inspect(session(max_tokens=100)), window=35, policy="sanqian")
-    assert [pair.reported for pair in pairs] == [None, None, None]
-    assert simulated.billed_over == 0
+def test_of_another_frame_as_much_is_sent_beside_its_content() -> None:
+    """What the policy leaves out is not sent; what nobody recorded is."""
+    pairs, recorded, simulated, _ = compared(inspect(session(40, max_tokens=100)), window=35, policy="fifo")
+    for pair in pairs[1:]:
+        assert pair.simulated.used - pair.simulated.recorded == pair.recorded.used - pair.recorded.recorded
+    assert simulated.known_by["expected"] == sum(
+        pair.simulated.recorded != pair.recorded.recorded for pair in pairs
+    )
+    assert recorded.known_by == {"reported": 3}
+
+
+def test_limits_of_the_model_table_are_those_of_the_recorded_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue(monkeypatch, 60)
+    pairs, *_ = compared(inspect(session(40)), reserve=25)
+    assert [(p.recorded.cap, p.recorded.over, p.simulated.cap, p.simulated.over) for p in pairs] == [
+        (60, 0, 35, 5)
+    ] * 3
+
+
+def test_under_another_model_what_is_not_recorded_is_scaled_as_the_record_is() -> None:
+    """Bills are in the tokens of the model that was asked."""
+    events = [add("a", ODD, turn="1"), assembly("x", "a", turn="1"), inject("x", turn="1")]
+    (pair,), *_ = compared(inspect([*events, usage(109, turn="1")]), model="gpt-4-turbo")
+    ours, theirs = pair.recorded, pair.simulated
+    assert (ours.used, ours.recorded, ours.method) == (109, 10, "reported")
+    assert theirs.recorded != ours.recorded
+    assert theirs.used == theirs.recorded + round(99 * theirs.recorded / ours.recorded)
+    assert theirs.method == "expected"
 
 
 def test_no_limit_known_is_not_a_fit() -> None:
@@ -260,10 +287,10 @@ def test_another_encoding_counts_anew_and_says_how(monkeypatch: pytest.MonkeyPat
     for _ in range(2):
         comparison = whatifs.compare(whatifs.resolve(Supposition(encoding="cl100k_base")))
         (pair,) = comparison.pairs()
-    assert pair.recorded.used != pair.simulated.used
-    assert comparison.recorded.by_method == {"exact:o200k_base": pair.recorded.used}
+    assert pair.recorded.recorded != pair.simulated.recorded
+    assert comparison.recorded.by_method == {"exact:o200k_base": pair.recorded.recorded}
     # gpt-4o is known to use another encoding: what this one counts is an estimate.
-    assert comparison.simulated.by_method == {"estimate:cl100k_base": pair.simulated.used}
+    assert comparison.simulated.by_method == {"estimate:cl100k_base": pair.simulated.recorded}
     assert len(counted) == 1, "a content is counted once for an encoding"
     whatifs.close()
 
@@ -275,7 +302,7 @@ def test_an_encoding_of_the_same_ranks_is_not_counted_anew() -> None:
 
 def test_another_model_is_counted_with_its_encoding() -> None:
     pairs, _, simulated, notes = compared(inspect(session()), model="gpt-4-turbo")
-    assert simulated.by_method == {"exact:cl100k_base": sum(pair.simulated.used for pair in pairs)}
+    assert simulated.by_method == {"exact:cl100k_base": sum(pair.simulated.recorded for pair in pairs)}
     assert any(note.startswith("'gpt-4-turbo': window 128,000. ") for note in notes)
     assert all(pair.simulated.cap == 128_000 for pair in pairs)
     assert "Counted with cl100k_base; the recorded side with o200k_base." in notes

@@ -66,9 +66,13 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert said(why, "injected") == "was sent with injection i at message_history"
     assert said(why, "kept") == "was kept by selection sel (among 2 candidates)"
     assert said(why, "current").startswith(
-        "is in the window since turn 1; its copies hold 5 of 5 tokens, 100.0 %"
+        "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0 %; "
+        "what was sent beside them is not known; "
     )
-    assert said(why, "spent") == "has cost 5 tokens in 1 request up to here, 100.0 % of all that they carried"
+    assert (
+        said(why, "spent")
+        == "has cost 5 tokens in 1 request up to here, 100.0 % of all that is recorded of it"
+    )
     lines = [link.event.line if link.event else None for link in why.links]
     assert lines == [1, 3, 4, 5, 4, None]
 
@@ -107,7 +111,7 @@ def test_what_was_left_out(tmp_path: Path) -> None:
     ] * 2
     assert said(why, "left-out") == "was left out at each of 2 steps in a row, from turn 1 to turn 2"
     assert said(why, "no-limit") == (
-        "it would take 8 tokens; no limit is recorded, so whether they were free is not known"
+        "it would take 8 tokens; no limit is known, so whether they were free is not known"
     )
     assert [link.text for link in supposed.links] == [
         "no limit and no fitting policy brings it in: it was left out as low_relevance, not for want of room"
@@ -134,8 +138,8 @@ def test_dropped_for_room(tmp_path: Path) -> None:
     assert said(why, "dropped").startswith("was dropped by budget bud: budget_limit; ")
     assert "of 16 tokens used, 2 of them reserved" in said(why, "dropped")
     assert said(why, "short") == (
-        "it would take 8 tokens with 1 free of 14: 7 would have to go, or the window would have to be 23 "
-        "instead of 16"
+        "it would take 8 tokens with 1 free of 14 beside the 13 that are recorded: 7 would have to go, "
+        "or the window would have to be 23 instead of 16"
     )
     assert said(why, "fewest") == "the fewest that would have to go: 1 item with 8 tokens: B (8)"
     assert "it never was in a frame" in supposed.links[-1].text
@@ -211,6 +215,7 @@ def test_the_smallest_limit_is_the_smallest(tmp_path: Path) -> None:
     assert limit.numbers == {
         "policy": "summarize_oldest",
         "recorded": 14,
+        "limit_source": "recorded",
         "cap": 20,
         "absent_at": 19,
     }

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.told import is_open
 from ctxctl.model.results import Change, Placement, Step
-from ctxctl.model.vocab import STATUSES, MissCause
+from ctxctl.model.vocab import STATUSES, LimitSource, MissCause, UsedMethod
 
 WARNED: Final = frozenset(
     {"unrecorded_cut", "still_over_budget", "over_budget", "missing_context", "unknown_base"}
@@ -56,6 +56,8 @@ OF_STEP: Final[Mapping[str, Callable[[Step], str | None]]] = {
     "thread": lambda step: step.thread,
     "model": lambda step: step.model,
     "cache": lambda step: _cache(step),
+    "method": lambda step: step.window.used_method,
+    "limit": lambda step: step.window.limit_source,
     "miss": lambda step: None if step.cache.miss is None else step.cache.miss.cause,
 }
 
@@ -75,6 +77,8 @@ CLOSED: Final[Mapping[str, tuple[str, ...]]] = {
     "status": STATUSES,
     "provenance": ("native", "derived", "simulated"),
     "cache": ("broken", "kept"),
+    "method": get_args(UsedMethod),
+    "limit": get_args(LimitSource),
     "miss": get_args(MissCause),
 }
 """Fields that have these values and no others."""
@@ -123,8 +127,20 @@ CHANGE_NUMBERS: Final[Mapping[str, Callable[[Change], int | None]]] = {
     "new": lambda change: change.new,
     "freed": lambda change: change.freed,
 }
+
+
+def _limit(step: Step) -> int | None:
+    """The window in force; of a step with nothing but a limit on its input, that."""
+    window = step.window
+    return window.cap if window.limit is None else window.limit
+
+
 STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "window": lambda step: step.window.used,
+    "sent": lambda step: step.window.used,
+    "recorded": lambda step: step.window.recorded,
+    "unrecorded": lambda step: step.window.unrecorded,
+    "limit": _limit,
     "free": lambda step: step.window.free,
     "stale": lambda step: step.ledger.stale,
     "entered": lambda step: step.ledger.new,
@@ -135,6 +151,8 @@ STEP_NUMBERS: Final[Mapping[str, Callable[[Step], int | None]]] = {
     "missed": lambda step: None if _cached(step) is None else _missed(step),
     **RANGES,
 }
+SHARES: Final = ("window", "sent")
+"""Those that may be compared with a part of the cap, in per cent."""
 COST: Final = "cost"
 """What a step was billed: its value is in nanodollars, and whoever asks has to know prices."""
 CENTS: Final = 9
@@ -147,15 +165,18 @@ def _flag(*names: str) -> Callable[[Step], bool]:
     return lambda step: any(name in step.flags for name in names)
 
 
-def _over(step: Step) -> bool:
-    return bool(step.window.over) or _flag("over_budget", "still_over_budget")(step)
+def _over(step: Step) -> bool | None:
+    """Whether more was sent than the cap, or another limit exceeded; None where no cap is known."""
+    if bool(step.window.over) or _flag("over_budget", "still_over_budget")(step):
+        return True
+    return None if step.window.cap is None else False
 
 
 def _missing(step: Step) -> bool:
     return "missing_context" in step.flags or any(is_open(gap) for gap in step.told.missing)
 
 
-PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
+PREDICATES: Final[Mapping[str, Callable[[Step], bool | None]]] = {
     "compacted": _flag("compacted"),
     "warning": lambda step: not WARNED.isdisjoint(step.flags),
     "cachebreak": lambda step: step.cache.broken_by is not None,
@@ -169,7 +190,7 @@ PREDICATES: Final[Mapping[str, Callable[[Step], bool]]] = {
     "simulated": _flag("simulated"),
     "doubt": lambda step: step.usage is not None and bool(step.usage.doubts),
 }
-"""What holds of a step or does not, written `is:NAME`."""
+"""What holds of a step or does not, written `is:NAME`; None where the trace does not say."""
 
 BARE: Final = ("compacted", "warning", "cachebreak", "miss", "over", "missing", "doubt")
 """Predicates that may be written without `is:`."""

@@ -255,7 +255,7 @@ class _Parser:
         zeros = _ZEROS[unit] - len(part.rstrip("0")) + (facts.CENTS if name == facts.COST else 0)
         if zeros < 0:
             raise QueryError(head.end(), "a number of tokens has no fraction", "write 1.5k, or 1500")
-        if percent and name != "window":
+        if percent and name not in facts.SHARES:
             raise QueryError(match.end() - 1, f"'{name}' has no per cent", "only the window has: window>80%")
         value = int(whole.replace(",", "").replace("_", "") + part.rstrip("0")) * 10**zeros
         self.at = match.end()

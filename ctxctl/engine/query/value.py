@@ -9,6 +9,7 @@ from ctxctl.engine.query import facts
 from ctxctl.engine.query.terms import (
     Around,
     Field,
+    Is,
     Number,
     Subject,
     Term,
@@ -44,6 +45,8 @@ class Query:
     """What it asks of whole windows, as (field, value): somebody has to look through them."""
     asks_cost: bool = field(init=False, compare=False, repr=False)
     """It speaks of money: somebody has to know prices."""
+    asks_limit: bool = field(init=False, compare=False, repr=False)
+    """What it says hangs on the limit in force, so whoever answers says which that is, and by whom."""
 
     def __post_init__(self) -> None:
         found = list(leaves(self.term))
@@ -60,6 +63,7 @@ class Query:
         )
         cost = any(isinstance(leaf, Number) and leaf.name == facts.COST for leaf, _ in found)
         object.__setattr__(self, "asks_cost", cost)
+        object.__setattr__(self, "asks_limit", any(_of_limits(leaf) for leaf, _ in found))
         object.__setattr__(self, "asks_skipped", any(not neg and _names_skipped(x) for x, neg in found))
 
     @property
@@ -124,6 +128,12 @@ def _of_changes(leaf: Term) -> bool:
     if isinstance(leaf, Field):
         return leaf.name not in facts.OF_STEP and leaf.name not in facts.OF_WINDOW
     return isinstance(leaf, Word) or (isinstance(leaf, Number) and leaf.name in facts.CHANGE_NUMBERS)
+
+
+def _of_limits(leaf: Term) -> bool:
+    if isinstance(leaf, Number):
+        return leaf.percent or leaf.name in ("free", "limit")
+    return leaf == Is("over") or (isinstance(leaf, Field) and leaf.name == "limit")
 
 
 def _names_skipped(leaf: Term) -> bool:

@@ -13,7 +13,7 @@ from ctxctl.inspector.why.gaps import gaps
 from ctxctl.inspector.why.known import chronicle_of
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.inspector.why.resolving import Asked, Resolver
-from ctxctl.inspector.why.room import carried, room
+from ctxctl.inspector.why.room import carried, compacts, room
 from ctxctl.model.why import Link, State, Why
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def _of_item(
     if state in ("out", "omitted"):
         wanting = room(chronicle, reader, ordinal, life, links)
         links += [msgspec.structs.replace(link, event=chain.measured()) for link in wanting]
+        links += compacts(chronicle, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
         entry.item, asked.version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,

@@ -11,7 +11,7 @@ from ctxctl.inspector.why.chronicle import INJECTED, Chronicle, Entry, Row
 from ctxctl.inspector.why.evidence import Evidence, came_numbers, came_text
 from ctxctl.inspector.why.fates import fate
 from ctxctl.inspector.why.reading import Named, Reader
-from ctxctl.inspector.why.room import percent
+from ctxctl.inspector.why.room import holds, sizes
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
@@ -245,16 +245,15 @@ class Chain:
                 break
             start = row
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
-        share = f", {percent(since.held, step.used)} of it" if step.used and since.held else ""
         text = (
             f"is in the window since turn {_place(self._reader.moment(start.first))}; its copies hold "
-            f"{since.held:,} of {step.used:,} tokens{share}; {_KEEPS.get(step.mode, '')}"
+            f"{holds(since.held, step)}; {_KEEPS.get(step.mode, '')}"
         )
         evidence = self._evidence(self._ordinal)
         yield Link(
             "window", "current", text.rstrip("; "), moment,
             self._rest(evidence.window()) or self._reader.rest_at(since.line),
-            {"held": since.held, "used": step.used, "since_turn": self._reader.moment(start.first).turn},
+            {"held": since.held, **sizes(step), "since_turn": self._reader.moment(start.first).turn},
             "derived",
         )  # fmt: skip
         yield from evidence.injection()

@@ -15,7 +15,7 @@ from ctxctl.engine.frames import FrameState
 from ctxctl.engine.replay import Engine
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model.results import Change, Step, Turn
-from ctxctl.model.vocab import CAUSES
+from ctxctl.model.vocab import CAUSES, LimitSource, UsedMethod
 
 STATUSES: Final = ("added", "updated", "removed", "skipped", "omitted", "gone")
 """Of rows; `gone`: stale copies of an item that is not current have left, all if it holds nothing more."""
@@ -36,10 +36,13 @@ STEPS: Final = {
     "thread": "I", "used": "q", "cap": "q", "limit": "q", "reserved": "q", "billed": "q", "cached": "q",
     "written": "q", "written_1h": "q", "model": "I", "provider": "I", "day": "I", "basis": "I",
     "mode": "I", "flags": "B", "current": "I", "rows": "I",
+    "recorded": "q", "method": "I", "source": "I", "note": "I", "threshold": "q", "line": "I",
 }  # fmt: skip
 TOLD_MISSING: Final = 1
 INJECTED: Final = 2
 SURFACE: Final = 4
+UNRECORDED_KNOWN: Final = 8
+"""How much was sent beside the record is known."""
 NOT_KNOWN: Final = -1
 _DAY: Final = 10
 
@@ -88,6 +91,7 @@ class StepRow(NamedTuple):
 
     thread: int
     used: int
+    """What was sent; how that is known is its `method`."""
     cap: int | None
     limit: int | None
     reserved: int | None
@@ -106,6 +110,22 @@ class StepRow(NamedTuple):
     """Items that are current."""
     rows: int
     """Rows up to this step, its own included."""
+    recorded: int
+    """Of `used`, what the frame holds."""
+    method: UsedMethod
+    source: LimitSource | None
+    """Who says the limit."""
+    note: str | None
+    """How it was found, or why there is none."""
+    threshold: int | None
+    """Where the runtime compacts by itself, in tokens that are sent."""
+    line: str | None
+    """Which rule says so."""
+
+    @property
+    def unrecorded(self) -> int | None:
+        """What was sent beside the frame; None: not known."""
+        return self.used - self.recorded if self.flags & UNRECORDED_KNOWN else None
 
 
 class Chronicle:
@@ -161,6 +181,7 @@ class Chronicle:
         window, usage, cache = step.window, step.usage, step.cache
         flags = bool(step.told.missing) * TOLD_MISSING | (step.layer == "injected") * INJECTED
         flags |= (step.stages["surface"].verdict != "not_recorded") * SURFACE
+        flags |= (window.unrecorded is not None) * UNRECORDED_KNOWN
         text = self._text
         values = (
             thread, window.used, _or_not(window.cap), _or_not(window.limit), _or_not(window.reserved),
@@ -169,6 +190,8 @@ class Chronicle:
             _or_not(cache.reported_cache_write_1h), text(step.model),
             text(usage.provider if usage is not None else None), text((step.time or "")[:_DAY]),
             text(step.basis), text(step.mode), flags, len(state.current), len(self.rows["item"]),
+            window.recorded, text(window.used_method), text(window.limit_source), text(window.limit_note),
+            _or_not(window.threshold), text(window.threshold_source),
         )  # fmt: skip
         for append, value in zip(self._append_step, values, strict=True):
             append(value)
@@ -277,9 +300,9 @@ class Chronicle:
     def step(self, ordinal: int) -> StepRow:
         """What is kept of a step."""
         raw: dict[str, Any] = {name: column[ordinal] for name, column in self.steps.items()}
-        for name in ("cap", "limit", "reserved", "billed", "cached", "written", "written_1h"):
+        for name in ("cap", "limit", "reserved", "billed", "cached", "written", "written_1h", "threshold"):
             raw[name] = None if raw[name] == NOT_KNOWN else raw[name]
-        for name in ("model", "provider", "day", "basis", "mode"):
+        for name in ("model", "provider", "day", "basis", "mode", "method", "source", "note", "line"):
             raw[name] = self.strings[raw[name]] or None
         return StepRow(**raw)
 

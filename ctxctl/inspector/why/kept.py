@@ -14,7 +14,7 @@ from ctxctl.inspector.why.chronicle import ITEMS, ROWS, STEPS, Chronicle
 from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _MAGIC: Final = b"ctxctl chronicle\n"
 _CHECK: Final = 16
 _MOST: Final = 1 << 30

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ctxctl import config
 from ctxctl.inspector.why.chronicle import Chronicle
 from ctxctl.inspector.why.kept import load, save
 from ctxctl.model.whatif import AS_RECORDED
+from ctxctl.tokens.catalogue.table import load as table
 
 if TYPE_CHECKING:
     from ctxctl.inspector.facade import Inspector, Progress
+    from ctxctl.inspector.params import Params
 
 
 def chronicle_of(inspector: Inspector, progress: Progress | None = None) -> Chronicle:
@@ -48,4 +51,11 @@ def _made_under(inspector: Inspector) -> str | None:
     limits = "" if params.limits is AS_RECORDED else str(params.limits)
     version = getattr(sys.modules["ctxctl"], "__version__", "")
     named = (version, params.target, params.policy, params.model or "", params.encoding, limits)
-    return "\n".join(named)
+    return "\n".join((*named, *_sizes_under(params)))
+
+
+def _sizes_under(params: Params) -> tuple[str, ...]:
+    """What sizes and limits rest on besides: a calibration, the model table, the user's own models."""
+    found = params.calibration.calibration
+    weighed = params.calibration.origin + (f" {found.digest}" if found is not None else "")
+    return weighed, table().date, str(sorted(config.load().models.items()))

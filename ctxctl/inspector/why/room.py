@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from typing import Final
 
 from ctxctl.inspector.why.chronicle import Chronicle, Row, StepRow
 from ctxctl.inspector.why.reading import Reader
+from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
 
@@ -50,12 +52,36 @@ def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row])
     found = Carried(reader, ordinal, life)
     if not found.requests:
         return []
-    all_used = sum(chronicle.steps["used"][n] for steps, _ in found.runs for n in steps)
-    share = f", {percent(found.tokens, all_used)} of all that they carried" if all_used else ""
+    rows = [chronicle.step(n) for steps, _ in found.runs for n in steps]
+    all_used = sum(step.used for step in rows)
+    share = f", {percent(found.tokens, all_used)} of all that {_was_sent(rows)}" if all_used else ""
     requests = f"{found.requests:,} request{'s' if found.requests != 1 else ''}"
     text = f"has cost {found.tokens:,} tokens in {requests} up to here{share}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
     return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
+
+
+def _was_sent(steps: list[StepRow]) -> str:
+    """What a sum over requests is of."""
+    if all(step.method == "reported" for step in steps):
+        return "was billed for them" if len(steps) > 1 else "was billed for it"
+    if all(only_recorded(step.method, step.unrecorded) for step in steps):
+        return "is recorded of them" if len(steps) > 1 else "is recorded of it"
+    return "is known to have been sent in them"
+
+
+def holds(tokens: int, step: StepRow) -> str:
+    """A number of tokens as a part of what a step sent."""
+    text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded)}"
+    if tokens and step.used > 0:
+        text += f", {percent(tokens, step.used)}"
+    return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
+
+
+def sizes(step: StepRow) -> dict[str, int | float | str | None]:
+    """The figures of that by name, as far as they are known."""
+    known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
+    return {**_known(known), "used_method": step.method}
 
 
 def whole(life: list[Row]) -> int | None:
@@ -73,27 +99,56 @@ def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], sa
     if not tokens:
         text = "its size is not recorded: what it would take to have it here is not known"
         return [Link("room", "unknown", text, moment, None, {}, "derived")]
-    numbers = {"tokens": tokens, "used": step.used, "cap": step.cap}
+    numbers = {"tokens": tokens, **sizes(step), "cap": step.cap, "limit_source": step.source}
     if step.cap is None:
+        why = f" ({step.note.rstrip('.')})" if step.note else ""
         text = (
-            f"it would take {tokens:,} tokens; no limit is recorded, so whether they were free is not known"
+            f"it would take {tokens:,} tokens; no limit is known{why}, so whether they were free is not known"
         )
         return [Link("room", "no-limit", text, moment, None, _known(numbers), "derived")]
-    free = step.cap - step.used
+    cap, free = limit_words(step.cap, step.source), step.cap - step.used
     numbers["free"] = free
     if tokens <= free:
-        text = f"would have fitted by its tokens: {tokens:,}, and {free:,} of {step.cap:,} were free"
+        text = f"would have fitted by its tokens: {tokens:,}, and {free:,} of {cap} were free{_with(step)}"
         text += _by_its_own(said, ordinal)
         return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
     need = tokens - free
     over = f"{free:,} free" if free >= 0 else f"over by {-free:,} already"
     text = (
-        f"it would take {tokens:,} tokens with {over} of {step.cap:,}: {need:,} would have to go, "
+        f"it would take {tokens:,} tokens with {over} of {cap}{_with(step)}: {need:,} would have to go, "
         f"or {_limit_of(step, need)}"
     )
     numbers["need"] = need
     found = [Link("room", "short", text, moment, None, _known(numbers), "derived")]
     return found + _sets(chronicle, reader, ordinal, need, _strategy(said))
+
+
+def _with(step: StepRow) -> str:
+    """What was sent, and where a limit that no record says is from."""
+    text = f" beside {sent_words(step.used, step.method, step.unrecorded)}"
+    if step.source == "catalogue" and step.note:
+        text += f" ({step.note.rstrip('.')})"
+    return text
+
+
+def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+    """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
+    request before that had sent.  None where the client's rule is not known."""
+    left = next((row for row in reversed(life) if row.status == "removed"), None)
+    steps = reader.steps_of(ordinal)
+    at = bisect_left(steps, left.first) if left is not None else 0
+    if left is None or left.cause != "compacted" or at == 0:
+        return []
+    before = chronicle.step(steps[at - 1])
+    if before.threshold is None:
+        return []
+    rule = f" ({before.line.rstrip('.')})" if before.line else ""
+    text = (
+        f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
+        f"the request before the compaction: {sent_words(before.used, before.method, before.unrecorded)}"
+    )
+    numbers = {"threshold": before.threshold, "sent_before": before.used}
+    return [Link("room", "compacts", text, reader.moment(left.first), None, _known(numbers), "derived")]
 
 
 def _by_its_own(said: list[Link], ordinal: int) -> str:
@@ -143,7 +198,7 @@ def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strateg
             text, numbers["strategy"] = text.replace(" that would", ", what would"), strategy
         found.append(Link("room", verdict, text, moment, None, numbers, "derived"))
     if not found:
-        text = "nothing that is in the window could make that room"
+        text = "nothing that is recorded of the window could make that room"
         return [Link("room", "impossible", text, moment, None, {"need": need}, "derived")]
     return found
 
@@ -183,7 +238,7 @@ def least(held: dict[int, int], need: int) -> list[int] | None:
     return None
 
 
-def _known(numbers: dict[str, int | None]) -> dict[str, int | float | str | None]:
+def _known(numbers: Mapping[str, int | float | str | None]) -> dict[str, int | float | str | None]:
     return {name: value for name, value in numbers.items() if value is not None}
 
 

@@ -22,6 +22,7 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.results import Step
+from ctxctl.model.sizes import about, limit_words
 from ctxctl.model.whatif import MOST_TOKENS, Limits
 from ctxctl.model.why import Link, WhatIf, Why
 from ctxctl.policies.registry import by_name
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ctxctl.inspector.facade import Inspector, Progress
+    from ctxctl.inspector.why.chronicle import StepRow
 
 _MOST_BYTES: Final = 128 << 20
 """Of a session up to the step; a longer one is not replayed for this."""
@@ -141,24 +143,25 @@ class _Probes:
         if not most.present:
             text = f"none found: under {name} it is not there even with no limit at all"
             return [Link("whatif", "none", text, moment, None, {"policy": policy.name}, "simulated")]
-        recorded = "none is recorded" if step.cap is None else f"recorded: {step.cap:,}"
+        now = "none is known" if step.cap is None else _now(step)
         found = []
         numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": step.cap}
+        if step.cap is not None:
+            numbers["limit_source"] = step.source
         if step.cap is not None and self._probe(policy, low).present:
-            text = f"under {name} it would be there with the recorded limit of {low:,} tokens of input"
+            text = f"under {name} it would be there with {_the_limit(step)} tokens of input"
             found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
         else:
             absent, present = self._bisect(policy, low, max(most.wanted, low + 1))
-            text = (
-                f"under {name} it would be there from a limit of {present:,} tokens of input on ({recorded})"
-            )
+            text = f"under {name} it would be there from a limit of {present:,} tokens of input on ({now})"
+            text += _beside(step, present)
             if present == 1:
                 text = f"under {name} it would be there whatever the limit: the policy does not take it out"
             elif present - absent > 1:
                 text += f"; with {absent:,} it would not, and what is between was not tried"
             numbers |= {"cap": present, "absent_at": absent}
             found.append(Link("whatif", "limit", text, moment, None, numbers, "simulated"))
-        return found + (self._others(policy, step.cap) if step.cap is not None else [])
+        return found + (self._others(policy, step, step.cap) if step.cap is not None else [])
 
     def _bisect(self, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
         """Two limits as close as can be found: with one the item is not there, with the other it is."""
@@ -173,16 +176,16 @@ class _Probes:
                 absent = middle
         return absent, present
 
-    def _others(self, tried: Fitter, cap: int) -> list[Link]:
+    def _others(self, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
         assert self._events is not None
         if len(self._events) > _MANY:
             return []
         keeps = [name for name in _OTHERS if name != tried.name and self._probe(_fitter(name), cap).present]
         names = ", ".join(keeps)
         text = (
-            f"with the recorded limit of {cap:,} it would be there under {names}"
+            f"with {_the_limit(step)} it would be there under {names}"
             if keeps
-            else f"with the recorded limit of {cap:,} none of the other policies keeps it: "
+            else f"with {_the_limit(step)} none of the other policies keeps it: "
             f"{', '.join(name for name in _OTHERS if name != tried.name)}"
         )
         return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
@@ -227,6 +230,30 @@ class _Probes:
             if (step.turn, step.step) == (why.turn, why.step):
                 present = any(p.item == why.item and not p.stale and not p.truncated for p in engine.frame)
         return wanted, present
+
+
+def _now(step: StepRow) -> str:
+    """The limit in force, behind another one."""
+    assert step.cap is not None
+    return f"{'recorded' if step.source in _OF_RECORD else 'now'}: {limit_words(step.cap, step.source)}"
+
+
+def _the_limit(step: StepRow) -> str:
+    assert step.cap is not None
+    kind = "recorded limit" if step.source in _OF_RECORD else "limit"
+    return f"the {kind} of {limit_words(step.cap, step.source)}"
+
+
+def _beside(step: StepRow, limit: int) -> str:
+    """How much of a limit is taken by what no policy can leave out: what was sent and is not recorded."""
+    beside = step.unrecorded or 0
+    if not 0 < beside < limit:
+        return ""
+    return f", of which about {about(beside):,} go to what is sent and not recorded"
+
+
+_OF_RECORD: Final = ("recorded", None)
+"""Sources of a limit that a budget record of the trace says."""
 
 
 def _fitter(name: str) -> Fitter:

@@ -123,7 +123,7 @@ class UnrecordedCut(Rule):
             self._billed[look.key] = billed
         if "unrecorded_cut" not in look.step.flags or billed is None or before is None:
             return
-        if look.step.window.used < _TOLD * billed:
+        if look.step.window.recorded < _TOLD * billed:
             return  # the trace holds too little of the request to say what nothing in it says
         if before - billed >= max(self.tokens, self.share * before):
             message = (

@@ -9,6 +9,7 @@ import orjson
 
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Budget
+from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Look, Seen
@@ -104,13 +105,14 @@ class StillOverBudget(Rule):
         if "still_over_budget" not in step.flags:
             return
         facts = step.stages["budget"].facts
-        actual, cap = facts.get("actual_tokens"), step.window.cap
+        actual, cap, whose = facts.get("actual_tokens"), step.window.cap, step.window.limit_source
         if cap is not None and actual is not None and actual > cap:
             over = actual - cap
-            message = f"still over budget after it was cut: {actual:,} tokens, and {cap:,} fit"
+            counted = f"{actual:,} by the budget's own count"
+            message = f"still over budget after it was cut: {counted}, and {limit_words(cap, whose)} fit"
         elif step.window.over:
-            over = step.window.over
-            message = f"still over budget after it was cut: {step.window.used:,} tokens, and {cap:,} fit"
+            over, fit = step.window.over, limit_words(cap or 0, whose)
+            message = f"still over budget after it was cut: {sent_of(step.window)}, and {fit} fit"
         else:
             over = 0
             told = [f"{name.removeprefix('over_')} by {facts[name]:,}" for name in _OTHERS if facts.get(name)]

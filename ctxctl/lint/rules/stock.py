@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.lint.carried import Carried
 from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Look
@@ -16,7 +17,7 @@ _MANY = frozenset({"session_history", "thread_summary"})
 
 
 class StaleCopies(Rule):
-    """Older copies of items that have a newer one take up a good part of the window.
+    """Older copies of items that have a newer one take up a good part of what is sent.
 
     In a history that only grows, an updated item is sent anew and its older copies stay: billed again in each
     request, and read by the model as if they were true.
@@ -28,18 +29,16 @@ class StaleCopies(Rule):
     fix = "Cut the older copies out of the history, or send only what changed in the item."
     parameters = {  # noqa: RUF012
         "tokens": "tokens of stale copies from which they count",
-        "share": "share of the window from which they count",
+        "share": "share of what was sent from which they count",
     }
     tokens = 500
     share = 0.1
 
     def step(self, look: Look) -> Iterator[Hit]:
         """A step with too many stale tokens."""
-        stale, used = look.step.ledger.stale, look.step.window.used
-        if stale >= self.tokens and stale >= self.share * used:
-            message = (
-                f"{stale:,} of {used:,} tokens in the window are older copies of items that were updated"
-            )
+        stale, window = look.step.ledger.stale, look.step.window
+        if stale >= self.tokens and stale >= self.share * window.used:
+            message = f"{stale:,} tokens of {sent_of(window)} are older copies of items that were updated"
             yield Hit("", message, look.place(), None, stale, look.money(stale))
 
 
@@ -68,9 +67,10 @@ class LargeItem(Rule):
         """What came into the frame and is too large for it."""
         for gone in look.left:
             yield from self._carried.over((look.key, gone.key))
-        cap, whose = self._cap(look)
+        cap = look.step.window.cap
         if not cap:
             return
+        of = limit_words(cap, look.step.window.limit_source)
         for came in look.came:
             if came.tokens < self.tokens or came.tokens <= self.share * cap:
                 continue
@@ -78,7 +78,7 @@ class LargeItem(Rule):
                 continue
             message = (
                 f"{came.title or came.item} takes {came.tokens:,} tokens, "
-                f"{came.tokens / cap:.0%} of the {cap:,} that {whose}"
+                f"{came.tokens / cap:.0%} of the {of} that the prompt may hold"
             )
             hit = Hit(
                 came.item, message, look.place(came.line), came.item, note="in every request that holds it"
@@ -86,15 +86,6 @@ class LargeItem(Rule):
             beyond = self._carried.begin((look.key, came.key), hit, came.tokens, look)
             if beyond is not None:
                 yield beyond
-
-    @staticmethod
-    def _cap(look: Look) -> tuple[int | None, str]:
-        """What the prompt may hold: as recorded, else as the tables have it of the model."""
-        if look.step.window.cap is not None:
-            return look.step.window.cap, "the prompt may hold"
-        usage = look.step.usage
-        window = look.around.window(look.step.model, usage.provider if usage is not None else None)
-        return window, f"a {look.step.model} holds at most"
 
     def end(self) -> Iterator[Hit]:
         """What is still in a window."""

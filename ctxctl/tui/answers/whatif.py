@@ -115,9 +115,6 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     notes = comparison.supposed.notes
     yield from edit_notes(comparison.supposed.params.edited)
     yield from notes[:1]
-    billed = comparison.simulated.billed_over
-    if billed:
-        yield f"b! {counted(billed, 'step')} within the cap by our count, but billed above it."
     if comparison.appended:
         yield (
             "The policy only appends; the recorded requests carry the whole window each, and what they carry"

@@ -216,9 +216,6 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
     if first is None:
         if totals.unknown == totals.steps:
             return "no limit known" if brief else "no limit known: nobody can say what fits", "warning"
-        if totals.billed_over:
-            said = f"{number(totals.billed_over)}/{number(totals.steps)}"
-            return f"{said} billed over" if brief else f"{said} steps billed over, none by count", "warning"
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
         if brief:
             return f"fits in {counted(totals.steps, 'step')}{unknown}", "strong"
@@ -334,7 +331,7 @@ def _name(table: Table, turn: TurnPair, room: int) -> str:
 
 
 def _mark(turn: TurnPair, first: bool) -> Column:
-    sign = "◀!" if first else " !" if turn.simulated.over else "b!" if turn.billed_over else ""
+    sign = "◀!" if first else " !" if turn.simulated.over else ""
     return Column(f" {sign}", "warning", 3)
 
 
@@ -381,7 +378,6 @@ def text(view: View, table: Table) -> str:
         sides = " | s ".join(_sides(side) for side in (turn.recorded, turn.simulated))
         thread = "" if turn.thread == "main" else f"  {one_line(turn.thread)}"
         mark = "first over" if n == table.first else "over" if turn.simulated.over else ""
-        mark = mark or ("billed over" if turn.billed_over else "")
         lines.append(f"{turn.turn:<8} {sides}  {mark}{thread}".rstrip())
     return "\n".join(lines) + "\n"
 

@@ -119,7 +119,7 @@ class Table:
         """The place of the next turn in one direction that does not fit, by our count or by the bill."""
         at += by
         while 0 <= at < len(self.turns):
-            if self.turns[at].in_doubt:
+            if self.turns[at].simulated.over:
                 return at
             at += by
         return None

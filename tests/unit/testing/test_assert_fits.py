@@ -13,6 +13,8 @@ from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.inspector import Inspector
 from ctxctl.testing import Fits, assert_fits
 from ctxctl.testing.fits import planned
+from tests.oracle.build import lines
+from tests.unit.billed_help import catalogue, expecting, three_steps
 from tests.unit.testing.sessions_help import events, item, written_trace
 
 TRACE = Path(__file__).parents[3] / "traces" / "coding-agent.jsonl"
@@ -88,7 +90,7 @@ def test_a_session_that_does_not_fit_names_the_requests() -> None:
     over = [tokens for tokens in used if tokens > 2500]
     head, first, *_, last = str(caught.value).splitlines()
     assert head.endswith(f"does not fit at {len(over)} of {len(used)} requests")
-    assert f": {over[0]:,} tokens, {over[0] - 2500:,} over 2,500; largest: " in first
+    assert f": {over[0]:,} billed, {over[0] - 2500:,} over 2,500; largest: " in first
     assert last == f"  and at {len(over) - 5} more"
 
 
@@ -119,7 +121,35 @@ def test_what_nobody_counted_is_no_pass(tmp_path: Path) -> None:
     path = written_trace(tmp_path, events([item("a", None)]))
     with pytest.raises(AssertionError, match="nobody knows whether it fits"):
         assert_fits(path, window=100)
-    assert assert_fits(path, window=100, uncounted=True) == Fits(1, 0, 100, 1)
+    assert assert_fits(path, window=100, uncounted=True) == Fits(1, 0, 100, 1, 1)
+
+
+def test_a_request_is_as_large_as_its_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """13 tokens are recorded of the largest billed request, and 115 were billed."""
+    monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
+    path = tmp_path / "billed.jsonl"
+    path.write_bytes(lines(three_steps()))
+    found = assert_fits(path, window=115)
+    assert found == Fits(3, 115, 0, 0, 1)  # the third is not billed, and without a calibration not expected
+    with pytest.raises(
+        AssertionError, match=r"@2\.1: 115 billed, 1 over 114; largest: what is not recorded 102"
+    ):
+        assert_fits(path, window=114)
+    expecting(monkeypatch)
+    with pytest.raises(AssertionError, match=r"@3\.1: about 119 expected, 4 over 115; "):
+        assert_fits(path, window=115)
+
+
+def test_the_model_table_is_asked_where_nothing_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTXCTL_CALIBRATION", "none")
+    path = tmp_path / "billed.jsonl"
+    path.write_bytes(lines(three_steps()))
+    catalogue(monkeypatch, 120)
+    assert assert_fits(path) == Fits(3, 115, 5, 0, 1)
+    with pytest.raises(AssertionError, match=r"5 over 120 \(catalogue\) less 10 of headroom"):
+        assert_fits(path, headroom=10)
 
 
 def test_a_trace_without_requests_is_no_pass(tmp_path: Path) -> None:
