@@ -132,7 +132,17 @@ def _size(
         frame=frame.used,
     )
     thread.running, size = sent(thread.running, seen, rules.scales)
-    return size
+    if reported is None or rules.model is None or rules.model == thread.model:
+        return size
+    return _supposed_model(size, frame.used, thread.model, rules)
+
+
+def _supposed_model(size: SentSize, shown: int, billed: str | None, rules: Rules) -> SentSize:
+    """The size for a model other than the billed one, in its tokens; where nobody can tell, what is recorded."""
+    other = rules.scales.translated(size.used, billed, rules.model)
+    if other is None:
+        return SentSize(shown, "recorded", None, None, None)
+    return SentSize(other.tokens, "expected", other.error, other.tokens - shown, None)
 
 
 def _sound(usage: UsageView | None, recorded: int) -> int | None:
