@@ -218,6 +218,7 @@ def _of_step(ordinal: int, step: Step) -> Hit:
     return Hit(
         ordinal=ordinal, session=step.session, thread=step.thread, turn=step.turn, step=step.step,
         tokens=step.window.used, cap=step.window.cap, flags=step.flags, counts=step.counts,
+        method=step.window.used_method,
     )  # fmt: skip
 
 

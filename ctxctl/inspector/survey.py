@@ -125,4 +125,10 @@ def row_of(ordinal: int, step: Step) -> Row:
         answered=believed_output(step.usage),
         origin=step.told.origin,
         doubted=replaced_parts(step.usage),
+        recorded=window.recorded,
+        method=window.used_method,
+        unrecorded=window.unrecorded,
+        limit_source=window.limit_source,
+        threshold=window.threshold,
+        threshold_source=window.threshold_source,
     )

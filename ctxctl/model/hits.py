@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxctl.model.results import Counts
-from ctxctl.model.vocab import Status
+from ctxctl.model.vocab import Status, UsedMethod
 
 
 class Excerpt(NamedTuple):
@@ -35,7 +35,7 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
     words: str = ""
     """First words of an item without a title, where its text is at hand."""
     tokens: int = 0
-    """Size of the item's version spoken of; of a step, its window."""
+    """Size of the item's version spoken of; of a step, what it sent (see `method`)."""
     cause: str | None = None
     reason: str | None = None
     cap: int | None = None
@@ -44,6 +44,8 @@ class Hit(msgspec.Struct, frozen=True, gc=False):
     counts: Counts | None = None
     excerpt: Excerpt | None = None
     """None where the query looks for nothing in texts, or found it in the title."""
+    method: UsedMethod = "recorded"
+    """Of a step, how its size is known."""
 
 
 class Found(NamedTuple):

@@ -6,6 +6,7 @@ import msgspec
 
 from ctxctl.model.results import Counts
 from ctxctl.model.told import Origin
+from ctxctl.model.vocab import LimitSource, UsedMethod
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -21,6 +22,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     step_id: str | None
     time: str | None
     used: int
+    """Tokens that were sent: see `method`."""
     new: int
     freed: int
     cap: int | None
@@ -50,6 +52,22 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     """On a thread's first step, what set the thread off."""
     doubted: tuple[str, ...] = ()
     """Parts of its bill that cannot be true and are taken as counted: `input`, `output`."""
+    recorded: int = 0
+    """Tokens of the frame's content."""
+    method: UsedMethod = "recorded"
+    """How `used` is known."""
+    unrecorded: int | None = None
+    """`used` less `recorded`; None: nothing was billed from which it could be known."""
+    limit_source: LimitSource | None = None
+    """Who says the limit."""
+    threshold: int | None = None
+    """Where the runtime compacts by itself; None: not known."""
+    threshold_source: str | None = None
+
+    @property
+    def over(self) -> bool:
+        """More was sent than the cap allows."""
+        return self.cap is not None and self.used > self.cap
 
 
 class Life(msgspec.Struct, frozen=True, gc=False):

@@ -5,20 +5,11 @@ Every view that shows a size in words takes them from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from ctxctl.model.records import Fidelity
 from ctxctl.model.results import Window
 from ctxctl.text import visible
 
-_LACKING: Final = (
-    ("system_prompt", "system prompt"),
-    ("tool_definitions", "tool definitions"),
-    ("reminders", "reminders"),
-    ("wrapper", "wrappers"),
-)
-"""Facts of a format that are sent with every request, and what people call them."""
 LIMITS: Final = {
     "recorded": "recorded",
     "runtime": "said by the client",
@@ -103,16 +94,3 @@ def beside(window: Window, lacking: str = "") -> str | None:
         return f"recorded content weighs {-window.unrecorded:,} more than was sent"
     named = f": {lacking}" if lacking and window.unrecorded else ""
     return f"{window.unrecorded:,} not recorded{named}"
-
-
-def lacking(fidelity: tuple[Fidelity, ...] | list[Fidelity]) -> str:
-    """What the imported captures hold nothing of, of all that is sent with a request; empty if unknown."""
-    facts = [one.facts for one in fidelity]
-    if not facts:
-        return ""
-    return ", ".join(name for fact, name in _LACKING if all(_lacks(one, fact) for one in facts))
-
-
-def _lacks(facts: Mapping[str, Mapping[str, int]], fact: str) -> bool:
-    counts = facts.get(fact, {})
-    return {name for name, count in counts.items() if count} <= {"not recorded"}

@@ -198,7 +198,7 @@ class Facts(NamedTuple):
     """All that was skipped; None: only their number is known."""
     skipped_count: int
     used: int
-    """Tokens in the window: what the changes do not hold, the skipped items do."""
+    """Tokens of the frame's content: what the changes do not hold, the skipped items do."""
     saved: int | None
     stale: int
     holdings: Mapping[str, Holding]

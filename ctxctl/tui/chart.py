@@ -14,6 +14,8 @@ _BROADEST: Final = 16
 """Cells of a turn's bar where there are few turns."""
 _LIMIT: Final = "┄"
 _RESERVE: Final = "\u2571"
+COMPACTS: Final = "╌"
+"""Where the runtime compacts by itself."""
 
 MARKS: Final = (("!", FLAGGED), (COMPACTION, COMPACTED), (BREAK, BROKEN), ("∅", OMITTED))
 """What is shown below the bars, the most important first."""
@@ -43,15 +45,15 @@ def layout(count: int, width: int, height: int) -> Layout:
 def chart(series: Series, cursor: int, width: int, height: int) -> list[Parts]:
     """Lines from the top down: bars with the tokens at the left, marks, and the turns' numbers.
 
-    A dashed line is the limit, slashes what is reserved below it.  `▲` stands below the turn that `cursor`
-    names.
+    `┄` is the limit, slashes what is reserved below it, `╌` where the runtime compacts by itself.  `▲` stands
+    below the turn that `cursor` names; what nobody billed is dimmed.
     """
     shape = layout(len(series), width, height)
     if not shape.columns or width <= AXIS + 1:
         return [[(" " * width, "")]] * height
     columns = series.columns(shape.columns)
     whole = series.over(0, len(series))
-    top = max(whole.limit, whole.cap, whole.used, 1)
+    top = max(whole.limit, whole.cap, whole.threshold, whole.used, 1)
     here = column_of(cursor, len(series), shape.columns)
     made = [_bars(columns, shape, top, row, here, width) for row in range(shape.rows)]
     made += _marks(columns, shape, width)
@@ -64,7 +66,7 @@ def _bars(columns: list[Figures], shape: Layout, top: int, row: int, here: int, 
     base = shape.rows - 1 - row
     for n, figures in enumerate(columns):
         text, style = _cell(figures, shape.rows, base, top)
-        gap = " " if shape.broad > 2 and text in LEVELS else text[:1] if text in (_LIMIT, _RESERVE) else " "
+        gap = text if text in (_LIMIT, _RESERVE, COMPACTS) else " "
         body = text * (shape.broad - 1) + gap if shape.broad > 2 else text * shape.broad
         parts.append((body, f"{style}-here" if n == here and style.startswith("gauge") else style))
     return _filled(parts, shape, width)
@@ -76,12 +78,15 @@ def _cell(figures: Figures, rows: int, base: int, top: int) -> tuple[str, str]:
     filled = -(-figures.used * steps * rows // top) - steps * base
     if filled > 0:
         full = figures.cap or figures.limit
-        near = "gauge-full" if full and figures.used * 20 >= full * 17 else "gauge"
+        style = "gauge" if figures.method == "reported" else "gauge-unbilled"
+        near = "gauge-full" if full and figures.used * 20 >= full * 17 else style
         return LEVELS[min(filled, steps) - 1], near
     if figures.limit and _row(figures.limit, rows, top) == base:
         return _LIMIT, "warning"
     if figures.cap and not figures.limit and _row(figures.cap, rows, top) == base:
         return _LIMIT, "warning"
+    if figures.threshold and _row(figures.threshold, rows, top) == base:
+        return COMPACTS, "threshold"
     reserved = figures.limit and 0 < figures.cap < figures.limit
     if reserved and _row(figures.cap, rows, top) <= base < _row(figures.limit, rows, top):
         return _RESERVE, "reserve"
@@ -97,12 +102,15 @@ def _label(columns: list[Figures], shape: Layout, top: int, row: int) -> str:
     """The tokens at the upper edge of a row, for a few of them, and for those of the limits."""
     base = shape.rows - 1 - row
     last = columns[-1]
-    for tokens in (last.limit, last.cap):
+    lines = (last.limit, last.cap, last.threshold)
+    for tokens in lines:
         if tokens and _row(tokens, shape.rows, top) == base:
             return f"{short(tokens):>{AXIS - 1}} "
     every = max(shape.rows // 4, 2)
     if row == 0 or base % every == every - 1:
-        near = any(t and abs(_row(t, shape.rows, top) - base) <= 1 for t in (last.limit, last.cap))
+        near = any(
+            t and abs(_row(t, shape.rows, top) - base) <= 1 for t in (last.limit, last.cap, last.threshold)
+        )
         return " " * AXIS if near and row else f"{short(round(top * (base + 1) / shape.rows)):>{AXIS - 1}} "
     return " " * AXIS
 

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.query import facts as facts_of_queries
+from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
 from ctxctl.report.told import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
-from ctxctl.tui.figures import number
+from ctxctl.tui.figures import number, signed
 from ctxctl.tui.outline import WARNINGS
+from ctxctl.tui.sizes import amount, method_of
 from ctxctl.tui.state import Detail, Target
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ _NOTES: Final = {
 _WARNED: Final = frozenset({"lacking"})
 _PASSING: Final = 10
 """What came and went within a turn is told from a tenth of what entered in it."""
+_BESIDE: Final = 20
+"""What is not recorded is told of where it changed by a twentieth of the request."""
 _BASIS: Final = {
     "repeat": "nothing was recorded for this step: it repeats the frame before",
     "policy": "simulated: this is what the policy would have sent",
@@ -54,6 +58,8 @@ class Gathered(NamedTuple):
     labels: dict[str, str]
     written: bool = False
     """Whether the step is still being written."""
+    before: Row | None = None
+    """The step before in its thread, or before the turn."""
 
 
 def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
@@ -68,7 +74,7 @@ def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
         changes,
         skipped,
         counts.skipped,
-        step.window.used,
+        step.window.recorded,
         step.ledger.saved,
         step.ledger.stale,
         _holdings(inspector, target, frame, skipped or ()),
@@ -76,7 +82,10 @@ def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
     )
     labels = _labels(inspector, target, [*changes, *(skipped or ())])
     settled = getattr(getattr(inspector, "rows", None), "settled", target.ordinal + 1)
-    return Gathered(target, step, turn, found, labels, target.ordinal >= settled)
+    before = inspector.previous(target.first)
+    known = inspector.known
+    row = known[before] if before is not None and before < len(known) else None
+    return Gathered(target, step, turn, found, labels, target.ordinal >= settled, row)
 
 
 def detail(
@@ -93,7 +102,7 @@ def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
     """The same facts, listed in some way."""
     groups = arranged(found.facts, how)
     written = [Note("still being written: shown as if nothing more came")] if found.written else []
-    said = [*written, *passing(found.turn), *notes(found.step)]
+    said = [*written, *passing(found.turn), *beside(found.before, found.step), *notes(found.step)]
     table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, how)
     stale: dict[str, int] = {}
     for held in found.facts.holdings.values():
@@ -157,6 +166,18 @@ def passing(turn: Turn | None) -> list[Note]:
     if passed * _PASSING < turn.ledger.new or passed <= 0:
         return []
     return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
+
+
+def beside(before: Row | None, step: Step) -> list[Note]:
+    """What the changes do not say: how much of the request that is not recorded came or left."""
+    window = step.window
+    if before is None or before.unrecorded is None or window.unrecorded is None:
+        return []
+    moved = window.unrecorded - before.unrecorded
+    if abs(moved) * _BESIDE < window.used:
+        return []
+    was, now = amount(before.used, before.method), amount(window.used, method_of(window))
+    return [Note(f"{signed(moved)} tokens that are not recorded: {was} → {now} sent")]
 
 
 def notes(step: Step) -> list[Note]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.inspector.calibrating import described
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
+from ctxctl.report.unrecorded import unrecorded_label
 from ctxctl.tui.detailing import detail as detail
 from ctxctl.tui.detailing import notes as notes
 from ctxctl.tui.document import Document
@@ -16,7 +18,9 @@ from ctxctl.tui.figures import number
 from ctxctl.tui.state import Trace
 
 if TYPE_CHECKING:
+    from ctxctl.formats.fidelity import About
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.params import Params
 
 _WIDE: Final = 76
 """Columns of what the capture told: what the narrowest usual screen holds."""
@@ -28,18 +32,43 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
     return Trace(
         name=inspector.name,
         format=inspector.format,
-        encoding=f"{'estimate' if params.assumed else 'exact'}:{params.encoding}",
+        encoding=_method(params),
         assumed=params.assumed,
         policy=params.policy + _learned(inspector) + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
         live=live,
+        unrecorded=_unrecorded(inspector),
     )
+
+
+def _method(params: Params) -> str:
+    """How texts are counted for the model that the trace names first."""
+    told = described(params.calibration, params.encoding, params.first_model)
+    if told is not None:
+        return str(told["method"])
+    return f"{'estimate' if params.assumed else 'exact'}:{params.encoding}"
 
 
 def _learned(inspector: Inspector) -> str:
     """What the log was completed by, for the head of the main screen."""
     used = inspector.learned
     return f" (learned: {used.learned.name}, {used.items} items)" if used is not None else ""
+
+
+def _unrecorded(inspector: Inspector) -> str:
+    """What is sent and not in the trace: as its import measured, until then as its format declares."""
+    from ctxctl.formats.capture import NATIVE
+
+    summary = inspector.summary
+    measured = () if summary is None else summary.fidelity
+    about = None if measured or inspector.format == NATIVE else _declared(inspector.format)
+    return unrecorded_label(measured, about)
+
+
+def _declared(format_name: str) -> About | None:
+    from ctxctl.formats.registry import available
+
+    return next((one.about for one in available() if one.name == format_name), None)
 
 
 def _edited(edited: Edited) -> str:
@@ -76,14 +105,13 @@ def problems(found: Iterable[Problem], total: int) -> Document:
 
 def about(format_name: str, summary: Summary | None) -> Document:
     """What the format can tell of each fact, and what the capture held of it once it was read whole."""
-    from ctxctl.formats.registry import available
     from ctxctl.report.fidelity import declared_lines, measured_lines
 
     measured = summary.fidelity if summary is not None else ()
     if measured and measured[0].format is not None:
         format_name = measured[0].format
     lines = [("@", f"format {format_name}")]
-    declared = next((f.about for f in available() if f.name == format_name), None)
+    declared = _declared(format_name)
     if declared is None and not measured:
         lines.append((" ", "A trace as it was recorded: each step's stages say what was not recorded of it."))
     if measured:

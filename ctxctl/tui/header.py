@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ctxctl.model.results import Step
-from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
+from ctxctl.report.sent import beside
+from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import cells, pad
-from ctxctl.tui.figures import counted, methods, number, percent, short
+from ctxctl.tui import sizes
+from ctxctl.tui.figures import counted, methods, number, short
+from ctxctl.tui.headline import kept, sent
 from ctxctl.tui.lines.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.outline import TurnEntry
 from ctxctl.tui.spark import sparkline
@@ -20,10 +24,17 @@ from ctxctl.tui.watching import LOST, phrase
 _SPARK: Final = 120
 _LEAST: Final = 6
 """Cells that the window by turn takes at most and at least."""
+_SIDE: Final = 14
+_SAID: Final = 44
+"""Cells that are left to the window by turn, where as many are left to say how full it is."""
 
 FREE: Final = "·"
 STALE: Final = "░"
 RESERVE: Final = "\u2571"
+_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": "≤"}
+"""In front of what is free: where nothing was billed, more was sent than is recorded."""
+UNKNOWN: Final = "▒"
+"""What was sent and is not in the capture."""
 
 
 def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
@@ -84,13 +95,20 @@ def _step(state: State, entry: TurnEntry) -> int:
 def _use(state: State, width: int, rows: int) -> list[Parts]:
     """The window by turn, and beside it how full it is now."""
     step = None if state.detail is None else state.detail.step
-    said = _reading(state) + ([] if step is None else _used(step))
-    needed = sum(cells(piece.text) + 2 for piece in said) + 2
-    right = spread([], said, max(min(width, needed), width - _SPARK))
+    said = _reading(state) + ([] if step is None else sent(step.window))
+    held = [] if step is None else kept(step.window)
+    if rows == 1 and _needed(said + held) <= width - _SIDE:
+        said, held = said + held, []
+    needed = max(_needed(said), _needed(held) if rows > 1 else 0)
+    right = spread([], said, max(min(needed, max(width - _SIDE, min(width, _SAID))), width - _SPARK))
     size = sum(cells(text) for text, _ in right)
     lines = _spark(state, width - size - 1, rows)
     last = [(" ", ""), *lines[-1], *right] if width > size else right
-    return [*([(" ", ""), *line, (" " * size, "")] for line in lines[:-1]), last]
+    return [*([(" ", ""), *line, *spread([], held, size)] for line in lines[:-1]), last]
+
+
+def _needed(pieces: list[Piece]) -> int:
+    return sum(cells(piece.text) + 2 for piece in pieces) + 2
 
 
 def _spark(state: State, width: int, rows: int) -> list[Parts]:
@@ -111,32 +129,17 @@ def _reading(state: State) -> list[Piece]:
     return [Piece(f"reading the trace… {int(state.progress * 100)} %", "muted", 9)]
 
 
-def _used(step: Step) -> list[Piece]:
-    window = step.window
-    full = window.limit if window.cap is None else window.cap
-    style = "warning" if window.over else "strong"
-    if full is None:
-        pieces = [Piece(f"{number(window.used)} used", style, 10), Piece("limit unknown", "muted", 4)]
-    else:
-        share = percent(window.used, full)
-        pieces = [Piece(f"{number(window.used)} of {number(full)} used", style, 10), Piece(share, style, 6)]
-    if window.over:
-        pieces.append(Piece(f"over by {number(window.over)}", "warning", 9))
-    elif window.free is not None:
-        pieces.append(Piece(f"{number(window.free)} free", "", 5))
-    if window.uncounted:
-        pieces.append(Piece(f"{number(window.uncounted)} uncounted", "warning", 7))
-    return pieces
-
-
 # The budget bar ---------------------------------------------------------------------------------------------
 
 
-def bar(step: Step | None, width: int, stale: Mapping[str, int] | None = None) -> Parts:
+def bar(
+    step: Step | None, width: int, stale: Mapping[str, int] | None = None, unrecorded: str = NOT_RECORDED
+) -> Parts:
     """The window as one line: a stretch for each segment with its name, then what is free and reserved.
 
     Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
-    The end of a stretch that older copies take up is `░`.
+    The end of a stretch that older copies take up is `░`; `▒` is what was sent and is not recorded, by the
+    name `unrecorded`, and `┆` where the runtime compacts by itself.
     """
     room = max(width - 2, 0)
     if step is None or room == 0:
@@ -144,37 +147,89 @@ def bar(step: Step | None, width: int, stale: Mapping[str, int] | None = None) -
     window = step.window
     segments = ordered(step.segments)
     free = window.free or 0
+    if window.cap is None and window.threshold is not None:
+        free = max(window.threshold - window.used, 0)
     reserve = 0 if window.limit is None or window.cap is None else max(window.limit - window.cap, 0)
-    sizes = _shares([tokens for _, tokens in segments] + [free, reserve], room)
+    cut = _cut([tokens for _, tokens in segments], window.used)
+    shares = _shares([*cut, free, reserve], room)
     parts: Parts = [(" ", "")]
-    for (name, tokens), size in zip(segments, sizes, strict=False):
+    for (name, tokens), size in zip(segments, shares, strict=False):
+        if name == UNRECORDED:
+            parts.append((_hatched(unrecorded, size), f"segment-{UNRECORDED}"))
+            continue
         old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
         style = name if name in SEGMENTS else "other"
         parts.append((_labelled(name, size - old), f"segment-{style}"))
         parts.append((STALE * old, f"legend-{style}"))
-    parts.append((_filled("free " + short(free), sizes[-2], FREE), "free"))
-    parts.append((_filled("reserve", sizes[-1], RESERVE), "reserve"))
-    parts.append((" " * (width - 1 - sum(sizes)), ""))
-    return parts
+    label = f"free {_SIGNS[sizes.method_of(window)]}{short(free)}"
+    known = window.free is not None
+    parts.append((_filled(label, shares[-2], FREE) if known else " " * shares[-2], "free"))
+    parts.append((_filled("reserve", shares[-1], RESERVE), "reserve"))
+    parts.append((" " * (width - 1 - sum(shares)), ""))
+    whole = window.used + free + reserve
+    if window.threshold is None or not 0 < window.threshold <= whole:
+        return parts
+    return _marked(parts, 1 + min(window.threshold * room // whole, room - 1))
 
 
-def legend(step: Step | None, width: int) -> Parts:
+def _cut(amounts: list[int], used: int) -> list[int]:
+    """The segments as they are, or, where what is recorded weighs more than what was sent, in proportion."""
+    whole = sum(amounts)
+    return amounts if whole <= used else [max(n * used // whole, 1) for n in amounts]
+
+
+def _marked(parts: Parts, at: int) -> Parts:
+    """The line with the mark of the runtime's own limit in one of its cells, on whatever is there."""
+    marked: Parts = []
+    for text, style in parts:
+        if 0 <= at < len(text):
+            over = "threshold" if style in ("free", "reserve", "") else style
+            marked += [(text[:at], style), (sizes.COMPACTS, over), (text[at + 1 :], style)]
+        else:
+            marked.append((text, style))
+        at -= len(text)
+    return marked
+
+
+def legend(step: Step | None, width: int, unrecorded: str = NOT_RECORDED) -> Parts:
     """The segments' names and tokens, in the colours of the bar; what does not fit is left out."""
     if step is None:
         return [(" " * width, "")]
     show = number if width >= 110 else short
-    entries = [
-        (f"{name} {show(tokens)}", f"legend-{name if name in SEGMENTS else 'other'}", "■ ")
-        for name, tokens in ordered(step.segments)
-    ]
-    if step.ledger.stale:
-        entries.append((f"stale {show(step.ledger.stale)}", "muted", f"{STALE} "))
-    if step.ledger.saved is not None:
-        entries.append((f"saved {show(step.ledger.saved)}", "muted", ""))
-    if step.window.free is not None:
-        entries.append((f"free {show(step.window.free)}", "muted", f"{FREE} "))
-    if step.window.reserved:
-        entries.append((f"reserve {show(step.window.reserved)}", "muted", f"{RESERVE} "))
+    entries = []
+    for name, tokens in ordered(step.segments):
+        style = f"legend-{name if name in SEGMENTS else 'other'}"
+        mark = "■ "
+        if name == UNRECORDED:
+            name, mark = unrecorded if width >= 110 else NOT_RECORDED, f"{UNKNOWN} "
+        entries.append((f"{name} {show(tokens)}", style, mark))
+    return _entries(entries + _besides(step, show, brief=width < 110), width)
+
+
+def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tuple[str, str, str]]:
+    """What the bar shows beside the segments: text, style and sign."""
+    window, ledger = step.window, step.ledger
+    found = []
+    if window.unrecorded is not None and window.unrecorded < 0:
+        brief_words = f"recorded {show(-window.unrecorded)} over what was sent"
+        found.append((brief_words if brief else beside(window) or "", "warning", "! "))
+    if ledger.stale:
+        found.append((f"stale {show(ledger.stale)}", "muted", f"{STALE} "))
+    if ledger.saved is not None:
+        found.append((f"saved {show(ledger.saved)}", "muted", ""))
+    if window.free is not None:
+        sign = _SIGNS[sizes.method_of(window)]
+        found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
+    if window.threshold is not None:
+        said = f"compacts at {show(window.threshold)}"
+        said = said if brief else sizes.compacts(window.threshold, window.threshold_source)
+        found.append((said, "threshold", f"{sizes.COMPACTS} "))
+    if window.reserved:
+        found.append((f"reserve {show(window.reserved)}", "muted", f"{RESERVE} "))
+    return found
+
+
+def _entries(entries: list[tuple[str, str, str]], width: int) -> Parts:
     parts: Parts = [(" " * min(width, 1), "")]
     room = width - 1
     for text, style, mark in entries:
@@ -213,6 +268,12 @@ def _labelled(name: str, size: int) -> str:
     if size >= cells(name) + 2:
         return pad(f"▏{name}", size)
     return pad(name[:1].upper(), size)
+
+
+def _hatched(label: str, size: int) -> str:
+    """What is not recorded, by its name where there is room; without colour it is told by its hatching."""
+    name = next((one for one in (label, NOT_RECORDED) if size >= cells(one) + 6), "")
+    return f"{UNKNOWN * 2} {name} ".ljust(size, UNKNOWN) if name else UNKNOWN * size
 
 
 def _filled(label: str, size: int, fill: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctxctl.model.results import Change, Window
 from ctxctl.tui.figures import number
 from ctxctl.tui.lines.layout import Piece
+from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 
 OUT = ("omitted", "removed")
 """Statuses of what is not in the frame."""
@@ -13,7 +14,7 @@ OUT = ("omitted", "removed")
 def cost(change: Change, window: Window | None) -> list[Piece]:
     """Phrases for an item that is not in the frame; none for one that is.
 
-    Its size, the limits and the tokens in use are the step's.  That it alone is kept, and all
+    Its size, the limits and the tokens that were sent are the step's.  That it alone is kept, and all
     else is as it was, is supposed: the phrases begin with the sign of what is derived.
     """
     if change.status not in OUT or window is None:
@@ -21,13 +22,15 @@ def cost(change: Change, window: Window | None) -> list[Piece]:
     if not change.tokens:
         return [Piece("size not recorded: what keeping it would take is not known", "", 10)]
     size = Piece(f"≈ {number(change.tokens)} tokens to keep it", "", 10)
-    full = window.limit if window.cap is None else window.cap
+    full, method = full_of(window), method_of(window)
     if full is None:
-        return [size, Piece("no limit recorded: not known whether it fits", "muted", 9)]
-    free, most = full - window.used, "at most " if window.uncounted else ""
-    room = f"{most}{number(free)} free" if free >= 0 else f"over by {number(-free)}"
+        return [size, Piece("no limit known: not known whether it fits", "muted", 9)]
+    # A bill holds what nobody could count, too; without one there is more in the window than is recorded.
+    most = "at most " if method == "recorded" or (window.uncounted and method != "reported") else ""
+    free, sign = full - window.used, EXPECTED if method == "expected" else ""
+    room = f"{most}{sign}{number(free)} free" if free >= 0 else f"over by {sign}{number(-free)}"
     if change.tokens <= free:
-        return [size, Piece(room, "", 6), Piece("may fit" if most else "it would fit", "good", 9)]
+        return [size, Piece(room, "", 6), Piece("may fit" if most or sign else "it would fit", "good", 9)]
     return [
         size,
         Piece(room, "", 6),

@@ -103,6 +103,8 @@ class Nest:
         """By turn, the threads that began in it, in the order in which they became known."""
         self.parents: list[int] = []
         """Turns at the top that have something below, ascending."""
+        self.billed = 0
+        """Turns of which a bill is known."""
         self.touched: set[int] = set()
         """Turns at the top with changes in or below them, until somebody takes note."""
         self._rows: Sequence[Row] = ()
@@ -135,7 +137,7 @@ class Nest:
         self._sum(thread, entry, 1)
         self._count(thread.at, entry.notable - noted)
         at = bisect_left(thread.turns, index)
-        thread.series.put(at, Figures(entry.peak, entry.cap or 0, entry.limit or 0, entry.marks))
+        thread.series.put(at, _figures(entry))
         if thread.at is None:
             self._raise(index)
         self._note(self.root(index))
@@ -246,6 +248,7 @@ class Nest:
         for n, tokens in enumerate((entry.reported, entry.cached, entry.answered)):
             thread.sums[n] += sign * (tokens or 0)
             thread.sums[n + 3] += sign * (tokens is not None)
+        self.billed += sign * (entry.reported is not None)
         if entry.model is not None:
             thread.models[entry.model] = thread.models.get(entry.model, 0) + sign
             if not thread.models[entry.model]:
@@ -324,6 +327,19 @@ class Nest:
             self.kids.setdefault(at.turn, []).append(thread.name)
             self._count(at, noted)
             self._note(self.root(at.turn))
+
+
+def _figures(entry: TurnEntry) -> Figures:
+    """A turn in a chart."""
+    return Figures(
+        entry.peak,
+        entry.cap or 0,
+        entry.limit or 0,
+        entry.marks,
+        entry.threshold or 0,
+        expected=entry.peak if entry.peak_method == "expected" else 0,
+        content=entry.peak if entry.peak_method == "recorded" else 0,
+    )
 
 
 def _put(values: list[int], value: int) -> None:

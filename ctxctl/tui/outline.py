@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ctxctl.model.outline import Row
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.tui.nest import Nest, ThreadName
 from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED
 
@@ -36,7 +37,9 @@ class TurnEntry:
     whole: bool = False
     """Whether all its steps are known."""
     used: int = 0
-    """Tokens in the window at its last step."""
+    """Tokens that its last step sent."""
+    method: UsedMethod = "recorded"
+    """How that is known."""
     new: int = 0
     freed: int = 0
     cap: int | None = None
@@ -44,8 +47,13 @@ class TurnEntry:
     flagged: bool = False
     """Some step has a warning."""
     peak: int = 0
-    """Most tokens that any of its steps had in its window."""
+    """Most tokens that any of its steps sent."""
+    peak_method: UsedMethod = "recorded"
+    """How that is known."""
     limit: int | None = None
+    threshold: int | None = None
+    threshold_source: str | None = None
+    """Where the runtime compacts by itself, and which rule says so."""
     broken: bool = False
     """In some step a prompt cache could reuse less than nine tenths of the request before."""
     missed: int = 0
@@ -100,7 +108,7 @@ class Growth(NamedTuple):
     rows: Sequence[Row]
     """All rows; only those that some entry speaks of may be read."""
     peak: int
-    """Most tokens that any step had in its window."""
+    """Most tokens that any step sent."""
     kept: int | None = None
     """Leading entries that are the turns they were; those behind them are gone or told anew.  None: all."""
 
@@ -262,13 +270,17 @@ def _add(entry: TurnEntry, row: Row) -> None:
     """Sum up one more step."""
     entry.steps += 1
     entry.used = row.used
+    entry.method = row.method
     entry.new += row.new
     entry.freed += row.freed
     entry.cap = row.cap
     entry.compacted |= row.compacted
-    entry.flagged |= any(flag in WARNINGS for flag in row.flags)
-    entry.peak = max(entry.peak, row.used)
+    entry.flagged |= warned(row)
+    if row.used >= entry.peak:
+        entry.peak, entry.peak_method = row.used, row.method
     entry.limit = row.limit
+    entry.threshold = row.threshold
+    entry.threshold_source = row.threshold_source
     entry.model = row.model
     entry.broken |= row.broken
     entry.missed += row.missed
@@ -282,6 +294,11 @@ def _add(entry: TurnEntry, row: Row) -> None:
     entry.cached = _more(entry.cached, row.cached)
     entry.answered = _more(entry.answered, row.answered)
     entry.doubted |= "output" in row.doubted
+
+
+def warned(row: Row) -> bool:
+    """Whether the list marks the step: by its flags, or as it sent more than its cap."""
+    return row.over or any(flag in WARNINGS for flag in row.flags)
 
 
 def _more(known: int | None, more: int | None) -> int | None:
@@ -301,7 +318,7 @@ class Turns:
         """The highest turn number of all."""
         self.sessions: set[str | None] = set()
         self.peak = 0
-        """Most tokens that any step had in its window."""
+        """Most tokens that any step sent."""
         self.nest = Nest()
         """Which thread began where."""
         self._before: list[tuple[int, int, bool]] = []

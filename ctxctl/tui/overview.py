@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.tui.chart import COMPACTS
 from ctxctl.tui.figures import BREAK, COMPACTION, counted, number, percent, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.nest import Thread
 from ctxctl.tui.outline import TurnEntry, Turns
-from ctxctl.tui.series import column_of, turns_of
+from ctxctl.tui.series import Figures, column_of, turns_of
+from ctxctl.tui.sizes import amount, compacts
 from ctxctl.tui.view import State
 
 
@@ -116,7 +118,8 @@ def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
 def totals(state: State, view: View, width: int) -> list[Parts]:
     """Two lines: what the trace holds, and what happened in it, of what is read so far."""
     threads = [thread for thread, _ in view.threads]
-    trace = state.trace
+    trace, most = state.trace, _highest(threads)
+    done = "recorded" if most.method == "recorded" else "sent"
     left = [Piece(trace.name.rpartition("/")[2] or trace.name, "name", 9), Piece("overview", "strong", 8)]
     if state.progress is not None:
         left.append(Piece(f"reading the trace… {int(state.progress * 100)} %", "warning", 9))
@@ -128,7 +131,8 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(counted(sum(t.steps for t in threads), "step"), "", 6),
     ]
     happened = [
-        Piece(f"peak {number(state.list.turns.peak)}", "strong", 9),
+        Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
+        *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
         Piece(f"{COMPACTION} {counted(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
@@ -137,6 +141,28 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
         Piece(f"∅ {number(sum(t.omissions for t in threads))} with omissions", "", 4),
     ]
     return [spread(left, right, width), spread(happened, [], width)]
+
+
+def _highest(threads: list[Thread]) -> Figures:
+    """What any thread sent at most, and whether that was billed."""
+    found = [thread.series.over(0, len(thread.turns)) for thread in threads]
+    return max(found, key=lambda figures: figures.used, default=Figures())
+
+
+def _most(figures: Figures, billed: bool, *, brief: bool = False) -> str:
+    """The most that was sent; among billed sizes, one that nobody billed has a sign."""
+    return amount(figures.used, figures.method, brief=brief, content=billed)
+
+
+def _compacts(state: State, view: View) -> list[Piece]:
+    """The line of the thread in front at which its runtime compacts by itself."""
+    thread = view.thread
+    if thread is None or not thread.turns:
+        return []
+    entry = state.list.turns.entries[thread.turns[view.at]]
+    if entry.threshold is None:
+        return []
+    return [Piece(f"{COMPACTS} {compacts(entry.threshold, entry.threshold_source)}", "threshold", 9)]
 
 
 def here(state: State, view: View, width: int, columns: int) -> Parts:
@@ -149,23 +175,27 @@ def here(state: State, view: View, width: int, columns: int) -> Parts:
     held = turns_of(column_of(view.at, count, columns), count, columns)
     left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
     if len(held) > 1:
-        most = thread.series.over(held.start, held.stop).used
-        left.append(Piece(f"▲ {number(len(held))} turns, up to {number(most)}", "muted", 4))
+        most = _most(thread.series.over(held.start, held.stop), state.list.turns.nest.billed > 0)
+        left.append(Piece(f"▲ {number(len(held))} turns, up to {most}", "muted", 4))
     return spread(left, [Piece(one_line(entry.title or ""), "muted", 3)], width)
 
 
 def _figures(entry: TurnEntry) -> list[Piece]:
     share = f" ({percent(entry.used, entry.cap)} of {number(entry.cap)})" if entry.cap else ""
+    how = "recorded" if entry.method == "recorded" else "sent"
+    over = entry.cap is not None and entry.used > entry.cap
+    peak = amount(entry.peak, entry.peak_method, content=entry.method != "recorded")
     signs = [
-        ("! warning", entry.flagged),
+        ("! over", over),
+        ("! warning", entry.flagged and not over),
         (f"{COMPACTION} compaction", entry.compacted),
         (f"{BREAK} cache break", entry.broken),
         (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
         (f"∅ {entry.omitted} omitted", entry.omitted > 0),
     ]
     return [
-        Piece(f"{number(entry.used)}{share}", "", 9),
-        Piece(f"peak {number(entry.peak)}" if entry.peak > entry.used else "", "", 8),
+        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{share}", "", 9),
+        Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
         *(Piece(words, "warning", 8) for words, applies in signs if applies),
@@ -204,7 +234,7 @@ def thread_line(view: View, line: int, width: int) -> Parts:
     figures = {
         "turns": number(len(thread.turns)),
         "steps": number(thread.steps),
-        "peak": short(thread.series.over(0, len(thread.turns)).used),
+        "peak": _most(thread.series.over(0, len(thread.turns)), thread.reported is not None, brief=True),
         "new": signed(thread.new, brief=True),
         "freed": short(-thread.freed) if thread.freed else "·",
         COMPACTION: str(thread.compactions or "·"),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from array import array
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
+
+from ctxctl.model.vocab import UsedMethod
 
 COMPACTED: Final = 1
 BROKEN: Final = 2
@@ -23,19 +25,36 @@ class Figures(NamedTuple):
     """Of one turn; of several, the highest of each and all marks."""
 
     used: int = 0
-    """Tokens in the window; of a turn, the most that any of its steps held."""
+    """Tokens that were sent; of a turn, with the fullest of its steps."""
     cap: int = 0
     """0: unknown."""
     limit: int = 0
     """The window's whole size, what is reserved for the answer included; 0: unknown."""
     marks: int = 0
+    threshold: int = 0
+    """Where the runtime compacts by itself; 0: unknown."""
+    expected: int = 0
+    """`used` where nobody billed it, and it is expected; else 0."""
+    content: int = 0
+    """`used` where it is of what is recorded only; else 0."""
+
+    @property
+    def method(self) -> UsedMethod:
+        """How the highest `used` is known."""
+        if self.used and self.used == max(self.expected, self.content):
+            return "expected" if self.used == self.expected else "recorded"
+        return "reported"
+
+
+_Level: TypeAlias = "tuple[array[int], ...]"
+"""As many values as `Figures` has, in its order."""
 
 
 class Series:
     """Figures of the turns of a thread, by their place in it."""
 
     def __init__(self) -> None:
-        self._levels: list[tuple[array[int], array[int], array[int], array[int]]] = [_level()]
+        self._levels: list[_Level] = [_level()]
         self._columns: dict[tuple[int, int, int], list[Figures]] = {}
         """Columns as they were asked for lately, until a turn changes."""
 
@@ -63,14 +82,12 @@ class Series:
         """Tell the levels above of figures that are nowhere less than what was there before."""
         for k, level in enumerate(self._levels[1:], 1):
             n //= _FAN
-            used, cap, limit, marks = level
-            if n == len(used):
+            if n == len(level[0]):
                 self._fill(k, n)
                 continue
-            used[n] = max(used[n], figures.used)
-            cap[n] = max(cap[n], figures.cap)
-            limit[n] = max(limit[n], figures.limit)
-            marks[n] |= figures.marks
+            raised = _both(Figures(*(values[n] for values in level)), figures)
+            for values, value in zip(level, raised, strict=True):
+                values[n] = value
         if len(self._levels[-1][0]) > _FAN:
             self._levels.append(_level())
             for at in range(-(-len(self._levels[-2][0]) // _FAN)):
@@ -144,19 +161,27 @@ def turns_of(column: int, count: int, width: int) -> range:
     return range(column * count // shown, (column + 1) * count // shown) if shown else range(0)
 
 
-def _level() -> tuple[array[int], array[int], array[int], array[int]]:
-    return array("q"), array("q"), array("q"), array("q")
+def _level() -> _Level:
+    return tuple(array("q") for _ in Figures._fields)
 
 
-def _merged(level: tuple[array[int], array[int], array[int], array[int]], start: int, stop: int) -> Figures:
-    if stop <= start:
+def _merged(level: _Level, start: int, stop: int) -> Figures:
+    if stop <= start or start >= len(level[0]):
         return Figures()
-    used, cap, limit, marks = (values[start:stop] for values in level)
+    used, cap, limit, marks, threshold, expected, content = (values[start:stop] for values in level)
     found = 0
     for mark in marks:
         found |= mark
-    return Figures(max(used, default=0), max(cap, default=0), max(limit, default=0), found)
+    return Figures(max(used), max(cap), max(limit), found, max(threshold), max(expected), max(content))
 
 
 def _both(a: Figures, b: Figures) -> Figures:
-    return Figures(max(a.used, b.used), max(a.cap, b.cap), max(a.limit, b.limit), a.marks | b.marks)
+    return Figures(
+        max(a.used, b.used),
+        max(a.cap, b.cap),
+        max(a.limit, b.limit),
+        a.marks | b.marks,
+        max(a.threshold, b.threshold),
+        max(a.expected, b.expected),
+        max(a.content, b.content),
+    )

@@ -22,10 +22,10 @@ show what it did.
 
 
 def sparkline(series: Series, current: int | None, width: int, rows: int = 1) -> list[Parts]:
-    """Lines from the top down: a column for each turn, or for several, as high as the window was full.
+    """Lines from the top down: a column for each turn, or for several, as high as what was sent.
 
-    The top is the limit, or the highest use where none is known.  At the right stands the limit, as `┄` with
-    its tokens.  `current` is painted reverse.
+    The top is the limit, or the most that was sent where none is known.  At the right stands the limit, as
+    `┄` with its tokens.  What nobody billed is dimmed; `current` is painted reverse.
     """
     whole = series.over(0, len(series))
     top = max(whole.cap, whole.used)
@@ -70,7 +70,7 @@ def _cell(figures: Figures, top: int, rows: int, row: int, *, here: bool, few: b
     filled = -(-figures.used * steps * rows // top) - steps * (rows - 1 - row)
     text = " " if filled <= 0 else LEVELS[min(filled, steps) - 1]
     over = bool(figures.cap) and figures.used * 20 >= figures.cap * 17
-    style = "gauge-full" if over else "gauge"
+    style = "gauge-full" if over else "gauge" if figures.method == "reported" else "gauge-unbilled"
     if figures.marks & COMPACTED and ((few and row == rows - 1) or (rows > 1 and row == 0 and text == " ")):
         text, style = CUT, "warning"
     if rows > 1 and row == 0 and text == " " and figures.cap == top:

@@ -11,6 +11,7 @@ from ctxctl.report.misses import miss_text
 from ctxctl.text import cells
 from ctxctl.tui.figures import number, percent, short
 from ctxctl.tui.lines.layout import Parts
+from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "recorded": "✓",
@@ -125,25 +126,22 @@ def _count(value: Any) -> str:
 
 def _share(step: Step) -> str:
     window = step.window
-    full = window.limit if window.cap is None else window.cap
-    return percent(window.used, full) if full else ""
+    full = full_of(window)
+    sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
+    return sign + percent(window.used, full) if full else ""
 
 
 def _bill(step: Step, *, whole: bool) -> str:
-    """What the provider billed, and how much more or less that is than what was counted."""
+    """What the provider billed, and how much of it came from its cache."""
     usage = step.usage
     if usage is None or usage.reported_input is None:
         return ""
     how = "" if usage.provenance == "native" else f"({usage.provenance}) " if whole else "≈"
     text = how + (number if whole else short)(usage.reported_input)
-    if usage.counted_input and usage.difference is not None:
-        off = (usage.reported_input - usage.counted_input) / usage.counted_input * 100
-        more = f"\u00d7{number(round(off / 100 + 1))}" if off >= 1000 else f"{off:+.{1 if whole else 0}f} %"
-        text += f" ({more})" if whole else f" {more}"
     if whole and usage.reported_cached is not None:
         text += f", {number(usage.reported_cached)} cached"
     if whole and step.cache.miss is not None:
         text += f", {miss_text(step.cache.miss)}"
     if whole and usage.doubts:
         text += "".join(f"; {doubt_text(doubt)}" for doubt in usage.doubts)
-    return text.replace("-", "\u2212")
+    return text

@@ -8,6 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from ctxctl.engine.query import Query
 from ctxctl.model.results import Change, Step, Turn, Window
+from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.tui.changes import Arrangement, ChangeTable, Facet, Order
 from ctxctl.tui.document import Document
 from ctxctl.tui.folding import Folding
@@ -37,6 +38,8 @@ class Trace:
     """Whether it is being watched while it is written."""
     watching: Watching | None = None
     """How the watch stands."""
+    unrecorded: str = NOT_RECORDED
+    """What is sent and not in the trace, in words (`report.unrecorded`)."""
 
 
 @dataclass(frozen=True, slots=True)

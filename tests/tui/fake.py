@@ -31,7 +31,7 @@ from ctxctl.model.results import (
     UsageView,
     Window,
 )
-from ctxctl.model.vocab import STAGES, STATUSES, Status, segment_of
+from ctxctl.model.vocab import STAGES, STATUSES, UNRECORDED, Status, segment_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED
 
 
@@ -247,6 +247,10 @@ class FakeInspector:
             reported=request.reported,
             first_line=n + 1,
             offset=0,
+            recorded=step.window.recorded,
+            method=step.window.used_method,
+            unrecorded=step.window.unrecorded,
+            limit_source=step.window.limit_source,
         )
 
     def _placements(self, n: int) -> list[Placement]:
@@ -286,6 +290,9 @@ class FakeInspector:
             segments[name] = segments.get(name, 0) + thing.tokens
         uncounted = sum(thing.text is None for thing in request.things)
         cap = self._cap
+        sent = used if request.reported is None else request.reported
+        if sent != used:
+            segments = {UNRECORDED: sent - used, **segments}
         return Step(
             session=request.session,
             thread=request.thread,
@@ -304,11 +311,15 @@ class FakeInspector:
                 limit=None if cap is None else cap + 100,
                 reserved=None if cap is None else 100,
                 cap=cap,
-                used=used,
-                free=None if cap is None else max(cap - used, 0),
-                over=None if cap is None else max(used - cap, 0),
+                used=sent,
+                free=None if cap is None else max(cap - sent, 0),
+                over=None if cap is None else max(sent - cap, 0),
                 uncounted=uncounted,
                 by_method={"exact:o200k_base": used},
+                recorded=used,
+                unrecorded=None if request.reported is None else sent - used,
+                used_method="recorded" if request.reported is None else "reported",
+                limit_source=None if cap is None else "recorded",
             ),
             ledger=Ledger(used - new + freed, new, freed, used, None, 0, uncounted),
             counts=Counts(**counts),

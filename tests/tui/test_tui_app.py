@@ -31,7 +31,7 @@ async def test_the_first_screen_shows_turns_changes_and_the_window() -> None:
         assert "Rewrite" in session.text
         assert "what changed in turn 1 (2 steps)" in session.text
         assert "+ added 5" in session.text
-        assert "of 400 used" in session.text
+        assert "of 400 sent" in session.text
 
 
 SCREENS: dict[str, tuple[str, ...]] = {

@@ -101,7 +101,7 @@ def test_the_text_is_what_the_inspector_assembles(trace: Path) -> None:
             # The prefix that is marked is the one that the engine counted.
             marked = sum(block.tokens for block in shown.document.blocks if block.cached)
             assert shown.prefix is None or marked == shown.prefix
-            assert sum(block.tokens for block in shown.document.blocks) == shown.used
+            assert sum(block.tokens for block in shown.document.blocks) == shown.recorded
 
 
 def test_a_broken_prefix_says_who_and_what_it_cost() -> None:
@@ -116,7 +116,7 @@ def test_a_broken_prefix_says_who_and_what_it_cost() -> None:
         block = shown.document.blocks[shown.break_block]
         assert not block.cached
         assert f"{shown.again:,} unchanged tokens behind it" in block.breaks
-        assert shown.again <= shown.used - (shown.prefix or 0)
+        assert shown.again <= shown.recorded - (shown.prefix or 0)
 
 
 def test_what_is_special_about_a_block_is_said() -> None:
@@ -137,8 +137,8 @@ def head(shown: Assembled, width: int = 100) -> str:
 
 def test_the_head_tells_what_is_not_known() -> None:
     shown = Assembled(
-        3, document("a", "b"), "run.jsonl", "2.1", layer="view", basis="selection", used=7, first=True,
-        joint_known=False,
+        3, document("a", "b"), "run.jsonl", "2.1", layer="view", basis="selection", recorded=7, sent=7,
+        first=True, joint_known=False,
         remarks=("not known to have been sent: no injection is recorded",),
     )  # fmt: skip
     text = head(shown)

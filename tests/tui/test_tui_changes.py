@@ -72,7 +72,7 @@ def test_however_it_is_grouped_the_window_is_the_same(by: Any, skipped: bool) ->
     found = table(
         Arrangement(by=by), skipped=skipped, inspector=inspector, target=Target(3, whole_turn=True, first=3)
     )
-    assert sum(group.in_window for group in found.groups) == inspector.step(3).window.used
+    assert sum(group.in_window for group in found.groups) == inspector.step(3).window.recorded
     assert sum(group.count for group in found.groups) == 9
     for width in (20, 44, 80, 140):
         for line in range(found.count):

@@ -295,8 +295,8 @@ async def test_two_files_of_different_formats() -> None:
             diff = screen(session).state.listing.diff
             assert diff is not None
             assert diff.a.used == other.step(0).window.used
-            assert diff.b.used == sum(entry.after for entry in diff.entries)
-            assert diff.a.used == sum(entry.before for entry in diff.entries)
+            assert diff.b.recorded == sum(entry.after for entry in diff.entries)
+            assert diff.a.recorded == sum(entry.before for entry in diff.entries)
             await session.press("a", "n", "n", "escape", "x")
             assert "coding-agent.jsonl@" in session.lines[0]
             assert not session.app.fault

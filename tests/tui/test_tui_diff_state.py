@@ -34,7 +34,8 @@ def side(**other: Any) -> SideHead:
         "model": "gpt-4o", "limit": 4096, "cap": 3584, "used": 60, "uncounted": 0,
         "counting": "exact:o200k_base", "segments": {"user": 60},
     }  # fmt: skip
-    return SideHead(**{**facts, **other})
+    made = {"method": "reported", **facts, **other}
+    return SideHead(**{"recorded": made["used"], **made})
 
 
 def diff(*entries: Entry, a: SideHead | None = None, b: SideHead | None = None) -> FrameDiff:
@@ -221,6 +222,41 @@ def test_what_differs_between_the_sides_is_said() -> None:
     assert "policy sanqian" in head
     # 5 + 0 - 0 is not 10: the same text counts otherwise in the other trace.
     assert "+5 counted differently" in head
+
+
+def sums(a: SideHead, b: SideHead, width: int = 140) -> str:
+    found = moves.compared(DiffState(), PAIR, diff(entry("x", "added", 0, 1_000), a=a, b=b))
+    return "\n".join(text(parts) for parts in lines.head(found, width))
+
+
+def billed(used: int, recorded: int, **other: Any) -> SideHead:
+    held = {"unrecorded": used - recorded, "user": recorded}
+    return side(used=used, recorded=recorded, segments=held, **{"limit": 200_000, "cap": 200_000, **other})
+
+
+def test_what_was_sent_is_explained_to_the_token() -> None:
+    told = sums(billed(60_000, 15_000), billed(61_250, 16_000))
+    assert "60,000 of 200,000 sent" in told
+    assert "60,000 before  +1,000 new  \u22120 freed  +250 not recorded  = 61,250 after  (+1,250)" in told
+    assert "▒ not recorded 45,250 (+250)  ■ user 16,000 (+1,000)" in told
+    assert "not recorded  =" not in sums(billed(60_000, 15_000), billed(61_000, 16_000))
+
+
+def test_what_is_expected_has_its_sign_and_error() -> None:
+    told = sums(billed(60_000, 15_000), billed(61_250, 16_000, method="expected", error=900))
+    assert "≈61,250 ±900 of 200,000 sent" in told
+    assert "= ≈61,250 after" in told
+
+
+def test_with_a_frame_that_nobody_billed_what_is_recorded_is_compared() -> None:
+    content = side(used=16_000, method="recorded", segments={"user": 16_000}, limit=None, cap=None)
+    told = sums(billed(60_000, 15_000), content)
+    assert "recorded: 15,000 before  +1,000 new  \u22120 freed  = 16,000 after  (+1,000)" in told
+    assert "60,000 of 200,000 sent" in told
+    assert "16,000 recorded  limit unknown" in told
+    assert "▒" not in told
+    found = diff(entry("x"), a=content, b=billed(60_000, 15_000))
+    assert found.remarks == ("nothing was billed before: its size is that of the recorded content",)
 
 
 def test_why_an_item_left_or_moved() -> None:

@@ -11,6 +11,7 @@ from helpers import LARGE, SMALL, made, running
 
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Change, Counts, Ledger, Turn, Window
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.detailing import passing
 from ctxctl.tui.itemhead import item_head
@@ -48,10 +49,11 @@ def window(
     reserved: int | None = 400,
     cap: int | None = 1200,
     uncounted: int = 0,
+    method: UsedMethod = "reported",
 ) -> Window:
     free = None if cap is None else max(cap - used, 0)
     over = None if cap is None else max(used - cap, 0)
-    return Window(limit, reserved, cap, used, free, over, uncounted, {})
+    return Window(limit, reserved, cap, used, free, over, uncounted, {}, used_method=method)
 
 
 def said(of: Change, in_window: Window | None) -> str:
@@ -81,10 +83,21 @@ def test_a_limit_of_the_prompt_by_itself_is_what_would_have_to_grow() -> None:
 
 def test_what_is_not_known_is_not_said() -> None:
     unknown = window(900, limit=None, reserved=None, cap=None)
-    assert said(change(), unknown) == "≈ 73 tokens to keep it | no limit recorded: not known whether it fits"
+    assert said(change(), unknown) == "≈ 73 tokens to keep it | no limit known: not known whether it fits"
     assert said(change(tokens=0), window(900)) == "size not recorded: what keeping it would take is not known"
-    assert said(change(), window(900, uncounted=2)) == "≈ 73 tokens to keep it | at most 300 free | may fit"
+    content = window(900, uncounted=2, method="recorded")
+    assert said(change(), content) == "≈ 73 tokens to keep it | at most 300 free | may fit"
     assert said(change(), None) == ""
+
+
+def test_what_is_free_is_known_as_well_as_what_was_sent() -> None:
+    # A bill has in it what nobody counted; the record alone has not what it lacks.
+    assert said(change(), window(900, uncounted=2)).endswith("| 300 free | it would fit")
+    assert said(change(), window(900, method="recorded")).endswith("| at most 300 free | may fit")
+    assert said(change(), window(900, method="expected")).endswith("| ≈300 free | may fit")
+    assert said(change(), window(900, method="expected", uncounted=1)).endswith(
+        "| at most ≈300 free | may fit"
+    )
 
 
 @pytest.mark.parametrize("status", ["added", "updated", "skipped"])
@@ -129,14 +142,15 @@ async def test_from_the_search_to_what_it_would_have_taken() -> None:
         await session.press("enter")
         assert "turn 6/8" in session.text
         assert "low_relevance" in session.text
-        assert "≈ 73 tokens to keep it  needs a window of 2,147" in session.text
+        # 1,815 were billed of 1,200, in a window of 1,600: 1,600 + 1,815 + 73 - 1,200.
+        assert "≈ 73 tokens to keep it  needs a window of 2,288" in session.text
 
 
 async def test_a_budget_that_is_exceeded_has_no_tick() -> None:
     async with running(opened()) as session:
-        assert "bud ✓39 %" in session.text
+        assert "bud ✓46 %" in session.text
         await session.press(*["right_square_bracket"] * 5)
-        assert "bud !140 %" in session.text
+        assert "bud !151 %" in session.text
 
 
 async def test_hits_in_the_frame_that_is_shown_move_the_cursor() -> None:

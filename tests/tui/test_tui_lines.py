@@ -69,7 +69,7 @@ def test_every_line_has_exactly_the_width(width: int) -> None:
     state = moves.toggle_steps(moves.to_line(state, 0), True)
     made = [lines.turn_line(state, n, width) for n in range(state.list.count)]
     made += [lines.change_line(state.table, n, width) for n in range(state.table.count)]
-    made += [lines.change_heading(state.table, width), lines.turn_heading(width)]
+    made += [lines.change_heading(state.table, width), lines.turn_heading(state, width)]
     for parts in made:
         assert cells(said(parts)) == width
     if width >= 2:
@@ -138,9 +138,11 @@ def test_the_head_says_where_we_are() -> None:
     for words in ("s1", "main", "gpt-4o", "turn 2/3", "step 1/1", "window (inferred)"):
         assert words in first
     assert "exact:o200k_base" in first
-    for words in ("107 of 400 used", "27 %", "293 free", "┄400"):
+    for words in ("140 of 400 sent", "35 %", "260 free", "limit: recorded", "┄400"):
         assert words in second
-    assert "billed ✓ 140 (+30.8 %), 70 cached" in third
+    for words in ("recorded 107", "not recorded 33"):
+        assert words in second
+    assert "billed ✓ 140, 70 cached" in third
 
 
 def test_the_head_says_what_is_unknown() -> None:
@@ -154,7 +156,7 @@ def test_the_head_says_what_is_unknown() -> None:
 
 def test_the_head_says_when_the_window_is_over_its_limit() -> None:
     inspector = FakeInspector([Request(1, (Thing("a", "word " * 400),))], cap=100)
-    assert "over by 400" in said(header.head(loaded(inspector), 120)[1])
+    assert "over by at least 400" in said(header.head(loaded(inspector), 120)[1])
 
 
 def step_with(segments: dict[str, int]) -> Any:

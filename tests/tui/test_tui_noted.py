@@ -51,7 +51,7 @@ def test_a_skipped_item_that_moved_is_listed_without_the_others(inspector: Any) 
     assert table.change_at(line) is group.shown[0]
     assert "moved" in words(table, line)
     assert table.count == line + 1
-    assert sum(g.in_window for g in table.groups) == inspector.step(3).window.used
+    assert sum(g.in_window for g in table.groups) == inspector.step(3).window.recorded
 
 
 def test_all_skipped_items_are_listed_once_and_say_what_happened(inspector: Any) -> None:

@@ -99,7 +99,7 @@ def test_blame_sums_are_those_of_the_window() -> None:
             p.item for p in inspector.frame(20).placements
         ]
         counted = [int(line.text.split()[1].replace(",", "")) for line in blocks]
-        assert sum(counted) == found.step.window.used
+        assert sum(counted) == found.step.window.recorded
         stale = list(lines.blame(found, "stale"))
         assert len([line for line in stale if line.goal]) == sum(b.placement.stale for b in found.blocks)
 
@@ -194,11 +194,11 @@ async def test_findings_are_those_that_the_settings_ask_for(
 ) -> None:
     settings = tmp_path / "ctxctl.toml"
     monkeypatch.setenv("CTXCTL_CONFIG", str(settings))
-    for ignored, there in (((), True), (("CTX026",), False)):
+    for ignored, there in (((), True), (("CTX004",), False)):
         settings.write_text(f"[lint]\nignore = {list(ignored)}\n")
-        async with running(app()) as session:
+        async with running(app(NOTES)) as session:
             await session.press("exclamation_mark")
-            assert ("CTX026" in session.text) == there
+            assert ("CTX004" in session.text) == there
 
 
 async def test_hostile_texts_are_only_text(tmp_path: Path) -> None:

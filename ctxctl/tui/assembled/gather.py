@@ -13,6 +13,7 @@ from ctxctl.report.misses import miss_text
 from ctxctl.text import preview
 from ctxctl.tui.assembled.values import Assembled, Block, BlockDocument
 from ctxctl.tui.figures import MINUS, number
+from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
         model=step.model,
         layer=step.layer,
         basis=step.basis,
-        used=step.window.used,
+        recorded=step.window.recorded,
+        sent=step.window.used,
+        method=method_of(step.window),
         uncounted=step.window.uncounted,
         prefix=step.cache.possible_prefix,
         first=inspector.previous(ordinal) is None,

@@ -10,6 +10,7 @@ from ctxctl.tui.assembled.values import Assembled, Block
 from ctxctl.tui.diff.lines import label
 from ctxctl.tui.figures import KINDS, counted, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.sizes import amount
 
 CACHED: Final = "█"
 """In the gutter: the block is part of the possible cache prefix."""
@@ -33,9 +34,16 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
     right = [
         Piece(counted(blocks, "block"), "", 6),
         Piece(f"{number(shown.uncounted)} uncounted" if shown.uncounted else "", "warning", 7),
-        Piece(counted(shown.used, "token"), "strong", 9),
+        Piece(_held(shown), "strong", 9),
     ]
     return [spread(left, right, width), _prefix(shown, width), _remarks(shown, width)]
+
+
+def _held(shown: Assembled) -> str:
+    """What the blocks hold, of what was sent."""
+    if shown.method == "recorded":
+        return f"{counted(shown.recorded, 'token')} recorded"
+    return f"{number(shown.recorded)} of {amount(shown.sent, shown.method)} sent"
 
 
 def _prefix(shown: Assembled, width: int) -> Parts:
@@ -44,10 +52,10 @@ def _prefix(shown: Assembled, width: int) -> Parts:
         if shown.first:
             said = "the first request of its thread: no cache prefix is possible"
         return spread([Piece(said, "muted", 9)], [], width)
-    share = percent(shown.prefix, shown.used) if shown.used else ""
+    share = f"{percent(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
     left = [
         Piece(f"{CACHED} possible cache prefix {number(shown.prefix)}", "cached", 10),
-        Piece(share, "cached", 7),
+        Piece(share, "cached", 4),
         Piece(
             f"ended by {shown.broken}" if shown.broken else "all of the request before",
             "warning" if shown.broken else "muted",

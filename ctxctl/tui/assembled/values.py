@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.tui.document import Document
 from ctxctl.tui.spans import Spans
 
@@ -64,7 +65,12 @@ class Assembled:
     model: str | None = None
     layer: str = ""
     basis: str = ""
-    used: int = 0
+    recorded: int = 0
+    """Tokens of the blocks."""
+    sent: int = 0
+    """What the request came to; as `recorded` where nothing was billed."""
+    method: UsedMethod = "recorded"
+    """How `sent` is known."""
     uncounted: int = 0
     prefix: int | None = None
     """Tokens of the possible prefix; None in a thread's first request."""

@@ -12,6 +12,7 @@ from ctxctl.model.vocab import STATUSES
 from ctxctl.text import preview
 from ctxctl.tui.diff.values import Entry, FrameDiff, FrameName, Pair, SideHead
 from ctxctl.tui.figures import methods
+from ctxctl.tui.sizes import method_of
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
@@ -93,6 +94,9 @@ def head(inspector: Inspector, frame: Frame) -> SideHead:
         segments=step.segments,
         policy=inspector.params.policy,
         items=len(frame.placements),
+        recorded=step.window.recorded,
+        method=method_of(step.window),
+        error=step.window.used_error,
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED
+from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import pad
 from ctxctl.tui.diff.state import DiffState
 from ctxctl.tui.diff.values import Entry, FrameDiff, ItemDiff, SideHead
 from ctxctl.tui.figures import KINDS, MINUS, SIGNS, counted, number, short, signed
-from ctxctl.tui.header import ordered
+from ctxctl.tui.header import UNKNOWN, ordered
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.sizes import amount
 
 _BASIS: Final = {"none": "nothing recorded", "repeat": "nothing recorded: as before", "policy": "simulated"}
 
@@ -68,25 +70,37 @@ def label(trace: str, address: str, width: int) -> str:
 
 def _window(side: SideHead) -> list[Piece]:
     full = side.limit if side.cap is None else side.cap
-    of = "used, limit unknown" if full is None else f"of {number(full)}"
-    pieces = [Piece(f"{number(side.used)} {of}", "", 5)]
+    of = "" if full is None else f" of {number(full)}"
+    how = "recorded" if side.method == "recorded" else "sent"
+    error = f" ±{number(side.error)}" if side.method == "expected" and side.error is not None else ""
+    size = amount(side.used, side.method, content=False)
+    pieces = [Piece(f"{size}{error}{of} {how}", "", 5)]
+    if full is None:
+        pieces.append(Piece("limit unknown", "muted", 2))
     if side.uncounted:
         pieces.insert(0, Piece(f"{number(side.uncounted)} uncounted", "warning", 5))
     return pieces
 
 
 def _sums(diff: FrameDiff, width: int) -> Parts:
-    difference = diff.b.used - diff.a.used
+    """What was sent, explained; of frames of which one was never billed, what is recorded."""
+    a, b = diff.a, diff.b
+    was, now = (a.used, b.used) if diff.sized else (a.recorded, b.recorded)
+    how = (a.method, b.method) if diff.sized else ("reported", "reported")
+    one, two = amount(was, how[0], content=False), amount(now, how[1], content=False)
+    what = "recorded: " if "recorded" in (a.method, b.method) else ""
     left = [
-        Piece(f"{number(diff.a.used)} before", "strong", 10),
+        Piece(f"{what}{one} before", "strong", 10),
         Piece(f"{signed(diff.new) if diff.new else '+0'} new", "new" if diff.new else "muted", 10),
         Piece(f"{MINUS}{number(diff.freed)} freed", "freed" if diff.freed else "muted", 10),
-        Piece(f"= {number(diff.b.used)} after", "strong", 10),
-        Piece(f"({signed(difference)})", "muted", 4),
     ]
-    off = diff.a.used + diff.new - diff.freed - diff.b.used
+    if diff.sized and (more := b.unrecorded - a.unrecorded):
+        left.append(Piece(f"{signed(more)} {NOT_RECORDED}", "legend-unrecorded", 10))
+    off = a.recorded + diff.new - diff.freed - b.recorded
     if off:
-        left.insert(4, Piece(f"{signed(-off)} counted differently", "warning", 9))
+        left.append(Piece(f"{signed(-off)} counted differently", "warning", 9))
+    left.append(Piece(f"= {two} after", "strong", 10))
+    left.append(Piece(f"({signed(now - was)})", "muted", 4))
     right = [
         Piece(f"{SIGNS[status]}{number(count)}", f"sign-{status}" if count else "muted", 8 if count else 2)
         for status, count in diff.counts.items()
@@ -101,10 +115,14 @@ def segments(diff: FrameDiff, width: int) -> Parts:
     show = number if width >= 110 else short
     pieces = []
     for name, _ in names:
+        if name == UNRECORDED and not diff.sized:
+            continue
         was, now = diff.a.segments.get(name, 0), diff.b.segments.get(name, 0)
         change = f" ({signed(now - was, brief=width < 110)})" if now != was else ""
         style = f"legend-{name if name in SEGMENTS else 'other'}"
-        pieces.append(Piece(f"■ {name} {show(now)}{change}", style, 7 if change else 5))
+        said = f"{UNKNOWN} {NOT_RECORDED}" if name == UNRECORDED else f"■ {name}"
+        rank = 8 if change and name == UNRECORDED else 7 if change else 5
+        pieces.append(Piece(f"{said} {show(now)}{change}", style, rank))
     return spread(pieces, [], width)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.errors import UsageError
-from ctxctl.model.vocab import Provenance, Status
+from ctxctl.model.vocab import Provenance, Status, UsedMethod
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
@@ -72,6 +72,17 @@ class SideHead:
     segments: Mapping[str, int]
     policy: str = "recorded"
     items: int = 0
+    recorded: int = 0
+    """Tokens of the frame's content; `used` is what was sent."""
+    method: UsedMethod = "recorded"
+    """How `used` is known."""
+    error: int | None = None
+    """Of an expected size: nine of ten are off by no more."""
+
+    @property
+    def unrecorded(self) -> int:
+        """What was sent beside the content; 0 where nothing was billed to tell by."""
+        return self.used - self.recorded
 
     @property
     def label(self) -> str:
@@ -119,7 +130,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class FrameDiff:
-    """All items of two frames in the order of their windows; `after = before + new - freed`."""
+    """All items of two frames in the order of their windows.
+
+    Of what is recorded, `after = before + new - freed`; of what was sent, the change of what is not recorded
+    comes to that.
+    """
 
     a: SideHead
     b: SideHead
@@ -133,6 +148,11 @@ class FrameDiff:
     """False while the causes of removals are still being looked up."""
     remarks: tuple[str, ...] = ()
     """What makes the two sides hard to compare."""
+
+    @property
+    def sized(self) -> bool:
+        """Whether it is known what was sent on both sides, or on none: then the sizes can be compared."""
+        return (self.a.method == "recorded") == (self.b.method == "recorded")
 
     @classmethod
     def of(
@@ -163,6 +183,9 @@ def remarks(a: SideHead, b: SideHead) -> list[str]:
         found.append(f"counted differently: {a.counting} beside {b.counting}")
     if "policy" in (a.basis, b.basis):
         found.append("simulated: a policy built it")
+    if a.method != b.method and "recorded" in (a.method, b.method):
+        side = "before" if a.method == "recorded" else "after"
+        found.append(f"nothing was billed {side}: its size is that of the recorded content")
     return found
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from ctxctl.model.outline import Row
-from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
 from ctxctl.tui.figures import BREAK, COMPACTION, MINUS, WRITTEN, counted, level, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.nest import HEADING, Place
-from ctxctl.tui.outline import WARNINGS, TurnEntry
+from ctxctl.tui.outline import TurnEntry, warned
+from ctxctl.tui.sizes import amount
 from ctxctl.tui.state import State, row_of
 
 _TIGHT: Final = 20
@@ -42,14 +43,14 @@ def turn_line(state: State, line: int, width: int) -> Parts:
     columns = [
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
         Column(str(entry.turn), "number", digits + 1, right=True),
-        Column(" " + level(entry.used, full), _heat(entry.used, entry.cap), 2),
+        Column(" " + level(entry.used, full), _heat(entry, entry.cap), 2),
         *_signs(signs, width),
         *_written(state, entry.last, width),
         Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
     ]
     if width >= _COUNTED:
         columns.append(Column(_counts(entry), "muted", 14, right=True))
-    return laid_out(columns + _amounts(entry.used, entry.new, entry.freed, width), width)
+    return laid_out(columns + _amounts(state, entry, width), width)
 
 
 def _holds(entry: TurnEntry, ordinal: int | None) -> bool:
@@ -131,22 +132,22 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
     last = place.step == entry.steps - 1
     if width < _TIGHT:
         columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
-        return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
+        return laid_out(columns + _amounts(state, row, width), width)
     signs = [
         ("m", state.marked == row.ordinal),
-        ("!", any(flag in WARNINGS for flag in row.flags)),
+        ("!", warned(row)),
         (COMPACTION, row.compacted),
         (BREAK, row.broken or row.missed > 0),
     ]
     columns = [
         Column(" " * 2 * depth + ("  └" if last else "  ├"), "mark", 3 + 2 * depth),
         Column(f"{row.turn}.{row.step}", "step", 6),
-        Column(level(row.used, full), _heat(row.used, entry.cap), 1),
+        Column(level(row.used, full), _heat(row, entry.cap), 1),
         *_signs(signs, width),
         *_written(state, row.ordinal, width),
         Column(_step_title(row), "muted"),
     ]
-    return laid_out(columns + _amounts(row.used, row.new, row.freed, width), width)
+    return laid_out(columns + _amounts(state, row, width), width)
 
 
 def _step_title(row: Row) -> str:
@@ -156,30 +157,51 @@ def _step_title(row: Row) -> str:
     return "  ".join([entered, *(flag.replace("_", " ") for flag in row.flags)])
 
 
-def _heat(used: int, cap: int | None) -> str:
-    """The style of a gauge: how near the window is to its cap; without one, it says nothing."""
-    if not cap:
-        return "gauge"
-    return "gauge-full" if used * 20 >= cap * 17 else "gauge-high" if used * 20 >= cap * 12 else "gauge"
+class _Sized(Protocol):
+    """A turn or a step."""
+
+    @property
+    def used(self) -> int: ...
+    @property
+    def new(self) -> int: ...
+    @property
+    def freed(self) -> int: ...
+    @property
+    def method(self) -> UsedMethod: ...
 
 
-def _amounts(used: int, new: int, freed: int, width: int) -> list[Column]:
+def _heat(of: _Sized, cap: int | None) -> str:
+    """The style of a gauge: how near to its cap a request was, or that nobody billed its size."""
+    if cap and of.used * 20 >= cap * 12:
+        return "gauge-full" if of.used * 20 >= cap * 17 else "gauge-high"
+    return "gauge" if of.method == "reported" else "gauge-unbilled"
+
+
+def _amounts(state: State, of: _Sized, width: int) -> list[Column]:
     """As many of the token columns as the width has room for."""
+    new, freed = of.new, of.freed
     columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
     if width >= 34:
         columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
     if width >= 44:
-        columns.insert(0, Column(short(used), "", 7, right=True))
+        size = amount(of.used, of.method, brief=True, content=_billed(state))
+        style = "muted" if of.method == "recorded" and _billed(state) else ""
+        columns.insert(0, Column(size, style, 7, right=True))
     return columns
 
 
-def turn_heading(width: int) -> Parts:
+def _billed(state: State) -> bool:
+    """Whether anything was billed: then the column is of what was sent."""
+    return state.list.turns.nest.billed > 0
+
+
+def turn_heading(state: State, width: int) -> Parts:
     """The names of the columns above the list of turns."""
     columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
     if width >= 34:
         columns.append(Column("freed", "muted", 7, right=True))
     if width >= 44:
-        columns.insert(2, Column("window", "muted", 7, right=True))
+        columns.insert(2, Column("sent" if _billed(state) else "record", "muted", 7, right=True))
     if width >= _COUNTED:
         columns.insert(2, Column("items", "muted", 14, right=True))
     return laid_out(columns, width)

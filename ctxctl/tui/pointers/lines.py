@@ -89,7 +89,8 @@ def blame(found: Blame, only: str = "") -> Iterator[Line]:
         yield from _sums(name, group)
     yield from _sums("besides", (totals.stale, totals.duplicate))
     yield Line("")
-    yield Line(f"{counted(len(found.blocks), 'block')}, {counted(found.step.window.used, 'token')}")
+    window = found.step.window
+    yield Line(f"{counted(len(found.blocks), 'block')}, {counted(window.recorded, 'token')} recorded")
     if found.evidence is not None:
         yield Line(
             f"{found.evidence:+,} tokens were billed that no block holds: overhead, separators, the rest"

@@ -158,7 +158,7 @@ class TurnsScreen(Steering, Searching):
             self._titles()
             for name in ("head", "turn-heading", "change-heading"):
                 self.query_one(f"#{name}", Banner).update()
-            self.query_one("#budget", BudgetBar).show(self.state.detail)
+            self.query_one("#budget", BudgetBar).show(self.state.detail, self.state.trace.unrecorded)
 
     def _ask_detail(self, *, hold: bool) -> None:
         """Ask for the frame under the cursor if it is another one than before, or lacks its skipped items.
@@ -183,7 +183,7 @@ class TurnsScreen(Steering, Searching):
 
     def _turn_heading(self, width: int) -> Sequence[Parts]:
         bar = self.query_one("#turns", Rows).show_vertical_scrollbar
-        return [_indented(lines.turn_heading(width - 1 - bar))]
+        return [_indented(lines.turn_heading(self.state, width - 1 - bar))]
 
     def _change_heading(self, width: int) -> Sequence[Parts]:
         bar = self.query_one("#changes", Rows).show_vertical_scrollbar

@@ -12,6 +12,7 @@ from ctxctl.text import ELLIPSIS, cells, clip, pad, visible
 from ctxctl.tui.figures import KINDS, SIGNS, counted, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.search.state import Finds, Search
+from ctxctl.tui.sizes import amount
 
 _BLANKS: Final = re.compile(r"\s+")
 _MANY: Final = 1 << 16
@@ -197,7 +198,9 @@ def _text(hit: Hit, width: int) -> Parts:
         return excerpt_parts(hit.excerpt, width)
     if hit.item is None:
         of = f" of {number(hit.cap)}, {percent(hit.tokens, hit.cap)}" if hit.cap else ""
-        return [(pad(f"window {number(hit.tokens)}{of}", width), "muted")]
+        how = "recorded" if hit.method == "recorded" else "sent"
+        size = amount(hit.tokens, hit.method, content=False)
+        return [(pad(f"{size} {how}{of}", width), "muted")]
     why = ": ".join(dict.fromkeys(word for word in (hit.cause, hit.reason) if word))
     return [(pad(one_line(why), width), "muted")]
 

@@ -219,7 +219,7 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
         if brief:
             return f"fits in {counted(totals.steps, 'step')}{unknown}", "strong"
-        return f"fits by count in all of {counted(totals.steps, 'step')}{unknown}", "strong"
+        return f"fits in all of {counted(totals.steps, 'step')}{unknown}", "strong"
     side = first.simulated if simulated else first.recorded
     if brief:
         return f"{number(totals.over)}/{number(totals.steps)} over, from {first.turn}.{first.step}", "warning"
@@ -250,7 +250,7 @@ def _address(pair: Pair) -> str:
 
 def _chart(view: View, width: int, *, simulated: bool) -> Parts:
     buckets = view.chart.simulated if simulated else view.chart.recorded
-    label = f"{'s' if simulated else ' '} used by turn " if width >= TWO else ("s " if simulated else "  ")
+    label = f"{'s' if simulated else ' '} sent by turn " if width >= TWO else ("s " if simulated else "  ")
     room = max(width - cells(label) - 2, 0)
     parts: Parts = [(" " + label, "warning" if simulated else "hint")]
     for n in range(min(room, len(buckets))):
@@ -271,10 +271,10 @@ def _cell(some: Sequence[Bucket], top: int) -> tuple[str, str]:
 def _columns(width: int) -> tuple[str, ...]:
     """Which numbers there is room for on each side."""
     if width < 62:
-        return ("used", "over")
+        return ("sent", "over")
     if width < 120:
-        return ("used", "free", "over", "omit", "cache")
-    wide = ("used", "free", "over", "omit", "cut", "comp", "cache")
+        return ("sent", "free", "over", "omit", "cache")
+    wide = ("sent", "free", "over", "omit", "cut", "comp", "cache")
     return (*wide, "cost") if width >= _COSTLY else wide
 
 
@@ -353,7 +353,7 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
     if name == "cost":
         return Column(_cost(side), "", _size(name, width), right=True)
     value = {
-        "used": side.used,
+        "sent": side.used,
         "free": side.free,
         "over": side.over,
         "omit": side.omitted,
@@ -363,7 +363,7 @@ def _number(side: TurnSide, name: str, width: int) -> Column:
     }[name]
     show = number if width >= 120 else short
     unknown = _NOTHING if name == "cache" else _UNKNOWN
-    text = unknown if value is None else show(value) if value or name in ("used", "free") else _NOTHING
+    text = unknown if value is None else show(value) if value or name in ("sent", "free") else _NOTHING
     style = "warning" if name == "over" and value else "hint" if text in (_NOTHING, _UNKNOWN) else ""
     return Column(text, style, _size(name, width), right=True)
 
@@ -382,7 +382,7 @@ def text(view: View, table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-_TEXT: Final = ("used", "free", "over", "omitted", "cut", "compacted", "cache", "cost")
+_TEXT: Final = ("sent", "free", "over", "omitted", "cut", "compacted", "cache", "cost")
 
 
 def _sides(side: TurnSide) -> str:

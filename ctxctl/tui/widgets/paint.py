@@ -20,6 +20,7 @@ from ctxctl.tui.widgets.bar import Bar
 STYLES = [
     "gauge-full-here",
     "gauge-here",
+    "gauge-unbilled-here",
     "good",
     "muted-here",
     "warning-here",
@@ -51,6 +52,7 @@ STYLES = [
     "gauge",
     "gauge-full",
     "gauge-high",
+    "gauge-unbilled",
     "gutter",
     "heading-added",
     "heading-omitted",
@@ -65,6 +67,7 @@ STYLES = [
     "legend-other",
     "legend-system",
     "legend-tools",
+    "legend-unrecorded",
     "legend-user",
     "mark",
     "muted",
@@ -77,6 +80,7 @@ STYLES = [
     "segment-other",
     "segment-system",
     "segment-tools",
+    "segment-unrecorded",
     "segment-user",
     "reserve",
     "sign-added",
@@ -89,6 +93,7 @@ STYLES = [
     "strong",
     "tab",
     "thread",
+    "threshold",
     "warning",
 ]
 """Style names of parts and lines; each is the component class ``line--NAME`` in ``app.tcss``."""

@@ -1,0 +1,42 @@
+"""How large a request was, and the sign of how that is known.  Plain Python."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctxctl.model.results import Window
+from ctxctl.model.vocab import UsedMethod
+from ctxctl.text import preview
+from ctxctl.tui.figures import number, short
+
+EXPECTED: Final = "≈"
+"""In front of a size that nobody billed, but that follows from the last bill."""
+RECORDED: Final = "r"
+"""In front of a size of what is recorded, in a list of sizes that were sent."""
+COMPACTS: Final = "┆"
+"""In the bar: where the runtime compacts by itself."""
+
+
+def method_of(window: Window) -> UsedMethod:
+    """How a window's size is known; a what-if's with what was not recorded of the last bill is expected."""
+    if window.used_method == "recorded" and window.unrecorded is not None:
+        return "expected"
+    return window.used_method
+
+
+def amount(tokens: int, method: UsedMethod, *, brief: bool = False, content: bool = True) -> str:
+    """A size with the sign of how it is known; `content`: those of what is recorded stand among sizes that
+    were sent, and need one."""
+    sign = EXPECTED if method == "expected" else RECORDED if content and method == "recorded" else ""
+    return sign + (short if brief else number)(tokens)
+
+
+def full_of(window: Window) -> int | None:
+    """What a request may hold: the cap, else the window."""
+    return window.limit if window.cap is None else window.cap
+
+
+def compacts(tokens: int, source: str | None) -> str:
+    """Where a runtime compacts by itself, and which one; the rule itself is told with the stages."""
+    said = f"compacts at {number(tokens)}"
+    return f"{said} ({preview(source.partition(':')[0], 40)})" if source else said

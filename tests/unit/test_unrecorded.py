@@ -1,0 +1,58 @@
+"""What is not in a capture is named by evidence only."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.registry import available
+from ctxctl.model.records import Fidelity
+from ctxctl.report.unrecorded import lacking, unrecorded_label
+
+NONE = {"not recorded": 9}
+ALL = {"native": 9}
+
+
+def measured(**facts: dict[str, int]) -> Fidelity:
+    return Fidelity("x", 9, facts)
+
+
+def test_facts_that_were_met_nowhere_are_named_in_the_order_of_a_request() -> None:
+    found = measured(tool_definitions=NONE, reasoning=NONE, system_prompt=NONE, messages=ALL)
+    assert unrecorded_label([found]) == "system prompt, tools, reasoning (not recorded)"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"system_prompt": {"native": 1, "not recorded": 8}, "wrapper": ALL},
+        {"system_prompt": {"derived": 9}, "wrapper": ALL},
+        {"wrapper": ALL},
+    ],
+)
+def test_what_is_there_in_part_or_was_never_counted_is_not_named(facts: dict[str, dict[str, int]]) -> None:
+    assert unrecorded_label([measured(**facts)]) == "not recorded"
+
+
+def test_the_wrapper_is_named_where_nothing_else_is() -> None:
+    assert unrecorded_label([measured(system_prompt=ALL)]) == "wrappers (not recorded)"
+    assert unrecorded_label([measured(system_prompt=NONE)]) == "system prompt (not recorded)"
+
+
+def test_of_several_imports_all_must_lack_it() -> None:
+    both = [measured(system_prompt=NONE, tool_definitions=NONE), measured(tool_definitions=NONE)]
+    assert lacking(both) == "tools"
+
+
+def test_before_anything_was_measured_the_declaration_says() -> None:
+    about = About(
+        "", (), "", {"tool_definitions": native(), "system_prompt": absent("no"), "wrapper": native()}
+    )
+    assert unrecorded_label((), about) == "system prompt (not recorded)"
+    assert unrecorded_label([measured(system_prompt=ALL, wrapper=ALL)], about) == "not recorded"
+    assert unrecorded_label(()) == "not recorded"
+
+
+def test_claude_code_declares_that_it_lacks_both() -> None:
+    about = next(one.about for one in available() if one.name == "claude-code")
+    assert unrecorded_label((), about) == "system prompt, tools (not recorded)"
