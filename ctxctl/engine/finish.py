@@ -138,7 +138,7 @@ def _size(
 
 
 def _supposed_model(size: SentSize, shown: int, billed: str | None, rules: Rules) -> SentSize:
-    """The size for a model other than the billed one, in its tokens; where nobody can tell, what is recorded."""
+    """The size for a model that was not billed, in its tokens; where nobody can tell, what is recorded."""
     other = rules.scales.translated(size.used, billed, rules.model)
     if other is None:
         return SentSize(shown, "recorded", None, None, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from ctxctl.engine.cursor import At
@@ -19,7 +19,7 @@ from tests.oracle.random_traces import NAMES, traces
 from tests.property.test_edit_laws import described
 
 EXAMPLES = settings.default.max_examples if settings.default else 100
-FEW = settings(max_examples=max(EXAMPLES // 5, 1))
+FEW = settings(max_examples=max(EXAMPLES // 10, 1), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 LETTERS = st.sampled_from(NAMES)
 POLICIES = st.sampled_from(["fifo", "fifo:target=0.5", "priority", "truncate_tail", "reject"])
 LONG = {"threads": 2, "steps": 11}
