@@ -57,14 +57,16 @@ def calibrated(told: dict[str, Any]) -> str:
     kind = told["method"].partition(":")[0]
     if kind == "exact":
         return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
-    named = [one for one in told["models"] if one["model"] in told["how"]]
+    if kind == "estimate":
+        return "; ".join([f"estimated: {visible(told['how'])}", *why])
+    fitted = told["how"].startswith("fitted ")
+    named = [one for one in told["models"] if fitted and one["model"] in told["how"]]
     fit = max(named, key=lambda one: len(one["model"]), default=None)
-    error = ""
+    error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
         error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
-    words = {"calibrated": "calibrated", "estimate": "estimated"}
     which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
-    return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
+    return "; ".join([f"calibrated: {visible(told['how'])}{which}{error}", *why])
 
 
 def learned(told: dict[str, Any]) -> str:
