@@ -115,12 +115,17 @@ def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:
 
 def one_line(header: Header) -> str:
     """The parameters of a replay in one line, without the trace's name."""
-    encoding = f"encoding {visible(header.encoding)}"
-    if not header.encoding_known:
-        encoding += " (assumed)"
+    encoding = f"encoding {visible(header.encoding)}{how_known(header)}"
     model = [f"model {visible(header.model)}"] if header.model else []
     told = header.learned
     known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )
+
+
+def how_known(header: Header) -> str:
+    """What is to be said of the encoding: that counts are calibrated from it, or that it was assumed."""
+    if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
+        return " (calibrated)"
+    return "" if header.encoding_known else " (assumed)"
