@@ -116,10 +116,15 @@ def believed_output(usage: UsageView | None) -> int | None:
     return usage.reported_output if doubt is None else doubt.counted
 
 
+def is_below_content(reported: int, counted: int, least: float = LEAST_INPUT) -> bool:
+    """Whether so little cannot have been billed for so much."""
+    return reported < least * counted and counted - reported >= GAP
+
+
 def _below(reported: int, counted: int, least: float) -> str | None:
     if reported == 0:
         return "zero" if counted > 0 else None
-    return "below_content" if reported < least * counted and counted - reported >= GAP else None
+    return "below_content" if is_below_content(reported, counted, least) else None
 
 
 def _again(bill: Billed, counted: int, before: Before) -> bool:

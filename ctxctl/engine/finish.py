@@ -28,8 +28,8 @@ from ctxctl.engine.told import is_open
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import Ledger, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
+from ctxctl.model.vocab import MODEL
 from ctxctl.model.whatif import AS_RECORDED
-from ctxctl.tokens.calibrate.features import movement_of
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
     window = _window(thread, sealed, size, by_method, found, rules)
     ids = sealed.ids if thread.ids is None else thread.ids
     told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
-    flags = _flags(thread, sealed, window, usage, model, told, supposed=rules.supposed)
-    thread.placer.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
+    flags = _flags(thread, sealed, window, billed, model, told, supposed=rules.supposed)
+    thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
     return Step(
         session=thread.key.session,
         thread=thread.key.thread,
@@ -116,18 +116,15 @@ def _size(
     thread: ThreadState, sealed: Sealed, usage: UsageView | None, model: str | None, rules: Rules
 ) -> SentSize:
     """What the step sent; the thread remembers what its bill says of later ones."""
-    changes, frame = sealed.changes, thread.frame
+    frame = thread.frame
     recorded = thread.recorded_tokens
-    reported = usage.reported_input if usage is not None else None
+    reported = _sound(usage, recorded) if rules.target == MODEL else None
     if usage is not None:
         thread.provider = usage.provider or thread.provider
-        if not (input_is_sound(usage.doubts) and is_sound(reported, recorded)):
-            reported = None
-    mode = thread.mode.mode if thread.mode is not None else "window"
     seen = Observed(
         model=model,
         recorded=recorded,
-        moved=movement_of(changes.changes, mode),
+        moved=thread.recorded_moved,
         uncounted=frame.uncounted,
         broken=_breaks(sealed),
         reported=reported,
@@ -135,7 +132,24 @@ def _size(
         frame=frame.used,
     )
     thread.running, size = sent(thread.running, seen, rules.scales)
-    return size
+    if reported is None or rules.model is None or rules.model == thread.model:
+        return size
+    return _supposed_model(size, frame.used, thread.model, rules)
+
+
+def _supposed_model(size: SentSize, shown: int, billed: str | None, rules: Rules) -> SentSize:
+    """The size for a model that was not billed, in its tokens; where nobody can tell, what is recorded."""
+    other = rules.scales.translated(size.used, billed, rules.model)
+    if other is None:
+        return SentSize(shown, "recorded", None, None, None)
+    return SentSize(other.tokens, "expected", other.error, other.tokens - shown, None)
+
+
+def _sound(usage: UsageView | None, recorded: int) -> int | None:
+    """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
+    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
+        return None
+    return usage.reported_input
 
 
 def _breaks(sealed: Sealed) -> bool:
@@ -232,7 +246,7 @@ def _flags(
     thread: ThreadState,
     sealed: Sealed,
     window: Window,
-    usage: Usage | None,
+    usage: UsageView | None,
     model: str | None,
     told: Told,
     *,
@@ -267,8 +281,8 @@ def _flags(
         flags.append("redacted")
     if thread.failures:
         flags.append("failed")
-    if usage is not None and usage.input_tokens is not None:
-        now = Billed(usage.input_tokens, window.recorded, model)
+    if (reported := _sound(usage, thread.recorded_tokens)) is not None:
+        now = Billed(reported, window.recorded, model)
         if (
             fitted is None
             and thread.editing is None

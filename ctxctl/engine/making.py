@@ -38,7 +38,7 @@ class Made:
             if p.content is None:
                 made = placer.resized(p, min(p.tokens, cut.tokens))
             else:
-                most = placer.scale.counted(p.kind, cut.tokens)
+                most = placer.weigher.scale.counted(p.kind, cut.tokens)
                 made = placer.reworded(p, self._trim(placer.text(p.content), most, cut.side))
             if len(self._cuts) >= _CUTS:
                 self._cuts = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from itertools import count as counting
 from typing import Any, NamedTuple
 
@@ -10,15 +10,13 @@ import msgspec
 
 from ctxctl.engine.book import Book, Version
 from ctxctl.engine.editing import Text, Texts
-from ctxctl.engine.scales import RAW
+from ctxctl.engine.weighing import Count, Weigher
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of, segment_of
 
-Count = Callable[[Content], tuple[int, bool]]
-"""Tokens of a content in the replay's encoding, and whether that count is exact for the encoding."""
-
+__all__ = ["Count", "Placer"]
 
 _BLOCKS = 1 << 15
 """Blocks whose placement is remembered."""
@@ -37,15 +35,6 @@ class _Placed(NamedTuple):
     placement: Placement
 
 
-class Size(NamedTuple):
-    """What a text comes to."""
-
-    tokens: int
-    method: str
-    counted: int
-    """Before any calibration."""
-
-
 class Placer:
     """Makes the placements of one thread and target."""
 
@@ -61,16 +50,14 @@ class Placer:
         self._veils: dict[Placement, Placement] = {}
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
-        self.scale = RAW
-        """What texts that enter now are counted at."""
-        self._sizes: dict[int, tuple[int, str]] = {}
-        """By key, what a text was counted at when it first entered."""
+        self.weigher = Weigher(count)
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
+        twin.weigher = self.weigher.copy()
         twin._keys, twin._next_key = self._keys, self._next_key
-        twin.texts, twin.scale, twin._sizes = self.texts, self.scale, self._sizes
+        twin.texts = self.texts
         return twin
 
     def text(self, content: Content) -> str:
@@ -79,11 +66,16 @@ class Placer:
 
     def plain(self, version: Version) -> Placement:
         """The placement of an item's own text, without a wrapper."""
-        if version.placement is None:
+        made = version.placement or self._made.get(("p", version))
+        if made is None:
             said = self._set(version)
             text = version.content if said is None else said.content
-            version.placement = self._make(version, text, None, said=said)
-        return version.placement
+            made = self._make(version, text, None, said=said)
+            if self.weigher.aside:  # copies of a replay share the version
+                self._made["p", version] = made
+            else:
+                version.placement = made
+        return made
 
     def known(self, ref: str) -> Placement | None:
         """The placement that a ref names now; None if the thread never saw the item."""
@@ -190,7 +182,7 @@ class Placer:
         content = self._store.literal(text)
         name = f"marker:{item}"
         key = self._key(name, None, content.digest, 0)
-        size = self._measure(content, None, "marker", key)
+        size = self.weigher.size(content, None, "marker", key)
         return Placement(
             item=name, version=content.digest[:16], kind="marker", title=text, source=None, segment="context",
             tokens=size.tokens, method=size.method, counted=size.counted, content=content,
@@ -201,7 +193,7 @@ class Placer:
         """The same copy with another text in its place; simulated."""
         content = self._store.literal(text)
         key = self._key(placement.item, placement.version, content.digest, 0)
-        size = self._measure(content, None, placement.kind, key)
+        size = self.weigher.size(content, None, placement.kind, key)
         return msgspec.structs.replace(
             placement, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
             digest=content.digest, key=key, truncated=True, simulated=True, own=True,
@@ -241,7 +233,7 @@ class Placer:
         made = self._made.get(memo)
         if made is None:
             key = self._key(name, None, digest, block.token_estimate or 0 if content is None else 0)
-            size = self._measure(content, block.token_estimate, "custom", key)
+            size = self.weigher.size(content, block.token_estimate, "custom", key)
             made = self._made[memo] = Placement(
                 item=name, version=digest[:16] if digest else None, kind="custom", title=None, source=None,
                 segment=block.segment or "context", rank=rank_of(block.segment or "context"),
@@ -309,7 +301,7 @@ class Placer:
         made = self._made.get(memo)
         if made is None:
             key = self._key(plain.item, plain.version, digest, estimate or 0 if content is None else 0)
-            size = self._measure(content, estimate, plain.kind, key)
+            size = self.weigher.size(content, estimate, plain.kind, key)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
                 digest=digest, segment=segment, rank=rank_of(segment), key=key,
@@ -346,12 +338,12 @@ class Placer:
         marks = ours if isinstance(ours, dict) else {}
         name = version.version if said is None else said.version
         key = self._key(version.item, name, digest, estimate or 0 if content is None else 0)
-        size = self._measure(content, estimate, record.context_kind, key)
+        size = self.weigher.size(content, estimate, record.context_kind, key)
         return Placement(
             item=version.item, version=name, kind=record.context_kind, title=record.title,
             source=record.source, segment=segment, rank=rank_of(segment),
             tokens=size.tokens, method=size.method, counted=size.counted, content=content, digest=digest,
-            key=key, instead_of=None if said is None else self._own_size(version),
+            key=key, instead_of=None if said is None else self._own_size(version, block, estimate),
             line=version.line, role=block.role if block is not None else None,
             derived=marks.get("identity") == "derived",
             simulated=said is not None or bool(marks.get("simulated")),
@@ -361,28 +353,14 @@ class Placer:
             own=said is None and block is not None and block.content is not None,
         )  # fmt: skip
 
-    def _measure(self, content: Content | None, estimate: int | None, kind: str, key: int) -> Size:
-        """A size and how it was had: counted where there is text, else declared, else not at all.
-
-        What has a key was counted at the scale that held when it first entered, and stays so.
-        """
-        if content is not None:
-            counted, exact = self._count(content)
-            if self.scale is RAW and not self._sizes:
-                return Size(counted, "counted" if exact else "estimated", counted)
-            found = self._sizes.get(key)
-            if found is None:
-                found = self._sizes.setdefault(key, self.scale.of(kind, counted, exact))
-            return Size(*found, counted)
-        if estimate is not None:
-            return Size(estimate, "declared", estimate)
-        return Size(0, "uncounted", 0)
-
-    def _own_size(self, version: Version) -> int:
-        """Tokens of an item's recorded text, where another one is set in its place."""
+    def _own_size(self, version: Version, block: Block | None, estimate: int | None) -> int:
+        """Tokens of what is recorded there, its wrapper included, where another text is set in its place."""
         record, content = version.record, version.content
-        key = self._key(version.item, version.version, content.digest if content is not None else None, 0)
-        return self._measure(content, record.token_estimate, record.context_kind, key).tokens
+        if block is not None:
+            content = self._wrapped(block, content if block.content is None else block.content)
+        digest = content.digest if content is not None else None
+        key = self._key(version.item, version.version, digest, 0)
+        return self.weigher.size(content, estimate, record.context_kind, key).tokens
 
     def _wrapped(self, block: Block, content: Content | None) -> Content | None:
         if content is None or not (block.before or block.after):

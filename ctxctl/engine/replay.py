@@ -62,6 +62,13 @@ class Engine:
         twin.totals = self.totals.copy()
         return twin
 
+    def aside(self) -> Engine:
+        """This copy is for a look at what may still change: nothing that it weighs is weighed for good."""
+        for thread in self.threads.values():
+            if not thread.shared:
+                thread.placer.weigher.look()
+        return self
+
     def park(self) -> None:
         """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
         for thread in self.threads.values():
@@ -289,7 +296,7 @@ class Engine:
         facts.model = record.model or facts.model
         if record.model is not None and record.model != thread.model and self.rules.model is None:
             # Another model's first request: what is new in it is counted as that model's.
-            thread.placer.scale = self.rules.scales.scale(record.model, None)
+            thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)

@@ -78,6 +78,9 @@ class Scales(Protocol):
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
         """The thread with the bill of the request that entered last."""
 
+    def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
+        """What one model was billed, in another one's tokens; None: nobody can say."""
+
 
 class Plain:
     """No calibration: counts as they are, and nothing is expected."""
@@ -97,3 +100,7 @@ class Plain:
     def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
         """Nothing is remembered."""
         return None
+
+    def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
+        """Nobody says, unless it is the same one."""
+        return Expectation(size, None) if billed == model else None

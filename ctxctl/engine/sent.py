@@ -5,15 +5,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ctxctl.engine.doubts import is_below_content
+from ctxctl.engine.frames import Delta, recorded_sum
 from ctxctl.engine.scales import Entered, Scales
 from ctxctl.model.vocab import UsedMethod
-from ctxctl.tokens.calibrate.features import Vector
-
-LEAST_SHARE = 0.4
-"""A bill below this share of what is recorded is no size of that request: no tokenizer in use makes so
-little of a text (docs/calibration.md: 0.8 to 1.7 tokens billed for one counted)."""
-_LEAST_RECORDED = 500
-"""Below so many tokens a share says nothing."""
+from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of
 
 
 class LastBill(NamedTuple):
@@ -47,6 +43,7 @@ class Observed(NamedTuple):
     recorded: int
     """Tokens of the recorded frame, whatever stands in its place."""
     moved: Vector
+    """What of it came and left at this step."""
     uncounted: int
     broken: bool
     reported: int | None
@@ -69,10 +66,8 @@ class SentSize(NamedTuple):
 
 
 def is_sound(reported: int | None, recorded: int) -> bool:
-    """Whether a bill can be the size of a request of which so much is recorded."""
-    if reported is None or reported <= 0:
-        return False
-    return recorded < _LEAST_RECORDED or reported >= LEAST_SHARE * recorded
+    """Whether a bill can be the size of a request of which so much is recorded, whatever is shown of it."""
+    return reported is not None and reported > 0 and not is_below_content(reported, recorded)
 
 
 def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
@@ -81,23 +76,30 @@ def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, Sen
     thread = scales.enter(running.thread, entered)
     expected = scales.expect(thread, seen.model, seen.recorded) if running.bill is not None else None
     predicted = None if expected is None else expected.tokens
-    bill = running.bill
     if seen.reported is None:
         now = running._replace(thread=thread, uncounted=seen.uncounted)
-        return now, _shown(seen, predicted, None if expected is None else expected.error, predicted, bill)
+        if expected is None:
+            return now, SentSize(seen.frame, "recorded", None, None, None)
+        return now, _shown(seen, expected.tokens, expected.error, predicted)
     thread = scales.billed(thread, seen.model, seen.reported, seen.recorded)
     last = LastBill(seen.reported, seen.model, seen.reported - seen.recorded)
     now = Running(last, thread, seen.uncounted, max(running.largest, seen.reported))
-    return now, _shown(seen, seen.reported, None, predicted, bill)
+    return now, _shown(seen, seen.reported, None, predicted)
 
 
-def _shown(
-    seen: Observed, size: int | None, error: int | None, predicted: int | None, bill: LastBill | None
-) -> SentSize:
+def moved_by(delta: Delta) -> Vector:
+    """What a recorded frame has more than the one before, by class, whatever a what-if shows in its place."""
+    moved = [0] * WIDTH
+    for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
+        for placement in placements:
+            at = class_of(placement.kind)
+            moved[at] += sign * recorded_sum([placement])
+            moved[at + len(CLASSES)] += sign
+    return tuple(moved)
+
+
+def _shown(seen: Observed, size: int, error: int | None, predicted: int | None) -> SentSize:
     """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
-    if size is None:
-        carried = bill.unrecorded if bill is not None and seen.altered else None
-        return SentSize(seen.frame + (carried or 0), "recorded", None, carried, predicted)
     unrecorded = size - seen.recorded
     if seen.altered:
         return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)

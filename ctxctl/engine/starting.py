@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.fitting import Fitting, LimitsOf
 from ctxctl.engine.limits import in_force
+from ctxctl.engine.scales import Plain
 from ctxctl.engine.simulate import Simulation
 from ctxctl.engine.thread import Declared, ThreadState
 
@@ -29,7 +30,8 @@ def limits_under(rules: Rules) -> LimitsOf:
 def started(key: ThreadKey, rules: Rules) -> ThreadState:
     """A new thread: nothing is in it yet, and what decides over its frames is at hand."""
     thread = ThreadState(key, rules.target, rules.store, rules.count)
-    thread.placer.scale = rules.scales.scale(rules.model or rules.first_model, None)
+    thread.placer.weigher.keeps = not isinstance(rules.scales, Plain)
+    thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)
     if rules.policy is not None:
         thread.simulation = Simulation(rules.policy)
         thread.mode = Declared(rules.policy.mode, True)

@@ -16,7 +16,7 @@ from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.misses import Cached
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
-from ctxctl.engine.sent import NEW
+from ctxctl.engine.sent import NEW, moved_by
 from ctxctl.engine.simulate import Sent, Simulation
 from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
@@ -25,6 +25,7 @@ from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis, Layer, Mode
+from ctxctl.tokens.calibrate.features import NOTHING, Vector
 
 _NO_SEGMENTS: dict[str, str] = {}
 
@@ -155,6 +156,8 @@ class ThreadState:
         """What its bills say of its size; never changed, so copies share it."""
         self.recorded_used = 0
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
+        self.recorded_moved: Vector = NOTHING
+        """What came and left of that one at the last sealed step."""
         self.provider: str | None = None
         """Who billed last."""
         self.client: str | None = None
@@ -299,6 +302,7 @@ class ThreadState:
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:
             self.client = facts.assembly.client or self.client
+        self.recorded_moved = moved_by(delta)
         if self.editing is not None or self.fitting is not None:
             self.recorded_used += recorded_sum(delta.inserted) - recorded_sum(delta.removed)
         if self.editing is not None:

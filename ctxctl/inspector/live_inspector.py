@@ -233,7 +233,7 @@ class LiveInspector(Inspector):
     def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> Tail:
         with self.trace.contents.aside():
             events = self._reading.aside(aside, whole=line) if aside else []
-            engine = self._engine_now.copy(_unheard) if events else remainder(self._engine_now)
+            engine = (self._engine_now.copy(_unheard) if events else remainder(self._engine_now)).aside()
             ats: list[At] = []
             for event in events:
                 ats += paired(engine, engine.feed(event) or ())

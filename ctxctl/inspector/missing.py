@@ -4,20 +4,10 @@ there were any, in words."""
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ctxctl.model.money import MILLION, ZERO, Rates, Tokens
 from ctxctl.model.results import Cache, Miss
-from ctxctl.text import visible
-
-_WORDS: Final = {
-    "expired": "expired",
-    "model": "another model than before",
-    "unrecorded": "what is not recorded changed",
-    "unexplained": "not explained",
-}
-_SAID: Final = 40
-"""Characters of what the client said."""
 
 
 class MissSum(NamedTuple):
@@ -91,23 +81,3 @@ def write_rate(cache: Cache, rates: Rates) -> Decimal | None:
         return rates.input
     hour = cache.reported_cache_write_1h or 0
     return rates.cache_write_1h if hour * 2 > cache.reported_cache_write else rates.cache_write
-
-
-def why(miss: Miss) -> str:
-    """The cause, and the times that it rests on or that at least are known; safe for a terminal."""
-    told = []
-    if miss.idle is not None and miss.idle >= 1:
-        told.append(f"idle {_span(miss.idle)}")
-    if miss.cause == "expired" and miss.lifetime is not None:
-        told.append(f"kept for {_span(miss.lifetime)}")
-    if miss.recorded_cause is not None:
-        told.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
-    return _WORDS[miss.cause] + (f": {', '.join(told)}" if told else "")
-
-
-def _span(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            amount = f"{seconds / size:.1f}" if seconds < 10 * size else f"{seconds / size:.0f}"
-            return f"{amount.removesuffix('.0')} {unit}"
-    return f"{seconds:.0f} s"

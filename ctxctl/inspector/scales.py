@@ -64,6 +64,18 @@ class Calibrated:
         """What the bill says of the scale, and of how far off expectations are."""
         return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
 
+    def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
+        """By how many tokens the two make of one counted, of tool results."""
+        from ctxctl.tokens.calibrate.features import CLASSES
+        from ctxctl.tokens.calibrate.following import SWITCHED
+
+        if _family(billed) == _family(model):
+            return Expectation(size, None)
+        usual = CLASSES.index("tool_result")
+        theirs, ours = (self._weigh(name).slopes[usual] for name in (billed, model))
+        other = round(size * ours / theirs)
+        return Expectation(other, round(SWITCHED * other))
+
 
 def _following(thread: object) -> Following:
     from ctxctl.tokens.calibrate.following import Following

@@ -90,8 +90,7 @@ class ContextCosts:
     def priced(self, step: Step, other: Step, pair: Pair) -> Pair:
         """The pair with both costs."""
         cost = cost_of(step, self._book)
-        known = cost.counted is not None and cost.priced.source
-        recorded = cost.counted.context if cost.counted is not None and known else None
+        recorded = cost.sent.context if cost.sent is not None and cost.priced.source else None
         if cost.priced.source:
             self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
         replace = msgspec.structs.replace
@@ -102,7 +101,7 @@ class ContextCosts:
         )
 
     def _simulated(self, cost: StepCost, step: Step, other: Step) -> Decimal | None:
-        tokens, used = split(cost.counted_tokens, step, other), other.window.used
+        tokens, used = split(cost.sent_tokens, step, other), other.window.used
         billed = cost.believed_tokens
         size = used if billed is None or not step.window.used else billed.context * used // step.window.used
         usage = step.usage
@@ -123,12 +122,15 @@ class ContextCosts:
 def split(recorded: Tokens, step: Step, other: Step) -> Tokens:
     """The simulated context by how it is billed.
 
-    Of what a cache could have had (the possible prefix) as large a share was read from it as recorded, and of
-    the rest as large a share written to it; where there was no possible prefix, of the whole window.
+    What is not recorded stands in front, so it is what was read from a cache first, and is again.  Of what a
+    cache could have had besides (the possible prefix) as large a share was read from it as recorded, and of
+    the rest as large a share written to it; where there was no possible prefix, of the whole request.
     """
-    used, was = other.window.recorded, step.window.recorded
+    used, was = other.window.used, step.window.used
     if step.cache.possible_prefix:
-        cached = (other.cache.possible_prefix or 0) * recorded.cached // step.cache.possible_prefix
+        head = min(max(0, step.window.unrecorded or 0), recorded.cached)
+        rest = recorded.cached - head
+        cached = head + (other.cache.possible_prefix or 0) * rest // step.cache.possible_prefix
     else:
         cached = used * recorded.cached // was if was else 0
     cached = min(cached, used)

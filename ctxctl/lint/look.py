@@ -124,10 +124,10 @@ class Look:
     @cached_property
     def rate(self) -> Decimal | None:
         """What a token that was sent cost on average, in US dollars; None: unknown."""
-        counted, used = self.cost.counted, self.step.window.used
-        if counted is None or not used:
+        sent, used = self.cost.sent, self.step.window.used
+        if sent is None or used <= 0:
             return None
-        return counted.context / used
+        return sent.context / used
 
     def money(self, tokens: int) -> Decimal | None:
         """What so many tokens of the context cost in this request, at its average; None: unknown."""

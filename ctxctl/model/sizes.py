@@ -1,7 +1,7 @@
 """How large a request was and how large it might be, in the words that all sentences share.
 
 A size is never told without how it is known (DESIGN section 3, the true window): "40,831 billed",
-"about 41,000 expected", "the 845 that are recorded".  A limit that no record says names who does:
+"about 41,000 expected (±320)", "the 845 that are recorded".  A limit that no record says names who does:
 "200,000 (catalogue)".
 """
 
@@ -25,18 +25,18 @@ def about(tokens: int) -> int:
     return (abs(tokens) + scale // 2) // scale * scale * (1 if tokens >= 0 else -1)
 
 
-def sent_words(used: int, method: UsedMethod, unrecorded: int | None) -> str:
+def sent_words(used: int, method: UsedMethod, unrecorded: int | None, error: int | None = None) -> str:
     """What was sent, as it stands behind "of": a number of tokens and how it is known."""
     if method == "reported":
         return f"{used:,} billed"
     if method == "recorded" and unrecorded is None:
         return f"the {used:,} that are recorded"
-    return f"about {about(used):,} expected"
+    return f"about {about(used):,} expected" + ("" if error is None else f" (±{about(error):,})")
 
 
 def sent_of(window: Window) -> str:
     """The same of a step's window."""
-    return sent_words(window.used, window.used_method, window.unrecorded)
+    return sent_words(window.used, window.used_method, window.unrecorded, window.used_error)
 
 
 def only_recorded(method: UsedMethod, unrecorded: int | None) -> bool:

@@ -10,6 +10,7 @@ from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.report import sent
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.unrecorded import lacking
 from ctxctl.text import cells, clip, preview, visible
 
 _NAME: Final = 48
@@ -144,7 +145,7 @@ def beside(found: Blame) -> str | None:
         return None
     if window.unrecorded < 0:
         return sent.beside(window)
-    named = sent.lacking(found.fidelity)
+    named = lacking(found.fidelity)
     about = "about " if window.used_method != "reported" else ""
     said = f"{about}{window.unrecorded:,} tokens ({_share(found, window.unrecorded)}) not recorded"
     return f"{said}: {named}" if named else said

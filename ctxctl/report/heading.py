@@ -57,14 +57,16 @@ def calibrated(told: dict[str, Any]) -> str:
     kind = told["method"].partition(":")[0]
     if kind == "exact":
         return "; ".join([f"counted exactly: {visible(told['how'])}", *why])
-    named = [one for one in told["models"] if one["model"] in told["how"]]
+    if kind == "estimate":
+        return "; ".join([f"estimated: {visible(told['how'])}", *why])
+    fitted = told["how"].startswith("fitted ")
+    named = [one for one in told["models"] if fitted and one["model"] in told["how"]]
     fit = max(named, key=lambda one: len(one["model"]), default=None)
-    error = ""
+    error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
         error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
-    words = {"calibrated": "calibrated", "estimate": "estimated"}
     which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
-    return "; ".join([f"{words[kind]}: {visible(told['how'])}{which}{error}", *why])
+    return "; ".join([f"calibrated: {visible(told['how'])}{which}{error}", *why])
 
 
 def learned(told: dict[str, Any]) -> str:
@@ -113,12 +115,17 @@ def supposed(limits: Limits, policy: str, *, fitting: bool) -> str:
 
 def one_line(header: Header) -> str:
     """The parameters of a replay in one line, without the trace's name."""
-    encoding = f"encoding {visible(header.encoding)}"
-    if not header.encoding_known:
-        encoding += " (assumed)"
+    encoding = f"encoding {visible(header.encoding)}{how_known(header)}"
     model = [f"model {visible(header.model)}"] if header.model else []
     told = header.learned
     known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )
+
+
+def how_known(header: Header) -> str:
+    """What is to be said of the encoding: that counts are calibrated from it, or that it was assumed."""
+    if header.calibration is not None and header.calibration["method"].startswith("calibrated:"):
+        return " (calibrated)"
+    return "" if header.encoding_known else " (assumed)"

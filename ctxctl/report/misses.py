@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.inspector.missing import why
+from ctxctl.model.missed import why
 from ctxctl.model.results import Miss
 from ctxctl.report.money import dollars, exact
 

@@ -61,10 +61,9 @@ def assert_fits(
 ) -> Estimate | Fits:
     """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
 
-    A request is as large as it was billed; where it was not, as it is expected to be from the last bill, and
-    without any bill as what is recorded of it.  Its limit is the one given here, else the recorded one, else
-    what the model table says.  A plan has all that it needs in itself; what else may be given is for
-    sessions, tokens throughout.
+    A request is as large as it was billed, else as expected from the last bill, else as recorded; its limit
+    is the one given here, else that of the trace, else the model table's.  A plan has all that it needs in
+    itself; what else may be given is for sessions, tokens throughout.
 
     Args:
         subject: A plan; or a trace or foreign capture, with ``@ADDRESS`` a single frame of it.
@@ -75,8 +74,7 @@ def assert_fits(
         reserve: Of it, what is kept for the answer.
         max_input: The most that a prompt may hold.
         headroom: What must be free besides.
-        uncounted: Let placements pass that have neither text nor size; otherwise one of them fails the test,
-            because nobody knows what it holds.
+        uncounted: Let placements pass that have neither text nor size; otherwise one of them fails the test.
 
     Returns the `Estimate` of a plan or the `Fits` of a session.
 

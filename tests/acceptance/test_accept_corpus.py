@@ -39,9 +39,8 @@ def balanced(done: Done) -> Iterator[Json]:
         assert ledger["window_after"] == ledger["window_before"] + ledger["new"] - ledger["freed"], (
             done.arguments
         )
-        assert ledger["window_after"] == step["window"]["used"] == sum(step["segments"].values()), (
-            done.arguments
-        )
+        assert ledger["window_after"] == step["window"]["recorded"], done.arguments
+        assert sum(step["segments"].values()) == step["window"]["used"], done.arguments
         assert sum(c["new"] for c in step["changes"]) <= ledger["new"], done.arguments
         after[thread] = ledger["window_after"]
         yield step
@@ -62,7 +61,7 @@ def test_every_claude_code_capture_replays(corpus: Path) -> None:
             if usage is None or usage["reported_input"] is None:
                 continue
             billed += 1
-            assert usage["counted_input"] == step["window"]["used"], path
+            assert usage["counted_input"] == step["window"]["recorded"], path
             assert usage["difference"] == usage["counted_input"] - usage["reported_input"], path
     assert billed > 0.95 * steps > 4000
 
@@ -121,7 +120,7 @@ def test_amplifier_resends_the_window(corpus: Path) -> None:
     assert {s["mode"] for s in steps} == {"window"}
     assert {s["layer"] for s in steps} == {"injected"}
     for step in steps:
-        assert abs(step["window"]["used"] - recorded[step["step_id"]]) <= 1, step["step_id"]
+        assert abs(step["window"]["recorded"] - recorded[step["step_id"]]) <= 1, step["step_id"]
         assert step["ledger"]["saved"] is None
 
 

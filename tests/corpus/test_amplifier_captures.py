@@ -113,7 +113,7 @@ def test_the_real_session_is_told_apart_by_its_markers(corpus: Path) -> None:
     for before, step in itertools.pairwise(steps):
         assert step.counts.added == 3, "reasoning, call and result"
         assert not {c.item for c in step.changes if c.status == "removed" and c.kind != "policy_note"}
-        assert step.ledger.freed < 500 < before.window.used, "only reminders are replaced"
+        assert step.ledger.freed < 500 < before.window.recorded, "only reminders are replaced"
     # The reminders' share of what is counted: without them on each request the bill could not be met.
     assert all(
         0.3 < -step.usage.difference / step.usage.reported_input < 0.45 for step in steps if step.usage

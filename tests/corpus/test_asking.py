@@ -62,7 +62,7 @@ def test_the_questions_are_answered_alike_however_they_are_asked() -> None:
                 found = blame(inspector, ordinal)
                 assert found.text == inspector.assembled(ordinal)
                 assert found.joint.join(found.text[b.start : b.end] for b in found.blocks) == found.text
-                assert sum(b.placement.tokens for b in found.blocks) == rows[ordinal].used
+                assert sum(b.placement.tokens for b in found.blocks) == found.step.window.recorded
                 walked = blame(fresh, ordinal)
                 assert [(b.since, b.entered) for b in walked.blocks] == [
                     (b.since, b.entered) for b in found.blocks

@@ -103,7 +103,7 @@ def test_a_microcompaction_matches_what_was_billed(corpus: Path) -> None:
     found = steps("entireio__cli/57/f1f346970c/1/full.jsonl")
     at = next(n for n, step in enumerate(found) if any("truncated" in c.flags for c in step.changes))
     before, after = found[at - 1], found[at]
-    assert after.window.used - before.window.used == -25_385
+    assert after.window.recorded - before.window.recorded == -25_385
     assert before.usage is not None
     assert after.usage is not None
     assert before.usage.reported_input is not None
@@ -118,7 +118,7 @@ def test_a_drop_that_nothing_records_is_an_unrecorded_cut(corpus: Path) -> None:
     reported = [step.usage.reported_input for step in found if step.usage is not None]
     at = reported.index(95_864)
     assert reported[at - 1] == 138_395
-    assert found[at].window.used - found[at - 1].window.used == 1105
+    assert found[at].window.recorded - found[at - 1].window.recorded == 1105
     assert "unrecorded_cut" in found[at].flags
 
 

@@ -100,7 +100,7 @@ def test_only_the_built_in_tools_are_missing_from_a_first_request(path: Path, co
     first = steps(path)[0]
     assert first.usage is not None
     assert first.usage.reported_input is not None
-    assert HIDDEN[0] < first.usage.reported_input - first.window.used < HIDDEN[1]
+    assert HIDDEN[0] < first.usage.reported_input - first.window.recorded < HIDDEN[1]
 
 
 @pytest.mark.parametrize("path", captures("copilot-cli"), ids=name_of)
@@ -110,4 +110,4 @@ def test_the_system_prompt_counts_as_copilot_itself_counts_it(path: Path, corpus
     if len(stated) != 1 or len(found) != 1 or "gpt" not in str(stated[0].get("currentModel")):
         return
     told = stated[0]["systemTokens"] + stated[0]["conversationTokens"]
-    assert abs(found[0].window.used - told) <= max(40, told // 50)
+    assert abs(found[0].window.recorded - told) <= max(40, told // 50)

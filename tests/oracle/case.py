@@ -5,6 +5,7 @@ An expectation holds only the fields that the case is about.  A step is addresse
 
 * nested dicts are compared key by key, everything else for equality;
 * `changes` maps every item that must have a change, skipped ones included, to fields of that change;
+* `bar` lists the segments of the window in their order, each with its tokens;
 * `order` lists the items of the changes in their order; `flags_has` and `flags_lacks` look into a list.
 """
 
@@ -79,6 +80,9 @@ def _compare(where: str, expected: Expected, got: dict[str, Any]) -> list[str]:
         elif key == "order":
             have = [change["item"] for change in got.get("changes", [])]
             wrong += [] if have == want else [f"{where} order: expected {want}, got {have}"]
+        elif key == "bar":
+            drawn = [list(pair) for pair in got.get("segments", {}).items()]
+            wrong += [] if drawn == want else [f"{where} bar: expected {want}, got {drawn}"]
         elif key in ("flags_has", "flags_lacks"):
             there = set(got.get("flags") or ())
             bad = set(want) - there if key == "flags_has" else set(want) & there

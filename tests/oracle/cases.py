@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracle import cases_append, cases_changes, cases_frames, cases_identity, cases_steps
+from tests.oracle import cases_append, cases_changes, cases_frames, cases_identity, cases_sizes, cases_steps
 from tests.oracle.case import Case
 
 ALL: list[Case] = [
@@ -11,4 +11,5 @@ ALL: list[Case] = [
     *cases_changes.CASES,
     *cases_identity.CASES,
     *cases_steps.CASES,
+    *cases_sizes.CASES,
 ]

@@ -20,6 +20,8 @@ NAMES = ("A", "B", "C", "D", "E", "F")
 KINDS = {"A": "system_prompt", "B": "tool_definition", "C": "user_message"}
 CAUSES = (None, "detached", "expired", "cleared")
 REASONS = ("low_relevance", "stale", "too_large")
+LARGE = 700
+"""An estimate beside which the bills of these traces cannot be true."""
 MODES = ("assemblies", "unselected", "mixed", "append", "appendix")
 BRANCHED = ("r1", "r1", "r1", "r2")
 
@@ -88,8 +90,12 @@ class Writer:
             self._grow(touched, first=self.step == 1)
         else:
             self._resend(compacts)
-        if self.chance(3):
-            self.put(build.usage(50 + self.step, cached=self.draw(st.integers(0, 9))))
+        if self.chance(2):
+            self.put(build.usage(self._bill(), cached=self.draw(st.integers(0, 9))))
+
+    def _bill(self) -> int:
+        """More than before, so that no cut is in it; or nothing, which no provider can mean."""
+        return 0 if self.chance(8) else 50 + self.step
 
     def _touch(self, *, late: bool) -> list[str]:
         touched = []
@@ -111,7 +117,7 @@ class Writer:
             visibility = ("model",) if name in self.visible else ("tool",)
         version = str(self.serial)
         content = None if self.chance(6) else self.fresh()
-        estimate = self.draw(st.sampled_from((None, 7)))
+        estimate = self.draw(st.sampled_from((None, None, 7, 7, 7, LARGE)))
         made = build.item(
             name,
             content,

@@ -17,9 +17,9 @@ from tests.oracle.case import Case, Replayed
 
 @contextmanager
 def opened(where: Path, events: list[Event], **how: Any) -> Iterator[Inspector]:
-    """Write the trace to `where` and open it."""
+    """Write the trace to `where` and open it, with counts as they are unless it says otherwise."""
     where.write_bytes(lines(events))
-    inspector = Inspector.open(str(where), **how)
+    inspector = Inspector.open(str(where), **{"calibration": "none", **how})
     try:
         yield inspector
     finally:

@@ -1,14 +1,15 @@
 """A second engine: DESIGN sections 2 and 3 said again, slowly and plainly, to hold the real one against.
 
 Nothing is shared with `ctxctl.engine`, nothing is incremental: every step looks at all lines of its thread up
-to its own seal and builds its frame from nothing.  The parts are `ref_steps`, `ref_items`, `ref_frames` and
-`ref_changes`; `Rules` has a flag for each way to be wrong that a weak test suite would not notice, and
-`mutants` turns them on.
+to its own seal and builds its frame from nothing.  The parts are `ref_steps`, `ref_items`, `ref_frames`,
+`ref_changes` and `ref_sizes`; `Rules` has a flag for each way to be wrong that a weak test suite would not
+notice, and `mutants` turns them on.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from tests.oracle.build import Event
@@ -16,6 +17,7 @@ from tests.oracle.case import Replayed
 from tests.oracle.ref_changes import Facts, changes, differ, facts, in_provider_order, prefix, total
 from tests.oracle.ref_frames import Count, Placed, Thread, append_frame, chosen, skips, window_frame
 from tests.oracle.ref_items import ITEM_EVENTS, name_of, said, sha, text_of
+from tests.oracle.ref_sizes import limits, segments, sizes, sound
 from tests.oracle.ref_steps import Group, group, places, seal, unique
 from tests.oracle.rules import Rules
 
@@ -103,9 +105,11 @@ def _thread(
             basis, frame = window_frame(thread, sorted(elsewhere + past, key=lambda pair: pair[0]), events)
         found = facts(thread, events, root)
         step = _step(thread, g, events, before, frame, found, basis, method)
-        cut = _unrecorded_cut(g.usage, billed, step, found)
+        bill = g.usage.get("input_tokens") if g.usage else None
+        bill = sound(bill, step["window"]["recorded"], replace(thread, target="model"))
+        cut = _unrecorded_cut(bill, billed, step, found)
         step["flags"] += ["unrecorded_cut"] if cut else []
-        billed = g.usage.get("input_tokens", billed) if g.usage else billed
+        billed = billed if bill is None else bill
         steps.append(step)
         own.append(step)
         everything += events
@@ -120,13 +124,10 @@ def _thread(
         before = frame
 
 
-def _unrecorded_cut(
-    usage: dict[str, Any] | None, billed: int | None, step: dict[str, Any], found: Facts
-) -> bool:
-    if usage is None or billed is None or found.compacted:
+def _unrecorded_cut(bill: int | None, billed: int | None, step: dict[str, Any], found: Facts) -> bool:
+    if bill is None or billed is None or found.compacted:
         return False
-    explained = step["ledger"]["freed"]
-    return usage["input_tokens"] + explained < billed * CUT_RATIO
+    return bill + step["ledger"]["freed"] < billed * CUT_RATIO
 
 
 def _step(
@@ -143,8 +144,9 @@ def _step(
     listed = changes(thread, before or [], frame, found)
     injected = bool(places(events, "context.injection.applied", thread.target))
     flags = [] if injected else ["injection_not_recorded"]
-    window = _window(thread, frame, events, ledger, method)
-    flags += ["still_over_budget"] if window["over"] and found.dropped else []
+    window = _window(thread, frame, events, g.usage, method)
+    if window["over"]:
+        flags += ["still_over_budget" if found.dropped else "over_budget"]
     return {
         "type": "step",
         "session": g.session,
@@ -166,6 +168,7 @@ def _step(
         },
         "changes": listed,
         "stages": _stages(events, thread.target, g.usage),
+        "segments": segments(thread, frame, window),
         "cache": _cache(thread, before, frame, listed, g.usage),
         "usage": _usage(g.usage, ledger["window_after"]),
         "flags": flags,
@@ -173,28 +176,22 @@ def _step(
 
 
 def _window(
-    thread: Thread, frame: list[Placed], events: list[tuple[int, Event]], ledger: dict[str, Any], method: str
+    thread: Thread,
+    frame: list[Placed],
+    events: list[tuple[int, Event]],
+    usage: dict[str, Any] | None,
+    method: str,
 ) -> dict[str, Any]:
     found = [e["data"] for _, e in events if e["event_type"] == "context.budget.applied"]
     data = [d for d in found if d["target"] == thread.target and "max_tokens" in d]
-    limit = data[-1]["max_tokens"] if data else None
-    reserved = data[-1].get("reserved_tokens") if data else None
-    cap = None if limit is None else limit - (reserved or 0)
-    most = data[-1].get("metadata", {}).get("ctxctl", {}).get("max_input") if data else None
-    if cap is not None and most is not None:
-        cap = min(cap, most)
-    used = ledger["window_after"]
+    size = sizes(thread, frame, usage)
     methods = Counter[str]()
     for p in frame:
         methods[{"counted": method}.get(p.method, p.method)] += p.tokens
     return {
-        "limit": limit,
-        "reserved": reserved,
-        "cap": cap,
-        "used": used,
-        "free": None if cap is None else max(cap - used, 0),
-        "over": None if cap is None else max(used - cap, 0),
-        "uncounted": ledger["uncounted"],
+        **size,
+        **limits(thread, data[-1] if data else None, size),
+        "uncounted": sum(p.method == "uncounted" for p in frame),
         "by_method": {name: tokens for name, tokens in methods.items() if name != "uncounted"},
     }
 

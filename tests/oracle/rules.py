@@ -46,3 +46,10 @@ class Rules:
     declared_version_ignored: bool = False
     branch_ignored: bool = False
     cause_by_selection_first: bool = False
+    content_is_used: bool = False
+    any_bill_is_sound: bool = False
+    bill_for_every_target: bool = False
+    free_of_the_content: bool = False
+    unrecorded_never_null: bool = False
+    unrecorded_never_negative: bool = False
+    unrecorded_last: bool = False

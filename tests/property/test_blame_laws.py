@@ -51,10 +51,10 @@ def holds(found: Blame, inspector: Inspector, ordinal: int) -> None:
     assert text == inspector.assembled(ordinal)
     assert joint.join(text[b.start : b.end] for b in found.blocks) == text
     assert all(b.start <= b.body <= b.stop <= b.end for b in found.blocks)
-    used = found.step.window.used
-    assert sum(b.placement.tokens for b in found.blocks) == used
+    recorded = found.step.window.recorded
+    assert sum(b.placement.tokens for b in found.blocks) == recorded
     for sums in (found.totals.kinds, found.totals.sources, found.totals.ages):
-        assert sum(total.tokens for total in sums) == used
+        assert sum(total.tokens for total in sums) == recorded
         assert sum(total.blocks for total in sums) == len(found.blocks)
     for block in found.blocks:
         if block.twin is not None:

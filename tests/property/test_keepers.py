@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ctxctl.engine.changes import Cause
 from ctxctl.engine.fitting import Fitted, Fitting
 from ctxctl.engine.frames import delta_of
+from ctxctl.engine.scales import RAW
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 from ctxctl.policies.registry import by_name
@@ -51,6 +52,7 @@ class Placer:
 
     def __init__(self) -> None:
         self.keys: dict[object, int] = {}
+        self.weigher = SimpleNamespace(scale=RAW)
 
     def text(self, content: Text) -> str:
         return content.text
@@ -97,6 +99,8 @@ class Edit(NamedTuple):
     """Kind, size, and whether it is a copy of one that was there before."""
     again: int
     cap: int | None
+    beside: int
+    """What is sent beside the window: below 0 where less was billed than is recorded."""
     scored: int | None
     new_turn: bool
     cause: str
@@ -110,6 +114,7 @@ EDITS = st.builds(
     inserted=st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 240), RARELY), max_size=4),
     again=st.integers(0, 50),
     cap=st.sampled_from([60, 60, 60, 60, 100, 200, None]),
+    beside=st.sampled_from([0, 0, 0, 20, 45, 70, -30]),
     scored=st.none() | st.integers(0, 4),
     new_turn=st.booleans(),
     cause=st.sampled_from(["unrecorded", "compacted"]),
@@ -172,14 +177,17 @@ def trimmed(text: str, tokens: int, side: str) -> str:
     return text[: 4 * tokens] if side == "head" else text[-4 * tokens :]
 
 
+def unasked(*_said: object) -> Limits:
+    raise AssertionError("it is the thread that asks for the limits, and tells them to `frame`")
+
+
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=max(EXAMPLES // 5, 1))
 @given(edits=st.lists(EDITS, max_size=25), snapshot=st.integers(0, 24))
 def test_what_is_kept_changes_nothing(name: str, edits: list[Edit], snapshot: int) -> None:
     policy: Any = by_name(name)
     thread: Any = Thread()
-    limits = Limits(window=60)
-    kept, plain = Fitting(policy, limits, trimmed), Fitting(policy, limits, trimmed)
+    kept, plain = (Fitting(policy, unasked, trimmed, alone=True) for _ in range(2))
     plain._keeps = False
     before: tuple[list[Placement], list[Placement]] = ([], [])
     for step, (old, new, edit) in enumerate(walk(edits, thread)):
@@ -191,8 +199,12 @@ def test_what_is_kept_changes_nothing(name: str, edits: list[Edit], snapshot: in
         def cause(_item: str, why: str = edit.cause) -> Cause:
             return Cause(why)
 
-        ours, known, mine = kept.frame(thread, delta, cap, cause)
-        theirs, _, yours = plain.frame(thread, delta, cap, cause)
+        ours, known, mine = kept.frame(thread, delta, cap, cause, edit.beside)
+        theirs, _, yours = plain.frame(thread, delta, cap, cause, edit.beside)
+        takes_room = max(0, edit.beside)
+        assert mine.wanted == yours.wanted >= takes_room
+        if edit.cap is not None and mine.verdict in ("fits", "fitted"):
+            assert sum(p.tokens for p in ours) + takes_room <= edit.cap
         was = delta_of(before[1], theirs)
         assert told(mine, ours, was.removed) == told(yours, theirs, was.removed)
         whole = delta_of(before[0], ours)

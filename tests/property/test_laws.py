@@ -20,6 +20,19 @@ FEWER = settings(max_examples=EXAMPLES // 2)
 """For what opens a trace several times."""
 
 LEDGER = ("window_before", "new", "freed", "window_after", "saved", "stale", "uncounted")
+WINDOW = (
+    "limit", "limit_source", "reserved", "cap", "used", "used_method", "used_error", "recorded", "unrecorded",
+    "counted", "free", "over", "uncounted",
+)  # fmt: skip
+USAGE = (
+    "reported_input",
+    "reported_cached",
+    "reported_output",
+    "counted_input",
+    "difference",
+    "provenance",
+    "provider",
+)
 CHANGE = ("status", "cause", "reason", "into", "new", "freed", "in_window", "previous_version")
 
 
@@ -35,23 +48,39 @@ def by_thread(said: Replayed) -> dict[tuple[Any, Any], list[dict[str, Any]]]:
     return threads
 
 
-def last_of(step: dict[str, Any]) -> int:
-    """The reference knows no segments: its whole window is one."""
-    return int(step["window"]["used"])
+def sizes(step: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """The laws of one step's three sizes (DESIGN section 3, the true window), and of two that were billed."""
+    window, ledger, segments = step["window"], step["ledger"], step["segments"]
+    recorded, unrecorded, used = window["recorded"], window["unrecorded"], window["used"]
+    assert recorded == ledger["window_after"] == sum(window["by_method"].values())
+    assert recorded == window["counted"], "nothing is calibrated"
+    assert used == recorded + (unrecorded or 0)
+    assert (window["used_method"] == "recorded") == (unrecorded is None)
+    assert window["used_error"] is None
+    assert sum(segments.values()) == used
+    assert list(segments)[:1] == ["unrecorded"] if unrecorded else "unrecorded" not in segments
+    if window["used_method"] == "reported":
+        assert used == step["usage"]["reported_input"] > 0
+    cap = window["cap"]
+    assert (window["free"], window["over"]) == (
+        (None, None) if cap is None else (max(0, cap - used), max(0, used - cap))
+    )
+    assert (window["limit_source"] is None) == (cap is None)
+    if before is not None and None not in (unrecorded, before["window"]["unrecorded"]):
+        moved = ledger["new"] - ledger["freed"] + unrecorded - before["window"]["unrecorded"]
+        assert used == before["window"]["used"] + moved
 
 
 def hold(said: Replayed) -> None:
     """Every law that needs no second engine."""
     for steps in by_thread(said).values():
-        last = 0
+        last, before = 0, None
         for step in steps:
             ledger = step["ledger"]
+            sizes(step, before)
+            before = step
             assert ledger["window_before"] == last
             assert ledger["window_after"] == ledger["window_before"] + ledger["new"] - ledger["freed"]
-            assert (
-                ledger["window_after"] == step["window"]["used"] == sum(step["window"]["by_method"].values())
-            )
-            assert sum(step.get("segments", {"all": last_of(step)}).values()) == ledger["window_after"]
             assert ledger["new"] >= 0
             assert ledger["freed"] >= 0
             assert 0 <= ledger["stale"] <= ledger["window_after"]
@@ -81,17 +110,17 @@ def essence(said: Replayed) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for step in said.steps:
         found[address(step)] = {
-            **{
-                name: step[name]
-                for name in ("turn_id", "step_id", "mode", "mode_declared", "counts", "usage")
-            },
+            **{name: step[name] for name in ("turn_id", "step_id", "mode", "mode_declared", "counts")},
+            "usage": step["usage"] and {name: step["usage"][name] for name in USAGE},
             "ledger": {name: step["ledger"][name] for name in LEDGER},
             "by_method": {name: tokens for name, tokens in step["window"]["by_method"].items() if tokens},
-            "limits": {name: step["window"][name] for name in ("limit", "cap", "over")},
+            "window": {name: step["window"][name] for name in WINDOW},
+            "segments": list(step["segments"].items()),
             "prefix": step["cache"]["possible_prefix"],
             "broken": step["cache"]["broken_by"] is not None,
             "injected": "injection_not_recorded" not in step["flags"],
             "cut": "unrecorded_cut" in step["flags"],
+            "full": sorted({"over_budget", "still_over_budget"}.intersection(step["flags"])),
             "order": [c["item"] for c in step["changes"] if c["status"] in ("added", "updated", "skipped")],
             "changes": {c["item"]: {name: c[name] for name in CHANGE} for c in step["changes"]},
         }
@@ -154,6 +183,10 @@ def test_moved_is_outside_a_longest_increasing_subsequence(trace: Path, events: 
 @given(events=traces())
 def test_a_step_opened_by_itself_is_the_step_that_passed_by(trace: Path, events: list[Event]) -> None:
     assert real.seek(trace, events) == real.replay(trace, events, skipped=False).steps
+    with real.opened(trace, events) as inspector:
+        for ordinal in reversed(range(len(inspector.outline().rows))):
+            at = inspector.at(ordinal)
+            assert sum(p.tokens for p in at.placements) == at.step.window.recorded
 
 
 @FEWER

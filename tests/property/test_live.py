@@ -126,7 +126,8 @@ def grow(path: Path, data: bytes, cuts: Sequence[float]) -> None:
         for row in news.rows:
             inspector.turn(row.ordinal)
             frame = inspector.frame(row.ordinal)
-            assert sum(p.tokens for p in frame.placements) == row.used
+            assert sum(p.tokens for p in frame.placements) == frame.step.window.recorded
+            assert frame.step.window.used == row.used
 
 
 def same_as_now(news: News) -> None:

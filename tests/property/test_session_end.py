@@ -90,7 +90,7 @@ def everywhere(inspector: Inspector) -> None:
     turns = {key_of(r)[:3]: r for r in said if isinstance(r, Turn)}
     for ordinal in reversed(range(len(steps))):
         assert inspector.step(ordinal) == steps[ordinal]
-        assert sum(p.tokens for p in inspector.frame(ordinal).placements) == steps[ordinal].window.used
+        assert sum(p.tokens for p in inspector.frame(ordinal).placements) == steps[ordinal].window.recorded
         assert inspector.turn(ordinal) == turns[names[ordinal][:3]]
 
 

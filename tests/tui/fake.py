@@ -13,6 +13,7 @@ import msgspec
 from ctxctl.engine.cursor import At
 from ctxctl.errors import CtxctlError
 from ctxctl.inspector import Inspector
+from ctxctl.inspector.calibrating import NOTHING
 from ctxctl.inspector.life import life_of
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
@@ -87,11 +88,18 @@ class FakeInspector:
         self.name = name
         self.format = "native"
         self.params = SimpleNamespace(
-            policy="recorded", encoding="o200k_base", assumed="", limits=AS_RECORDED, edited=UNEDITED
+            policy="recorded",
+            encoding="o200k_base",
+            assumed="",
+            limits=AS_RECORDED,
+            edited=UNEDITED,
+            calibration=NOTHING,
+            first_model=None,
         )
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)
+        self.learned = None
         self.summary: Summary | None = None
         self.closed = False
         self.known: list[Row] = []

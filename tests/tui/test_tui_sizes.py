@@ -233,6 +233,12 @@ def test_more_than_its_cap_is_marked_whatever_the_flags_say() -> None:
     assert "!" not in said(lines.turn_line(state, 0, 60))
     assert "!" in said(lines.turn_line(state, 1, 60))
     assert [row.over for row in inspector.known] == [False, True]
+    steps = []
+    for tokens in (300, 500):
+        requests = [Request(1, (ASK,), reported=tokens), Request(1, (ASK,), reported=9)]
+        unfolded = moves.toggle_steps(moves.to_line(loaded(FakeInspector(requests, cap=400)), 0))
+        steps.append(said(lines.turn_line(unfolded, 1, 60)))
+    assert ["over" in line for line in steps] == [False, True]
     first, last = (said(overview.here(moved, overview.opened(moved), 90, 80)) for moved in
                    (state, moves.to_line(state, 1)))  # fmt: skip
     assert "300 sent (75 % of 400)" in first

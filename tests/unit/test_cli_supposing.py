@@ -148,8 +148,8 @@ def test_turns_add_up_to_the_sums_and_the_recorded_cost_is_that_of_the_cost_comm
             assert sum(turn[which][name] for turn in turns) == whole[which][name], name
         assert sum(Decimal(t[which]["context_cost"]) for t in turns) == Decimal(whole[which]["context_cost"])
     (cost,) = lines(ctxctl("cost", TRACE, "--json")[1], "cost")
-    counted = cost["counted"]
-    context = Decimal(counted["total"]) - Decimal(counted["output"])
+    sent = cost["sent"]
+    context = Decimal(sent["total"]) - Decimal(sent["output"])
     assert Decimal(whole["recorded"]["context_cost"]) == context
     assert Decimal(whole["simulated"]["context_cost"]) < context
     assert whole["turns"] == len(turns) == 17

@@ -48,7 +48,7 @@ def test_is_small_and_is_what_its_script_writes(
 @pytest.mark.parametrize("name", NAMES)
 def test_declared_sizes_are_those_of_the_engine(name: str) -> None:
     for step in steps(name):
-        assert step.stages["budget"].facts["actual_tokens"] == step.window.used
+        assert step.stages["budget"].facts["actual_tokens"] == step.window.recorded
         assert step.usage is not None
         assert step.usage.difference is not None
         assert step.usage.difference < 0
@@ -87,7 +87,7 @@ def test_coding_agent_shows_threads_and_a_compaction() -> None:
 
 def test_retrieval_agent_shows_omissions_and_goes_over_budget() -> None:
     found = steps("retrieval-agent")
-    assert [(s.turn, s.window.over) for s in found if s.window.over] == [(6, 474)]
+    assert [(s.turn, s.window.over) for s in found if s.window.over] == [(6, 615)]
     reasons = {c.reason for s in found for c in s.changes if c.status == "omitted" or c.cause == "omitted"}
     assert {"low_relevance", "stale", "duplicate", "policy_blocked", "permission_missing"} <= reasons
     assert any("rescored" in c.flags for s in found for c in s.changes)

@@ -38,7 +38,7 @@ def test_steps_are_opened_while_the_trace_grows(tmp_path: Path, source: str) -> 
                 frame = now.inspector.frame(row.ordinal)
                 if row.ordinal < now.kept and news[-1].epoch == now.epoch:
                     assert frame.step.window.used == row.used
-                assert sum(p.tokens for p in frame.placements) == frame.step.window.used
+                assert sum(p.tokens for p in frame.placements) == frame.step.window.recorded
                 for placement in frame.placements[:5]:
                     if placement.content is not None:
                         now.inspector.text(placement.content)

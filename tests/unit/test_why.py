@@ -530,7 +530,7 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
     """`cost --by item` knows where in a request an item stood: money in the range, tokens the same."""
     from decimal import Decimal
 
-    from ctxctl.inspector.costs import Costs, walk
+    from ctxctl.inspector.costs import NOT_RECORDED, Costs, walk
     from ctxctl.tokens.catalogue.rates import RateBook
 
     with Inspector.open(TRACES / f"{name}.jsonl") as inspector:
@@ -540,7 +540,7 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
         others = {c.item for step in steps if step.thread != "main" for c in step.changes}
         compared = 0
         for spent in costs.spent():
-            if spent.name in others:
+            if spent.name in others or spent.name == NOT_RECORDED:
                 continue
             why = explain(inspector, last, spent.name, everything=True)
             spent_on = next(link.numbers for link in why.links if link.verdict == "spent")

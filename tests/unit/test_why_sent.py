@@ -44,7 +44,7 @@ def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: p
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         link = said(explain(inspector, 2, "C"), "current")
         spent = said(explain(inspector, 2, "A"), "spent")
-    assert "hold 4 of about 119 expected, 3.4 %; nothing" in link.text
+    assert "hold 4 of about 119 expected (±7), 3.4 %; nothing" in link.text
     assert (link.numbers["used_method"], link.numbers["used"]) == ("expected", 119)
     assert spent.text.endswith("of all that is known to have been sent in them")
 

@@ -36,7 +36,7 @@ STEPS: Final = {
     "thread": "I", "used": "q", "cap": "q", "limit": "q", "reserved": "q", "billed": "q", "cached": "q",
     "written": "q", "written_1h": "q", "model": "I", "provider": "I", "day": "I", "basis": "I",
     "mode": "I", "flags": "B", "current": "I", "rows": "I",
-    "recorded": "q", "method": "I", "source": "I", "note": "I", "threshold": "q", "line": "I",
+    "recorded": "q", "method": "I", "source": "I", "note": "I", "threshold": "q", "line": "I", "error": "q",
 }  # fmt: skip
 TOLD_MISSING: Final = 1
 INJECTED: Final = 2
@@ -121,6 +121,8 @@ class StepRow(NamedTuple):
     """Where the runtime compacts by itself, in tokens that are sent."""
     line: str | None
     """Which rule says so."""
+    error: int | None
+    """Of a size that is expected: nine of ten are off by no more."""
 
     @property
     def unrecorded(self) -> int | None:
@@ -191,7 +193,7 @@ class Chronicle:
             text(usage.provider if usage is not None else None), text((step.time or "")[:_DAY]),
             text(step.basis), text(step.mode), flags, len(state.current), len(self.rows["item"]),
             window.recorded, text(window.used_method), text(window.limit_source), text(window.limit_note),
-            _or_not(window.threshold), text(window.threshold_source),
+            _or_not(window.threshold), text(window.threshold_source), _or_not(window.used_error),
         )  # fmt: skip
         for append, value in zip(self._append_step, values, strict=True):
             append(value)
@@ -300,7 +302,17 @@ class Chronicle:
     def step(self, ordinal: int) -> StepRow:
         """What is kept of a step."""
         raw: dict[str, Any] = {name: column[ordinal] for name, column in self.steps.items()}
-        for name in ("cap", "limit", "reserved", "billed", "cached", "written", "written_1h", "threshold"):
+        for name in (
+            "cap",
+            "limit",
+            "reserved",
+            "billed",
+            "cached",
+            "written",
+            "written_1h",
+            "threshold",
+            "error",
+        ):
             raw[name] = None if raw[name] == NOT_KNOWN else raw[name]
         for name in ("model", "provider", "day", "basis", "mode", "method", "source", "note", "line"):
             raw[name] = self.strings[raw[name]] or None

@@ -72,7 +72,7 @@ def _was_sent(steps: list[StepRow]) -> str:
 
 def holds(tokens: int, step: StepRow) -> str:
     """A number of tokens as a part of what a step sent."""
-    text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded)}"
+    text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if tokens and step.used > 0:
         text += f", {percent(tokens, step.used)}"
     return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
@@ -81,7 +81,7 @@ def holds(tokens: int, step: StepRow) -> str:
 def sizes(step: StepRow) -> dict[str, int | float | str | None]:
     """The figures of that by name, as far as they are known."""
     known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
-    return {**_known(known), "used_method": step.method}
+    return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
 
 
 def whole(life: list[Row]) -> int | None:
@@ -125,7 +125,7 @@ def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], sa
 
 def _with(step: StepRow) -> str:
     """What was sent, and where a limit that no record says is from."""
-    text = f" beside {sent_words(step.used, step.method, step.unrecorded)}"
+    text = f" beside {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if step.source == "catalogue" and step.note:
         text += f" ({step.note.rstrip('.')})"
     return text
@@ -142,10 +142,11 @@ def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]
     before = chronicle.step(steps[at - 1])
     if before.threshold is None:
         return []
+    size = sent_words(before.used, before.method, before.unrecorded, before.error)
     rule = f" ({before.line.rstrip('.')})" if before.line else ""
     text = (
         f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
-        f"the request before the compaction: {sent_words(before.used, before.method, before.unrecorded)}"
+        f"the request before the compaction: {size}"
     )
     numbers = {"threshold": before.threshold, "sent_before": before.used}
     return [Link("room", "compacts", text, reader.moment(left.first), None, _known(numbers), "derived")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ctxctl.inspector.missing import why
 from ctxctl.lint.rule import Hit, Rule
+from ctxctl.model.missed import why
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Look

@@ -14,7 +14,7 @@ from ctxctl.model.told import Compacted
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
-from ctxctl.report.heading import learned
+from ctxctl.report.heading import how_known, learned
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
@@ -156,7 +156,7 @@ class _Report:
             rows.append(["problems", f"{number(inspector.problem_count)} in the trace"])
         if header.learned is not None:
             rows.append(["learned", self._say(learned(header.learned), 400)])
-        encoding = self._say(header.encoding) + ("" if header.encoding_known else " (assumed)")
+        encoding = self._say(header.encoding) + how_known(header)
         model = f", model {self._say(header.model)}" if header.model else ""
         supposed = "; its limits are supposed, so this is simulated" if header.limits.given else ""
         rows.append(

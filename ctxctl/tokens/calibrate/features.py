@@ -49,6 +49,11 @@ BOUNDS: Final = tuple(REASONING if name == "reasoning" else SLOPE for name in CL
 )
 
 
+def class_of(kind: str) -> int:
+    """Where a context kind's class stands in a vector."""
+    return _CLASS_OF_KIND.get(kind, 0)
+
+
 def movement(step: Step) -> Vector:
     """What a step's frame has more than the one before, by class; of a thread's first frame, all it has.
 
@@ -61,7 +66,7 @@ def movement_of(changes: Iterable[Change], mode: Mode) -> Vector:
     """The same for a step's changes, under its thread's mode."""
     moved = [0] * WIDTH
     for change in changes:
-        at = _CLASS_OF_KIND.get(change.kind, 0)
+        at = class_of(change.kind)
         moved[at] += change.new - change.freed
         if change.status == "added":
             moved[at + len(CLASSES)] += 1

@@ -17,6 +17,8 @@ _TIGHT: Final = 20
 """Cells below which a step's line keeps its number and its tokens only."""
 _COUNTED: Final = 62
 """Cells from which a turn's line says how many items were added, updated …"""
+_OVER: Final = frozenset({"over_budget", "still_over_budget"})
+"""Flags that say it already."""
 _DEEP: Final = 3
 """Levels that are shown by indenting; deeper ones stand below each other."""
 
@@ -154,7 +156,8 @@ def _step_title(row: Row) -> str:
     counts = row.counts
     told = (("+", counts.added), ("~", counts.updated), (MINUS, counts.removed), ("∅", counts.omitted))
     entered = " ".join(f"{sign}{count}" for sign, count in told if count)
-    return "  ".join([entered, *(flag.replace("_", " ") for flag in row.flags)])
+    over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
+    return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])
 
 
 class _Sized(Protocol):

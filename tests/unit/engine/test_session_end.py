@@ -49,7 +49,7 @@ def everywhere(events: list[Json]) -> list[str]:
     for ordinal in reversed(range(len(said))):
         assert fresh.step(ordinal) == inspector.step(ordinal) == said[ordinal]
         at = fresh.at(ordinal)
-        assert sum(p.tokens for p in at.placements) == said[ordinal].window.used
+        assert sum(p.tokens for p in at.placements) == said[ordinal].window.recorded
         span = names[ordinal]
         assert fresh.turn(ordinal) == turns[span[:3]]
     rows = inspector.outline().rows

@@ -67,7 +67,7 @@ def test_usage_belongs_to_the_step_that_was_sealed() -> None:
     ]
     first, second = steps(events)
     assert first.usage is not None
-    assert (first.usage.reported_input, first.usage.difference) == (50, first.window.used - 50)
+    assert (first.usage.reported_input, first.usage.difference) == (50, first.window.recorded - 50)
     assert second.usage is None
 
 

@@ -418,7 +418,7 @@ def test_what_no_record_tells_is_not_claimed() -> None:
 def test_a_request_of_which_nothing_is_known_is_not_empty(tmp_path: Path) -> None:
     log = Log()("llm:response", **ASK, usage={"input": 9, "output": 1})
     (window,) = log.windows(tmp_path)
-    assert (window.step.window.used, window.step.window.uncounted) == (0, 1)
+    assert (window.step.window.recorded, window.step.window.uncounted) == (0, 1)
     assert window.step.changes[0].title == "messages; not recorded"
 
 

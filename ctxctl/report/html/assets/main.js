@@ -75,8 +75,9 @@ function headLine() {
     const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}$${Number(money.total).toFixed(4)} billed` : null;
     facts_.push(billed ?? `$${Number(cost.sent.total).toFixed(4)} in all`);
   }
-  clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40), ' · encoding ', say(header.encoding, 40),
-    header.encoding_known ? '' : ' (assumed)', ' · target ', say(header.target, 30),
+  clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40),
+    ' · tokens ', say(header.calibration?.method ?? header.encoding, 60),
+    header.encoding_known || header.calibration ? '' : ' (assumed)', ' · target ', say(header.target, 30),
     header.learned ? [' · learned from ', say(`${header.learned.client} ${header.learned.version}`, 60)] : '',
     header.supposed ? ' · limits are supposed, so this is simulated' : '',
     index.texts.cut ? ` · ${plural(index.texts.cut, 'text')} cut` : '', index.texts.withheld ? ` · ${plural(index.texts.withheld, 'text')} withheld (redacted)` : '');

@@ -1,0 +1,37 @@
+"""Why a cache was not read, in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ctxctl.model.results import Miss
+from ctxctl.text import visible
+
+_WORDS: Final = {
+    "expired": "expired",
+    "model": "another model than before",
+    "unrecorded": "what is not recorded changed",
+    "unexplained": "not explained",
+}
+_SAID: Final = 40
+"""Characters of what the client said."""
+
+
+def why(miss: Miss) -> str:
+    """The cause, and the times that it rests on or that at least are known; safe for a terminal."""
+    told = []
+    if miss.idle is not None and miss.idle >= 1:
+        told.append(f"idle {_span(miss.idle)}")
+    if miss.cause == "expired" and miss.lifetime is not None:
+        told.append(f"kept for {_span(miss.lifetime)}")
+    if miss.recorded_cause is not None:
+        told.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
+    return _WORDS[miss.cause] + (f": {', '.join(told)}" if told else "")
+
+
+def _span(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            amount = f"{seconds / size:.1f}" if seconds < 10 * size else f"{seconds / size:.0f}"
+            return f"{amount.removesuffix('.0')} {unit}"
+    return f"{seconds:.0f} s"
