@@ -21,7 +21,7 @@ def test_plans_from_other_sessions() -> None:
         some = [row for row in rows if row.share == share]
         within = sum(not (row.early or row.late) for row in some)
         assert within / len(some) >= 0.85
-        # One session in twenty is to overflow before p5; with raw counts of the record alone it was one in three.
+        # One session in twenty is to overflow before p5; with raw counts alone it was one in three.
         assert sum(row.early for row in some) / len(some) <= 0.1
         code = [row for row in some if row.client == "claude-code"]
         assert len(code) >= 28
