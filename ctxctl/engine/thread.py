@@ -103,6 +103,11 @@ class ThreadState:
     asked: str | None = None
     """When the open step's request was sent, as near as is recorded."""
 
+    provider: str | None = None
+    """Who billed last."""
+    client: str | None = None
+    """Version of the client that sent the last request."""
+
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         self.key = key
         self.book = Book(target)
@@ -158,10 +163,6 @@ class ThreadState:
         """Tokens of the recorded frame, where an edit or a policy makes another one of it."""
         self.recorded_moved: Vector = NOTHING
         """What came and left of that one at the last sealed step."""
-        self.provider: str | None = None
-        """Who billed last."""
-        self.client: str | None = None
-        """Version of the client that sent the last request."""
         self.telling = Telling()
         self.index: dict[str, int] | None = None
         """Append mode: position of each item's current copy."""

@@ -98,7 +98,11 @@ def described(found: Chosen, encoding: str, model: str | None) -> dict[str, Any]
     from ctxctl.tokens.calibrate.expect import weighing
 
     how = weighing(found.calibration, model, encoding)
-    fits = [fit for fit in found.calibration.fits if RANKS_OF[fit.encoding] == RANKS_OF[encoding]]
+    fits = [
+        fit
+        for fit in found.calibration.fits
+        if RANKS_OF[fit.encoding] == RANKS_OF[encoding] and (fit.model in found.own or fit.model == how.fit)
+    ]
     return {
         "digest": found.calibration.digest or None,
         "from": found.origin,
@@ -106,6 +110,7 @@ def described(found: Chosen, encoding: str, model: str | None) -> dict[str, Any]
         "model": model,
         "method": how.method,
         "how": how.how,
+        "fit": how.fit,
         "models": [
             {
                 "model": fit.model,

@@ -60,8 +60,7 @@ def calibrated(told: dict[str, Any]) -> str:
     if kind == "estimate":
         return "; ".join([f"estimated: {visible(told['how'])}", *why])
     fitted = told["how"].startswith("fitted ")
-    named = [one for one in told["models"] if fitted and one["model"] in told["how"]]
-    fit = max(named, key=lambda one: len(one["model"]), default=None)
+    fit = next((one for one in told["models"] if fitted and one["model"] == told["fit"]), None)
     error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
         error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"

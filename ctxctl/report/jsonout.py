@@ -55,7 +55,7 @@ def trace(header: Header) -> dict[str, Any]:
         "thread": header.thread,
         "turn": header.turn,
         "supposed": supposed(header.limits, header.edited),
-        **({"calibration": header.calibration} if header.calibration is not None else {}),
+        "calibration": header.calibration,
         **({"learned": header.learned} if header.learned is not None else {}),
     }
 

@@ -155,6 +155,8 @@ def methods(by_method: dict[str, int]) -> str:
 def sent_text(window: Window) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
     parts = [against(window), known_by(window)]
+    if window.used_method == "recorded":
+        parts = ["not known, for nothing was billed", against(window)]
     parts += [said for said in (limit(window), compacts(window)) if said is not None]
     return "; ".join(parts)
 

@@ -86,8 +86,10 @@ def test_numbers_add_up(name: str) -> None:
         ledger, thread = step["ledger"], (step["session"], step["thread"])
         assert ledger["window_before"] == windows.get(thread, 0)
         assert ledger["window_before"] + ledger["new"] - ledger["freed"] == ledger["window_after"]
-        assert step["window"]["used"] == ledger["window_after"] == sum(step["segments"].values())
-        assert sum(step["window"]["by_method"].values()) == step["window"]["used"]
+        window = step["window"]
+        assert window["recorded"] == ledger["window_after"] == sum(window["by_method"].values())
+        assert window["used"] == window["recorded"] + (window["unrecorded"] or 0)
+        assert window["used"] == sum(step["segments"].values())
         assert sum(c["new"] for c in step["changes"]) <= ledger["new"]
         listed = [c["status"] for c in step["changes"]]
         for status, count in step["counts"].items():

@@ -58,8 +58,11 @@ QUERIES: dict[str, Asked] = {
     "entered>=5 left<3": lambda step, _: step["ledger"]["new"] >= 5 and step["ledger"]["freed"] < 3,
     "turn >= 2 turn<3": lambda step, _: step["turn"] == 2,
     "compacted": lambda step, _: "compacted" in step["flags"],
-    "is over": lambda step, _: bool(step["window"]["over"])
-    or not {"over_budget", "still_over_budget"}.isdisjoint(step["flags"]),
+    "is over": lambda step, _: (
+        bool(step["window"]["over"])
+        or not {"over_budget", "still_over_budget"}.isdisjoint(step["flags"])
+        or (None if step["window"]["cap"] is None else False)
+    ),
     "status:removed": changed(lambda c: c["status"] == "removed"),
     "item:=A is updated": changed(lambda c: c["status"] == "updated" and c["item"] == "A"),
     "new > 5 or status:omitted": changed(lambda c: c["new"] > 5 or c["status"] == "omitted"),

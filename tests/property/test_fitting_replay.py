@@ -50,7 +50,8 @@ def test_the_ledger_adds_up_and_the_cap_holds(
         last[key] = ledger.window_after
         told = step.stages["budget"].facts["simulated"]
         if told["verdict"] in ("fits", "fitted"):
-            assert step.window.over == 0
+            # What is sent beside the content is known from the last bill; this one's may be larger.
+            assert step.window.over == 0 or "over_budget" in step.flags
         else:
             assert {"still_over_budget", "rejected", "asks", "blocked"} & set(step.flags)
         assert "simulated" in step.flags

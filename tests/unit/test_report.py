@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -32,7 +33,7 @@ from ctxctl.report.life import life_lines, spans
 from ctxctl.report.paint import ansi, plain
 from ctxctl.report.problems import problem_line, problem_lines
 from ctxctl.report.replay import ReplayReport
-from ctxctl.report.step import budget_text, cache_text, facts, step_lines, usage_text
+from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
 from ctxctl.report.tables import Column, bar, labelled, layout, letters, number, plural, signed, table, wrap
 from ctxctl.report.totals import Totals
 from ctxctl.text import cells
@@ -216,19 +217,37 @@ def test_a_table_of_changes_fits(width: int) -> None:
     assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in painted] == lines
 
 
-def test_budget_usage_and_cache_in_words() -> None:
-    full = Window(8000, 1000, 7000, 244, 6756, 0, 0, {})
-    assert budget_text(full) == "244 of 7,000 (3%), 6,756 free; window 8,000, 1,000 reserved"
-    over = Window(None, None, 100, 130, 0, 30, 0, {})
-    assert budget_text(over) == "130 of 100 (130%), OVER BY 30; limit on input"
-    assert usage_text(UsageView(100, 40, 7, 90, -10)) == (
-        "reported 100 in (40 cached), 7 out; counted 90, difference -10 (-10.0%)"
+def test_what_was_sent_in_words() -> None:
+    full = Window(
+        8000, 1000, 7000, 244, 6756, 0, 0, {}, 200, 44, "reported", limit_source="catalogue", threshold=6500
     )
-    derived = UsageView(100, None, None, 90, -10, "derived")
-    assert usage_text(derived) == "derived 100 in; counted 90, difference -10 (-10.0%)"
-    assert usage_text(UsageView(None, None, 7, 90, None)) == "7 out; counted 90"
-    assert usage_text(UsageView(None, None, None, 90, None)) == "no input reported; counted 90"
-    assert usage_text(UsageView(0, 0, 0, 0, 0)) == "reported 0 in (0 cached), 0 out; counted 0, difference 0"
+    assert sent_text(full) == (
+        "244 of 7,000 (3.5%), 6,756 free; billed; window 8,000, 1,000 reserved, from the model table;"
+        " compacts at 6,500"
+    )
+    over = Window(None, None, 100, 130, 0, 30, 0, {}, 90, 40, "expected", 12, limit_source="runtime")
+    assert sent_text(over) == (
+        "about 130 ±12 of 100 (130%), OVER BY 30; expected from the last bill; limit on input,"
+        " said by the client"
+    )
+    bare = Window(None, None, None, 90, None, None, 0, {}, 90)
+    assert sent_text(bare) == "not known, for nothing was billed; 90 recorded; limit unknown"
+
+
+def billed(*fields: Any, expected: int | None = None) -> str:
+    stages = {"evidence": StageView("recorded", {} if expected is None else {"expected_input": expected})}
+    return usage_text(step(usage=UsageView(*fields), stages=stages))
+
+
+def test_usage_and_cache_in_words() -> None:
+    assert billed(100, 40, 7, 90, -10) == "billed 100 in (40 cached), 7 out"
+    assert billed(100, 40, 7, 90, -10, expected=98) == (
+        "billed 100 in (40 cached), 7 out; 98 was expected (-2, -2.0%)"
+    )
+    assert billed(100, None, None, 90, -10, "derived") == "derived 100 in"
+    assert billed(None, None, 7, 90, None) == "7 out"
+    assert billed(None, None, None, 90, None) == "no input billed"
+    assert billed(0, 0, 0, 0, 0) == "billed 0 in (0 cached), 0 out"
     assert cache_text(Cache(None, None, None, None)) == "no request before this one"
     broken = BrokenBy("d\x9boc", None, 3, "removed", "compacted")
     assert cache_text(Cache(5, broken, 4, 1)) == (
@@ -239,8 +258,7 @@ def test_budget_usage_and_cache_in_words() -> None:
 
 def test_missing_facts_are_shown_as_missing() -> None:
     told = dict(facts(step()))
-    assert told["missing"] == "budget not recorded, usage not reported"
-    assert "budget" not in told
+    assert told["missing"] == "limit unknown, usage not reported"
     whole = step(
         window=Window(20, 5, 15, 10, 5, 0, 0, {}), usage=UsageView(9, None, None, 10, 1), flags=("compacted",)
     )
@@ -253,7 +271,7 @@ def test_several_methods_are_named() -> None:
     window = Window(None, None, None, 10, None, None, 1, {"declared": 4, "exact:x": 6})
     told = dict(facts(step(window=window, ledger=Ledger(0, 10, 0, 10, 3, 2, 1))))
     assert told["window"] == (
-        "0 before + 10 new - 0 freed = 10 tokens"
+        "0 before + 10 new - 0 freed = 10 recorded"
         " (2 stale, 3 saved by skipping, 1 placement uncounted, declared 4, exact:x 6)"
     )
 
@@ -289,8 +307,8 @@ def test_a_replay_adds_up() -> None:
     assert "    prompt   Do it now" in lines
     assert "turn sub:1" in lines
     assert "turn other/main:2" in lines
-    assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 tokens" in lines
-    assert "0 before + 32 new - 3 freed = 29 in the last windows of 3 threads" in text
+    assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 recorded" in lines
+    assert "0 before + 32 new - 3 freed = 29 recorded in the last windows of 3 threads" in text
     assert "2 sessions, 3 threads, 3 turns, 4 steps" in text
     assert "20 events, 3 distinct contents, 1 problem" in text
 

@@ -68,6 +68,8 @@ class Weighing(NamedTuple):
     """`fitted`, `kin` (a relative's fit), `estimated` or `exact`."""
     how: str
     """One sentence: whose numbers these are."""
+    fit: str | None = None
+    """The fitted model whose numbers these are; None: nobody's."""
 
 
 class Learned(NamedTuple):
@@ -134,7 +136,7 @@ def weighing(calibration: Calibration | None, model: str | None, encoding: str) 
     width = len(CLASSES)
     return Weighing(
         f"calibrated:{encoding}", fit.weights[:width], fit.weights[width:], blind, spread,
-        common.broken, basis, how,
+        common.broken, basis, how, fit.model,
     )  # fmt: skip
 
 

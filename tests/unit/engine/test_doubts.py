@@ -139,11 +139,12 @@ def test_what_is_doubted_is_priced_as_counted_and_told() -> None:
 
 
 def test_cost_says_what_cannot_be_true(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["cost", str(EACH), "--steps"]) == 0
+    plain = ["--calibration", "none"]
+    assert run(["cost", str(EACH), "--steps", *plain]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "output of 3 requests cannot be true: 8 reported, 344 counted; priced as counted" in out
     assert "≈168 ≈$0.0030" in out
-    assert run(["cost", str(EACH), "--json"]) == 0
+    assert run(["cost", str(EACH), "--json", *plain]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     steps = [line for line in told if line["type"] == "step_cost"]
     assert "doubts" not in steps[0]
