@@ -63,6 +63,8 @@ class SentSize(NamedTuple):
     unrecorded: int | None
     predicted: int | None
     """What was to be expected before the bill came; None: nothing to expect it from."""
+    predicted_error: int | None = None
+    """Nine of ten such expectations are off by no more; None: not known."""
 
 
 def is_sound(reported: int | None, recorded: int) -> bool:
@@ -84,7 +86,8 @@ def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, Sen
     thread = scales.billed(thread, seen.model, seen.reported, seen.recorded)
     last = LastBill(seen.reported, seen.model, seen.reported - seen.recorded)
     now = Running(last, thread, seen.uncounted, max(running.largest, seen.reported))
-    return now, _shown(seen, seen.reported, None, predicted)
+    size = _shown(seen, seen.reported, None, predicted)
+    return now, size if expected is None else size._replace(predicted_error=expected.error)
 
 
 def moved_by(delta: Delta) -> Vector:

@@ -283,6 +283,7 @@ def _evidence(
             "counted_input": counted,
             "difference": None if reported is None or altered else counted - reported,
             "expected_input": None if altered else size.predicted,
+            "expected_error": None if altered else size.predicted_error,
             "cached": usage.cached_tokens,
             "cache_write": usage.cache_write_tokens,
             "output": usage.output_tokens,

@@ -172,10 +172,12 @@ def usage_text(step: Step) -> str:
     if usage.reported_output is not None:
         parts.append(f"{usage.reported_output:,} out")
     said = ", ".join(parts) or "no input billed"
-    expected = step.stages["evidence"].facts.get("expected_input") if "evidence" in step.stages else None
+    found = step.stages["evidence"].facts if "evidence" in step.stages else {}
+    expected, error = found.get("expected_input"), found.get("expected_error")
     if isinstance(expected, int) and usage.reported_input:
         off = expected - usage.reported_input
-        said += f"; {expected:,} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
+        within = f" ±{error:,}" if isinstance(error, int) else ""
+        said += f"; {expected:,}{within} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
     return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 

@@ -67,7 +67,7 @@ def test_by_hand(tmp_path: Path) -> None:
     # Our 12 tokens with the bill's share: 8 cached, 4 not.
     assert steps[1].counted_tokens == Tokens(4, 8, 0, 0)
     spent = {s.name: s.money for s in costs.spent()}
-    # What is not recorded comes first: 92 written; then 100 of its 138 read, the rest plain like what follows.
+    # What is not recorded comes first: 92 written; then 100 of its 138 read, the rest plain as all else.
     hidden = Decimal("12.5") * 92 + 100 + Decimal(10) * 38
     assert spent["(not recorded)"] == hidden / 1_000_000
     assert spent["a"] == (Decimal("12.5") * 8 + Decimal(10) * 8) / 1_000_000

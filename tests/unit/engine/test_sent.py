@@ -55,7 +55,7 @@ def test_what_is_expected_is_kept_up_until_the_next_bill() -> None:
     running, size = sent(running, seen, Restless())
     assert size == SentSize(160, "expected", 3, 50, 160)
     running, size = sent(running, seen._replace(moved=NOTHING, reported=165), Restless())
-    assert size == SentSize(165, "reported", None, 55, 160)
+    assert size == SentSize(165, "reported", None, 55, 160, 4)
     assert running == ((165, "m", 55), (1, 165, "m", 0, 0, False, 0), 0, 165)
 
 
