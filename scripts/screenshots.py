@@ -61,7 +61,9 @@ async def take(shot: Shot, directory: Path) -> Path:
     """Open the UI, press the keys, and save the screen."""
     path = ROOT / "traces" / shot.trace
     settings = Settings(theme=shot.theme, remember=False)
-    app = CtxApp(lambda: Inspector.open(path), f"traces/{shot.trace}", settings=settings)
+    app = CtxApp(
+        lambda: Inspector.open(path, calibration="shipped"), f"traces/{shot.trace}", settings=settings
+    )
     async with app.run_test(size=(shot.width, shot.height)) as pilot:
         await settle(app, pilot)
         for key in shot.keys:

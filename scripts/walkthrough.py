@@ -49,7 +49,9 @@ _VIEW = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 async def record() -> list[str]:
     """The screens, each as an SVG of its own."""
-    app = CtxApp(lambda: Inspector.open(ROOT / TRACE), TRACE, settings=Settings(remember=False))
+    app = CtxApp(
+        lambda: Inspector.open(ROOT / TRACE, calibration="shipped"), TRACE, settings=Settings(remember=False)
+    )
     found = []
     async with app.run_test(size=SIZE) as pilot:
         await settle(app, pilot)
