@@ -74,7 +74,8 @@ def test_the_largest_captures_in_a_process_of_their_own(number: int, corpus: Pat
     assert plain.code == 0
     lines = ctxctl("replay", "--json", path)
     billed = [s for s in lines.of_type("step") if s["usage"] and s["usage"]["reported_input"] is not None]
-    assert plain.out.count("difference ") == len(billed) > 0
+    assert plain.out.count("    usage    billed ") == len(billed) > 0
+    assert plain.out.count("; billed;") == len(billed), "what is in front is the bill"
 
 
 def mapped(corpus: Path, name: str) -> Path:

@@ -28,6 +28,7 @@ FORMATS: dict[str, set[str]] = {
     "claude-code": {"claude-code"},
     "claude-stream-json": {"claude-stream-json"},
     "cline-roo": {"cline", "roo"},
+    "clients": {"aider", "api", "claude-code", "codex", "copilot-cli", "mini-swe-agent", "pi"},
     "codex": {"codex"},
     "copilot-chat": {"copilot-chat", "copilot-chatreplay"},
     "copilot-cli": {"copilot-cli"},
@@ -58,6 +59,7 @@ FORMATS: dict[str, set[str]] = {
 }  # fmt: skip
 """By folder of captures: the formats that its files are read as."""
 
+CLIENTS = ("aider", "claude-code", "codex-websocket", "copilot-cli", "mini-swe-agent", "opencode", "pi")
 REFUSED: dict[str, str] = {
     "README.md": "no-events",
     "agentcontext/validation-report.json": "no-events",
@@ -72,6 +74,11 @@ REFUSED: dict[str, str] = {
     "v6-spans/capture-results.json": "no-events",
     # A pointer of Git LFS in place of the file.
     "test_eval_log/long_log.eval": "no-events",
+    # What the stand-in for the providers noted of each call.
+    **{f"{client}/calls.jsonl": "no-events" for client in CLIENTS},
+    # Not read yet: frames of Responses over WebSocket, and a database whose pages lie in another order.
+    **{f"codex-websocket/wire/{n:03}.response.txt": "no-events" for n in range(2, 13)},
+    "opencode/native/opencode.db": "no-events",
 }
 """Files that are no captures, by the end of their path: the slug of the reason."""
 
