@@ -22,7 +22,7 @@ def budget(turn: str, **fields: Any) -> Json:
     return event("budget.applied", {"budget_id": f"b-{turn}", "budget_profile": "p", **fields}, turn=turn)
 
 
-def session(**limits: Any) -> list[Json]:
+def session(billed: bool = True, **limits: Any) -> list[Json]:
     """Three turns whose windows hold 10, 20 and 30 tokens."""
     events = []
     names: list[str] = []
@@ -32,7 +32,8 @@ def session(**limits: Any) -> list[Json]:
         events.append(add(names[-1], f"{WORDS}", turn=turn, step=f"s{n}"))
         if limits:
             events.append(budget(turn, **limits))
-        events += [assembly(f"a{n}", *names, turn=turn), inject(f"a{n}", turn=turn), usage(40, turn=turn)]
+        events += [assembly(f"a{n}", *names, turn=turn), inject(f"a{n}", turn=turn)]
+        events += [usage(40, turn=turn)] if billed else []
     return events
 
 
@@ -138,7 +139,7 @@ def _with(inspector: Inspector, limits: Limits) -> Any:
 
 
 def test_a_limit_changes_the_verdict_and_not_the_frame() -> None:
-    events = session(max_tokens=100, reserved_tokens=10)
+    events = session(billed=False, max_tokens=100, reserved_tokens=10)
     plain, supposed = steps(events), under(events, Limits(window=25, reserve=0))
     assert [step.window.over for step in plain] == [0, 0, 0]
     assert [(s.window.cap, s.window.free, s.window.over) for s in supposed] == [
@@ -156,7 +157,7 @@ def test_a_limit_changes_the_verdict_and_not_the_frame() -> None:
 
 
 def test_the_stage_keeps_what_was_recorded() -> None:
-    (*_, last) = under(session(max_tokens=100, reserved_tokens=10), Limits(window=25))
+    (*_, last) = under(session(billed=False, max_tokens=100, reserved_tokens=10), Limits(window=25))
     facts = last.stages["budget"].facts
     assert (facts["max_tokens"], facts["reserved_tokens"], facts["headroom"]) == (100, 10, 60)
     assert facts["supposed"] == {
@@ -169,7 +170,7 @@ def test_the_stage_keeps_what_was_recorded() -> None:
 
 
 def test_a_limit_where_none_is_recorded() -> None:
-    (*_, last) = under(session(), Limits(max_input=12))
+    (*_, last) = under(session(billed=False), Limits(max_input=12))
     assert (last.window.limit, last.window.cap, last.window.over) == (None, 12, 18)
     assert last.stages["budget"].verdict == "not_recorded"
     assert last.stages["budget"].facts["supposed"]["over"] == 18
@@ -187,7 +188,7 @@ def test_nobody_is_still_over_a_supposed_budget() -> None:
 
 def test_both_sides_of_another_window() -> None:
     pairs, recorded, simulated, notes = compared(
-        inspect(session(max_tokens=100, reserved_tokens=10)), window=25
+        inspect(session(billed=False, max_tokens=100, reserved_tokens=10)), window=25
     )
     assert [(p.recorded.used, p.recorded.cap, p.recorded.over) for p in pairs] == [
         (10, 90, 0), (20, 90, 0), (30, 90, 0),
@@ -219,7 +220,7 @@ def test_what_was_billed_is_held_against_the_cap() -> None:
     """Forty tokens were billed for each request, though ten to thirty are counted."""
     pairs, recorded, simulated, _ = compared(inspect(session(max_tokens=100)), window=35)
     assert [pair.reported for pair in pairs] == [40, 40, 40]
-    assert (simulated.over, simulated.billed_over, recorded.billed_over) == (0, 3, 0)
+    assert (simulated.over, simulated.billed_over, recorded.billed_over) == (3, 0, 0)
     pairs, _, simulated, _ = compared(inspect(session(max_tokens=100)), window=25)
     assert [pair.billed_over for pair in pairs] == [True, True, False]
     _, _, simulated, _ = compared(inspect(session(max_tokens=100)), window=40)
@@ -298,7 +299,7 @@ def test_another_policy_sends_something_else() -> None:
 
 
 def test_the_recorded_side_is_without_the_limits_of_the_inspector() -> None:
-    inspector = inspect(session(max_tokens=100))
+    inspector = inspect(session(billed=False, max_tokens=100))
     inspector.params = _with(inspector, Limits(window=5))
     pairs, *_ = compared(inspector, window=25)
     assert [pair.recorded.over for pair in pairs] == [0, 0, 0]
