@@ -45,6 +45,10 @@ class Steady(scales.Restless):
         return super().scale(model, scales.Known(1))
 
 
+def named(at: At) -> list[tuple[str, str | None, str | None]]:
+    return [(p.item, p.version, p.digest) for p in at.placements]
+
+
 def tokens(placements: Iterable[Placement]) -> int:
     return sum(p.tokens for p in placements)
 
@@ -66,7 +70,7 @@ def test_what_is_dropped_is_what_less_is_sent(
         assert (now.unrecorded is None) == (was.unrecorded is None)
         if was.used >= dropped:
             assert now.unrecorded == was.unrecorded
-        altered = dropped or [p.key for p in a.placements] != [p.key for p in b.placements]
+        altered = dropped or named(a) != named(b)
         if was.used_method == "reported" and altered:
             assert now.used_method == "expected", "nobody was billed for it"
 
@@ -106,7 +110,7 @@ def test_what_is_sent_beside_the_content_takes_room(
         if told["verdict"] in ("fits", "fitted"):
             assert b.step.window.recorded + room <= window
         if told["verdict"] == "fits" and told["wanted"] <= window and "restored" not in told:
-            assert [p.key for p in b.placements] == [p.key for p in a.placements]
+            assert named(b) == named(a)
             assert b.step.window.used == a.step.window.used
         if a.step.window.used_method == "reported":
             assert a.step.window.unrecorded is not None
