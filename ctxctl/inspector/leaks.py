@@ -12,17 +12,15 @@ from typing import Final
 
 from ctxctl.engine.book import base_id, version_of
 from ctxctl.engine.told import UNREDACTED
+from ctxctl.inspector.secrets import LEAST, Secrets
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import Assembly, Item, Redaction
 from ctxctl.trace.reader import Trace
 
-_LEAST: Final = 6
-"""Characters of the shortest stretch that is taken for a secret: shorter ones come about by chance."""
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
-_SECRETS: Final = 256
 _VERSIONS: Final = 16
 """Texts remembered of an item until it is redacted."""
 _ITEMS: Final = 1 << 16
@@ -45,21 +43,18 @@ class Watch:
         """Texts of items that nobody has redacted yet."""
         self._whole: dict[str, list[str]] = {}
         """By redacted item, its texts as long as no redacted version tells which part was secret."""
-        self._secrets: dict[str, str] = {}
+        self._secrets = Secrets()
         """Secret stretches, with the item that they are of."""
         self._clean: set[str] = set()
         """Digests of texts that hold none of them."""
 
     def secret_in(self, text: str) -> str | None:
         """The item of which a text holds something redacted; None if it holds nothing of the kind."""
-        return next((item for secret, item in self._secrets.items() if secret in text), None)
+        return self._secrets.first(text)
 
     def masked(self, text: str, mask: str) -> str:
         """A text with everything redacted masked."""
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, mask)
-        return text
+        return self._secrets.masked(text, mask)
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
@@ -96,7 +91,7 @@ class Watch:
     def _redact(self, ref: str) -> None:
         item = ref if ref in self._said else ref.rpartition("@")[0]
         texts = [self._trace.contents.text(content) for content in self._said.pop(item, ())]
-        texts = [text for text in texts if len(text) >= _LEAST]
+        texts = [text for text in texts if len(text) >= LEAST]
         if texts:
             self._whole.setdefault(item, []).extend(texts)
             self._keep(item, texts)
@@ -112,13 +107,12 @@ class Watch:
             return
         del self._whole[item]
         for text in texts:
-            self._secrets.pop(text.strip(), None)
+            self._secrets.discard(text.strip())
         self._keep(item, [piece for text in texts for piece in _taken(text, shown)])
 
     def _keep(self, item: str, pieces: Iterable[str]) -> None:
         for piece in pieces:
-            if len(piece.strip()) >= _LEAST and len(self._secrets) < _SECRETS:
-                self._secrets[piece.strip()] = item
+            self._secrets.add(piece.strip(), item)
         self._clean.clear()
 
     def _check(self, event: Event, content: Content, where: str) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from ctxctl.inspector.leaks import Watch
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.trace.contents import Contents, canonical
+from ctxctl.trace.validate import fields
 
 Json = dict[str, Any]
 _SHA256: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
@@ -93,7 +94,11 @@ class Veil:
         if depth > _DEPTH:
             return value
         if isinstance(value, dict):
-            return {key: self._masked(one, depth + 1) for key, one in value.items()}
+            # A key that is a field of the standard stays, whatever was redacted: without it no line is valid.
+            return {
+                key if key in fields() else self._watch.masked(key, _MASK): self._masked(one, depth + 1)
+                for key, one in value.items()
+            }
         return [self._masked(one, depth + 1) for one in value] if isinstance(value, list) else value
 
 

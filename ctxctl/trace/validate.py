@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -59,3 +59,24 @@ def _validator(name: str) -> Callable[[dict[str, Any]], str | None]:
         return None
 
     return check
+
+
+@cache
+def fields() -> frozenset[str]:
+    """Names of all fields that the schemas know, at whatever depth."""
+    found: set[str] = set()
+    for name in ("event", *dict.fromkeys(RECORD_SCHEMAS.values())):
+        path = resources.files("ctxctl.trace") / "schemas" / f"agentcontext-{name}.schema.json"
+        found.update(_named(json.loads(path.read_bytes())))
+    return frozenset(found)
+
+
+def _named(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+        for part in schema.values():
+            yield from _named(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _named(part)
