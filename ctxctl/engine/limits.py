@@ -63,7 +63,7 @@ def _catalogued(table: Catalogued, recorded: Limits, billed: int) -> InForce:
     cap = limits.cap
     if cap is None:
         return InForce(recorded, None, table.note)
-    if billed > cap:
+    if billed > cap and not table.own:
         note = f"{billed:,} tokens were billed, so the {cap:,} of the model table is not its window here"
         return InForce(recorded, None, note)
     return InForce(limits, "catalogue", table.note, table.max_output)

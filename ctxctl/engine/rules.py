@@ -25,6 +25,8 @@ class Catalogued(NamedTuple):
     limits: Limits
     note: str
     max_output: int | None = None
+    own: bool = False
+    """It is the user's word, which no bill contradicts."""
 
 
 class Threshold(NamedTuple):

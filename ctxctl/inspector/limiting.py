@@ -31,7 +31,8 @@ class Limiter:
         if model is None:
             return None
         known = self._book.of(model, provider, self._runtime, client)
-        return Catalogued(Limits(known.window, None, known.max_input), known.note, known.max_output)
+        limits, own = Limits(known.window, None, known.max_input), known.how == "settings"
+        return Catalogued(limits, known.note, known.max_output, own)
 
     def _compacts_at(
         self, limits: Limits, model: str | None, provider: str | None, client: str | None

@@ -101,3 +101,4 @@ def test_a_model_table_is_believed_until_a_bill_is_larger() -> None:
     assert (outgrown.limits.cap, outgrown.source) == (None, None)
     assert outgrown.note is not None
     assert "181 tokens were billed" in outgrown.note
+    assert _catalogued(table._replace(own=True), reserve, 181).limits.cap == 180, "the user's word stands"
