@@ -104,7 +104,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         limits=params.limits,
         edited=params.edited,
         fitting=params.fitting,
-        calibration=described(params.calibration, params.encoding, params.first_model),
+        calibration=described(params.calibration, params.encoding, params.first_model, params.target),
         learned=learned.described(inspector),
     )
 

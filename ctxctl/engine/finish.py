@@ -121,28 +121,28 @@ def _size(
     reported = _sound(usage, recorded) if rules.target == MODEL else None
     if usage is not None:
         thread.provider = usage.provider or thread.provider
+    other = None
+    if reported is not None and _supposes_model(thread, rules):
+        # The bill is in the tokens of the model that sent it: nothing of it is learned of this one.
+        other = rules.scales.translated(reported, thread.model, rules.model)
+        reported = None if other is None else other.tokens
     seen = Observed(
         model=model,
         recorded=recorded,
         moved=thread.recorded_moved,
         uncounted=frame.uncounted,
-        broken=_breaks(sealed),
+        broken=_breaks(sealed) or other is not None,
         reported=reported,
         altered=thread.altered,
         frame=frame.used,
     )
     thread.running, size = sent(thread.running, seen, rules.scales)
-    if reported is None or rules.model is None or rules.model == thread.model:
-        return size
-    return _supposed_model(size, frame.used, thread.model, rules)
+    return size if other is None else size._replace(method="expected", error=other.error, predicted=None)
 
 
-def _supposed_model(size: SentSize, shown: int, billed: str | None, rules: Rules) -> SentSize:
-    """The size for a model that was not billed, in its tokens; where nobody can tell, what is recorded."""
-    other = rules.scales.translated(size.used, billed, rules.model)
-    if other is None:
-        return SentSize(shown, "recorded", None, None, None)
-    return SentSize(other.tokens, "expected", other.error, other.tokens - shown, None)
+def _supposes_model(thread: ThreadState, rules: Rules) -> bool:
+    """Whether the step is shown as another model's than the one that sent it."""
+    return rules.model is not None and rules.model != thread.model
 
 
 def _sound(usage: UsageView | None, recorded: int) -> int | None:
@@ -164,7 +164,9 @@ def _breaks(sealed: Sealed) -> bool:
 
 def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
     """The limits that the step is held against."""
-    named, largest = model or rules.first_model, thread.running.largest
+    named = model or rules.first_model
+    # What another model was sent says nothing of this one's window.
+    largest = 0 if _supposes_model(thread, rules) else thread.running.largest
     return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client)
 
 

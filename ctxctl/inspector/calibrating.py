@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ctxctl.model.vocab import MODEL
 from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
@@ -90,10 +91,10 @@ def fitted_to(inspector: Inspector) -> Chosen:
     return _over_shipped(outcome.calibration, SESSION, outcome.refused)
 
 
-def described(found: Chosen, encoding: str, model: str | None) -> dict[str, Any] | None:
+def described(found: Chosen, encoding: str, model: str | None, target: str) -> dict[str, Any] | None:
     """What a header says of a calibration in force, and of the model that the trace names first; None where
-    there is none."""
-    if found.calibration is None:
+    there is none, as for every target but the model."""
+    if found.calibration is None or target != MODEL:
         return None
     from ctxctl.tokens.calibrate.expect import weighing
 

@@ -19,7 +19,7 @@ from ctxctl.report.blamesums import beside, ending
 from ctxctl.report.changes import short
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
-from ctxctl.report.step import heading, sent_text
+from ctxctl.report.step import believed_bill, heading, sent_text
 from ctxctl.report.tables import labelled, number
 from ctxctl.text import cells, clip, pad, preview, visible
 
@@ -43,7 +43,7 @@ def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str
     step = found.step
     yield from labelled("frame", f"{visible(trace)}@{address(found)}, {heading(step)}", width)
     yield from labelled("under", under, width)
-    yield from labelled("sent", sent_text(step.window), width)
+    yield from labelled("sent", sent_text(step.window, billed=believed_bill(step)), width)
     if (rest := beside(found)) is not None:
         yield from labelled("beside", rest, width)
     remarks = list(_remarks(found))

@@ -22,7 +22,7 @@ from ctxctl.text import cells, clip, preview, visible
 
 _KNOWN: Final[dict[UsedMethod, str]] = {
     "reported": "billed",
-    "expected": "expected from the last bill",
+    "expected": "expected from a bill",
     "recorded": "recorded content only",
 }
 

@@ -29,10 +29,12 @@ def size(window: Window) -> str:
     return f"{window.used:,} recorded"
 
 
-def known_by(window: Window) -> str:
-    """How the size is known, in a few words."""
+def known_by(window: Window, *, billed: bool = False) -> str:
+    """How the size is known, in a few words; `billed`: the step has a bill that can be true."""
     if window.used_method == "reported":
         return "billed"
+    if window.used_method == "expected" and billed:
+        return "expected from its bill, which is of another model or frame"
     if window.used_method == "expected":
         return "expected from the last bill"
     return "only what is recorded: nothing was billed"

@@ -60,7 +60,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
     basis = derived_basis(step) or BASES[step.basis]
     yield "frame", f"{step.mode} mode ({declared}), {basis}, {LAYERS[step.layer]}"
     yield "changes", counts_line(step.counts)
-    yield "sent", sent_text(step.window) + ("; simulated" if limits_are_supposed(step) else "")
+    said = sent_text(step.window, billed=believed_bill(step))
+    yield "sent", said + ("; simulated" if limits_are_supposed(step) else "")
     yield "window", window_text(step)
     if (fitted := fitted_text(step)) is not None:
         yield "policy", fitted
@@ -152,9 +153,17 @@ def methods(by_method: dict[str, int]) -> str:
     return ", ".join(f"{visible(name)} {tokens:,}" for name, tokens in sorted(by_method.items()))
 
 
-def sent_text(window: Window) -> str:
+def believed_bill(step: Step) -> bool:
+    """Whether the step has a bill of its input that can be true."""
+    usage = step.usage
+    if usage is None or usage.reported_input is None:
+        return False
+    return all(doubt.part != "input" for doubt in usage.doubts)
+
+
+def sent_text(window: Window, *, billed: bool = False) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
-    parts = [against(window), known_by(window)]
+    parts = [against(window), known_by(window, billed=billed)]
     if window.used_method == "recorded":
         parts = ["not known, for nothing was billed", against(window)]
     parts += [said for said in (limit(window), compacts(window)) if said is not None]

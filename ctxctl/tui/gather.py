@@ -43,7 +43,7 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
 
 def _method(params: Params) -> str:
     """How texts are counted for the model that the trace names first."""
-    told = described(params.calibration, params.encoding, params.first_model)
+    told = described(params.calibration, params.encoding, params.first_model, params.target)
     if told is not None:
         return str(told["method"])
     return f"{'estimate' if params.assumed else 'exact'}:{params.encoding}"

@@ -424,3 +424,26 @@ def test_a_hostile_bill_is_counted_out(tmp_path: Path, traces: list[str], bill: 
     saved = store.saved()
     assert saved is not None
     assert saved.fits[0].weights[2] == pytest.approx(SLOPE, abs=0.02)
+
+
+def test_another_model_is_held_against_its_own_window_in_its_own_tokens(tmp_path: Path) -> None:
+    """A bill larger than the supposed model's window is not its bill: it neither teaches nor contradicts."""
+    path = tmp_path / "long.jsonl"
+    sent = [item("a", "one two three"), assembly("w1", ["a"]), inject("w1")]
+    body = at("1", "1", *sent, usage(154_000, "claude-opus-4-5"))
+    path.write_bytes(lines([{**one, "session_id": "s"} for one in body]))
+    with Inspector.open(path, model="gpt-4o", calibration="shipped") as inspector:
+        (step,) = (one for one in inspector.replay() if isinstance(one, Step))
+    window = step.window
+    assert (window.limit, window.limit_source, window.used_method) == (128_000, "catalogue", "expected")
+    assert 128_000 < window.used < 154_000, "fewer tokens of gpt-4o than of Claude"
+    assert window.over == window.used - 128_000
+    assert window.used_error is not None
+    assert window.used == window.recorded + (window.unrecorded or 0)
+    (own,) = steps(str(path), calibration="shipped")
+    assert (own.window.used, own.window.used_method, own.window.limit) == (154_000, "reported", 200_000)
+
+
+def test_only_what_the_model_sees_is_calibrated(traces: list[str], capsys: Out) -> None:
+    assert run(["replay", traces[0], "--target", "tool", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["calibration"] is None
