@@ -95,6 +95,7 @@ class FakeInspector:
             edited=UNEDITED,
             calibration=NOTHING,
             first_model=None,
+            target="model",
         )
         self.calls: list[str] = []
         self.problems = list(problems)
