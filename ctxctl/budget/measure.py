@@ -15,6 +15,8 @@ from ctxctl.budget.spread import Spread, always, quantile
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.encodings import RANKS_OF
+from ctxctl.tokens.overhead import written_size
 
 MOST_FILE: Final = 16 << 20
 """Bytes of one file."""
@@ -38,7 +40,8 @@ class Measured(NamedTuple):
 
     part: Part
     method: str
-    """`exact`, `estimate` (the model's encoding is not known) or `plan`: the plan says the size."""
+    """`exact`, `calibrated` (tools, by what OpenAI bills for them), `estimate` (the model's encoding is not
+    known) or `plan`: the plan says the size."""
     size: Spread
     """Of the whole part where it is exact, of one item where the plan says it."""
     pieces: tuple[Piece, ...]
@@ -76,18 +79,17 @@ class Reader:
         if part.tokens is not None:
             return _drawn(part, part.tokens)
         if part.text is not None:
-            pieces, exact = self._counted([("text", part.text)])
+            pieces, method = self._counted([("text", part.text)])
         elif part.mcp is not None:
-            pieces, exact = self._counted(self._live(part, part.mcp))
+            pieces, method = self._written(self._live(part, part.mcp))
         elif part.tools is not None:
             texts = [one for path in self._found(part, part.tools) for one in self._tools(part, path)]
-            pieces, exact = self._counted(texts)
+            pieces, method = self._written(texts)
         else:
             assert part.files is not None
             paths = self._found(part, part.files)
-            pieces, exact = self._counted([(self._name(p), self._text(p)) for p in paths])
+            pieces, method = self._counted([(self._name(p), self._text(p)) for p in paths])
         total = sum(piece.tokens for piece in pieces)
-        method = "exact" if exact and self._exact else "estimate"
         return Measured(part, method, always(total), pieces, total, total, total)
 
     def _live(self, part: Part, command: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -105,13 +107,26 @@ class Reader:
             raise UnreadableError("no-tool-list", f"part {shown!r}: the server lists no tools")
         return found
 
-    def _counted(self, texts: list[tuple[str, str]]) -> tuple[tuple[Piece, ...], bool]:
+    def _written(self, texts: list[tuple[str, str]]) -> tuple[tuple[Piece, ...], str]:
+        """Tool definitions as the provider writes them out, where the model's encoding is public: as replays
+        of sessions count them."""
+        if not self._exact:
+            return self._counted(texts)
+        older = RANKS_OF[self._counter.encoding] == "cl100k_base"
+        sizes = [(name, text, written_size(text, self._counter, older=older)) for name, text in texts]
+        pieces = (
+            Piece(name, self._counter.count(text)[0] if size is None else size) for name, text, size in sizes
+        )
+        known = all(size is not None for _, _, size in sizes)
+        return tuple(pieces), "calibrated" if known else "estimate"
+
+    def _counted(self, texts: list[tuple[str, str]]) -> tuple[tuple[Piece, ...], str]:
         pieces, sure = [], True
         for name, text in texts:
             tokens, exact = self._counter.count(text)
             pieces.append(Piece(name, tokens))
             sure &= exact
-        return tuple(pieces), sure
+        return tuple(pieces), "exact" if sure and self._exact else "estimate"
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()

@@ -135,6 +135,7 @@ def _size(
         reported=reported,
         altered=thread.altered,
         frame=frame.used,
+        whole=_whole(sealed),
     )
     thread.running, size = sent(thread.running, seen, rules.scales)
     return size if other is None else size._replace(method="expected", error=other.error, predicted=None)
@@ -150,6 +151,14 @@ def _sound(usage: UsageView | None, recorded: int) -> int | None:
     if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
         return None
     return usage.reported_input
+
+
+def _whole(sealed: Sealed) -> str | None:
+    """The API whose request is recorded whole; None: nothing says that anything is."""
+    assembly = sealed.facts.assembly
+    marks = assembly.metadata.get("ctxctl") if assembly is not None else None
+    found = marks.get("whole") if isinstance(marks, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _breaks(sealed: Sealed) -> bool:

@@ -6,10 +6,13 @@ enters, what leaves and what is there add up, however much the thread's bills te
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, Protocol
 
+from ctxctl.model.content import Content
 from ctxctl.tokens.calibrate.features import Vector
+
+TOOL: Final = "tool_definition"
 
 
 class Scale(NamedTuple):
@@ -20,17 +23,33 @@ class Scale(NamedTuple):
     slope: float
     method: str
     """What counts made with it are called: `calibrated`, or `counted` where they stay as they are."""
+    tool: Callable[[Content], int | None] | None = None
+    """Tokens of a tool's definition as the provider writes it out for the model; None, of a definition or of
+    all: nobody knows how it does."""
+
+    def weigh(self, kind: str, content: Content, counted: int, exact: bool) -> tuple[int, str]:
+        """A content's tokens and how they were had.
+
+        The model does not get a tool's definition as the JSON that was recorded: the provider writes it out
+        in a form of its own.  So the count of that JSON is never exact.
+        """
+        written = self.tool(content) if kind == TOOL and self.tool is not None else None
+        if written is not None:
+            return written, "calibrated"
+        return self.of(kind, counted, exact and (kind != TOOL or self.method != "counted"))
 
     def of(self, kind: str, counted: int, exact: bool) -> tuple[int, str]:
         """A text's tokens and how they were had; `exact`: it was counted whole."""
-        if self is RAW:
+        if self.method == "counted":
             return counted, "counted" if exact else "estimated"
         tokens = round(counted * self.slopes.get(kind, self.slope))
         return tokens, self.method if exact else "estimated"
 
     def counted(self, kind: str, tokens: int) -> int:
         """How many counted tokens surely come to no more than so many of the model's."""
-        return tokens if self is RAW else int(tokens / max(self.slopes.get(kind, self.slope), 0.01))
+        return (
+            tokens if self.method == "counted" else int(tokens / max(self.slopes.get(kind, self.slope), 0.01))
+        )
 
 
 RAW = Scale({}, 1.0, "counted")
@@ -54,6 +73,8 @@ class Entered(NamedTuple):
     """Items without text or count that came less those that went."""
     broken: bool
     """A new segment begins: what is sent beside the content may be another from here on."""
+    whole: str | None = None
+    """The API by whose rules the size of this request follows from its record, which holds all of it."""
 
 
 class Scales(Protocol):
@@ -70,7 +91,8 @@ class Scales(Protocol):
         """The thread with one more request."""
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """The size of the request that entered last, from the thread's last bill; None: nobody can say.
+        """The size of the request that entered last, from the thread's last bill or, before any, from the
+        rules of its API; None: nobody can say.
 
         `recorded` is what is recorded of it, in tokens.
         """

@@ -52,6 +52,8 @@ class Observed(NamedTuple):
     """The frame is another one than was sent: a what-if's."""
     frame: int
     """Tokens of the frame that is shown."""
+    whole: str | None = None
+    """As `scales.Entered` has it."""
 
 
 class SentSize(NamedTuple):
@@ -74,9 +76,10 @@ def is_sound(reported: int | None, recorded: int) -> bool:
 
 def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
     """A step's size, and what is remembered of its thread from here on."""
-    entered = Entered(seen.moved, seen.uncounted - running.uncounted, seen.broken)
+    entered = Entered(seen.moved, seen.uncounted - running.uncounted, seen.broken, seen.whole)
     thread = scales.enter(running.thread, entered)
-    expected = scales.expect(thread, seen.model, seen.recorded) if running.bill is not None else None
+    expects = running.bill is not None or seen.whole is not None
+    expected = scales.expect(thread, seen.model, seen.recorded) if expects else None
     predicted = None if expected is None else expected.tokens
     if seen.reported is None:
         now = running._replace(thread=thread, uncounted=seen.uncounted)

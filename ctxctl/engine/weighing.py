@@ -56,10 +56,10 @@ class Weigher:
         if content is not None:
             counted, exact = self._count(content)
             if not self.keeps:
-                return Size(counted, "counted" if exact else "estimated", counted)
+                return Size(*self.scale.weigh(kind, content, counted, exact), counted)
             found = self._sizes.get(key)
             if found is None:
-                found = self._sizes.setdefault(key, self.scale.of(kind, counted, exact))
+                found = self._sizes.setdefault(key, self.scale.weigh(kind, content, counted, exact))
             return Size(*found, counted)
         if estimate is not None:
             return Size(estimate, "declared", estimate)

@@ -37,6 +37,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
+from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:
     from ctxctl.engine.editing import Edits
@@ -289,7 +290,7 @@ class Inspector:
             recomputer=recomputes(self.strategy),
             trim=self._counter.trim,
             edits=self.edits,
-            scales=scales_of(params.calibration, params.encoding, params.target),
+            scales=scales_of(params.calibration, params.encoding, params.target, self.written),
             first_model=params.first_model,
             imported=params.runtime is not None,
             catalogue=self._limiter.catalogue,
@@ -302,6 +303,13 @@ class Inspector:
         if counted is None:
             counted = content.count = self._counter.count(self.trace.contents.text(content))
         return counted
+
+    def written(self, content: Content, *, older: bool) -> int | None:
+        """Tokens of a tool's definition as OpenAI writes it out, `older` for the models of cl100k_base.
+
+        None of what is no definition of a function: nobody knows how that is written out.
+        """
+        return written_size(self.trace.contents.text(content), self._counter, older=older)
 
     def _look_ahead(self, key: Any) -> Any:
         """Modes need the injections of the whole trace where the first step does not settle them."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.scales import RAW, Entered, Expectation, Plain, Scale, Scales
-from ctxctl.model.vocab import MODEL
+from ctxctl.model.vocab import MODEL, OPENAI_CHAT
+from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
     from ctxctl.inspector.calibrating import Chosen
@@ -14,23 +16,30 @@ if TYPE_CHECKING:
     from ctxctl.tokens.calibrate.expect import Weighing
     from ctxctl.tokens.calibrate.following import Following
 
+Written = Callable[..., int | None]
+"""Tokens of a tool's definition as OpenAI writes it out, `older` for the models of cl100k_base; None: no
+definition of a function."""
+
 _KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
 """Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
 
 
-def scales_of(found: Chosen, encoding: str, target: str) -> Scales:
-    """What a replay is weighed with."""
+def scales_of(found: Chosen, encoding: str, target: str, written: Written) -> Scales:
+    """What a replay is weighed with; `written` counts tools as a provider writes them out."""
     if found.calibration is None or target != MODEL:
         return Plain()
-    return Calibrated(found.calibration, encoding)
+    return Calibrated(found.calibration, encoding, written)
 
 
 class Calibrated:
     """A calibration at work on the threads of one replay."""
 
-    def __init__(self, calibration: Calibration, encoding: str) -> None:
+    def __init__(self, calibration: Calibration, encoding: str, written: Written) -> None:
         self._calibration = calibration
         self._encoding = encoding
+        older = RANKS_OF.get(encoding) == "cl100k_base"
+        self._exact = RAW._replace(tool=partial(written, older=older))
+        """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
 
@@ -44,6 +53,8 @@ class Calibrated:
         from ctxctl.tokens.calibrate import expect
 
         how = self._weigh(model)
+        if how.basis == expect.EXACT:
+            return self._exact
         learned = _following(thread).of(_family(model)) if thread is not None else None
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
@@ -51,10 +62,12 @@ class Calibrated:
         """What moved since the last bill grows."""
         half = len(entered.moved) // 2
         moved, items = entered.moved[:half], entered.moved[half:]
-        return _following(thread).entered(moved, items, blind=entered.blind, broken=entered.broken)
+        return _following(thread).entered(
+            moved, items, blind=entered.blind, broken=entered.broken, whole=entered.whole == OPENAI_CHAT
+        )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """From the last bill and what moved since."""
+        """From the last bill and what moved since; before any by the rules of OpenAI's API."""
         from ctxctl.tokens.calibrate.following import foretell
 
         found = foretell(_following(thread), _family(model), self._weigh(model), recorded)

@@ -30,6 +30,7 @@ from ctxctl.tokens.catalogue.find import Known, find
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import is_known, near, resolve
+from ctxctl.tokens.overhead import written_size
 
 __all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "side"]
 
@@ -113,11 +114,13 @@ class WhatIfs:
             return Comparison(self.inspector, rules, None, supposed, book=book, wanted=wanted, settle=settle)
         encoding = supposed.params.encoding
         count: Count = rules.count
+        written = self.inspector.written
         trim: Trim = rules.trim
         if not same_ranks(encoding, rules.encoding):
             if encoding not in self._counts:
                 self._counts[encoding] = Recount(self.inspector, supposed.params)
-            count, trim = self._counts[encoding].count, self._counts[encoding].trim
+            recount = self._counts[encoding]
+            count, trim, written = recount.count, recount.trim, recount.written
         other = replace(
             rules,
             count=count,
@@ -130,7 +133,7 @@ class WhatIfs:
             trim=trim,
             limits=supposed.limits,
             edits=supposed.edits,
-            scales=scales_of(supposed.params.calibration, encoding, supposed.params.target),
+            scales=scales_of(supposed.params.calibration, encoding, supposed.params.target, written),
         )
         return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 
@@ -183,6 +186,10 @@ class Recount:
         if counted is None:
             counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
         return counted
+
+    def written(self, content: Content, *, older: bool) -> int | None:
+        """As `Inspector.written`, under this encoding."""
+        return written_size(self._contents.text(content), self._room, older=older)
 
     def trim(self, text: str, tokens: int, side: str) -> str:
         """A text cut exactly at a token bound of this encoding."""

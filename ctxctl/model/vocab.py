@@ -13,6 +13,8 @@ SCHEMA_VERSION: Final = "0.1.1"
 
 MAIN_THREAD: Final = "main"
 MODEL: Final = "model"
+OPENAI_CHAT: Final = "openai-chat"
+"""OpenAI's Chat Completions API: the size of a request follows from what is in it."""
 TARGETS: Final = ("model", "tool", "runtime", "ui", "user", "reviewer", "peer_agent", "evidence_export")
 
 # Event classes: the eighteen of Agent Context, then ours.

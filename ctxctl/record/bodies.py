@@ -120,7 +120,11 @@ class _Talk:
             self._generation = core.journal.generation
             self._prints, self._rows = [], []
             conversation.tell_anew()
-        dialect = self.dialect = sent.dialect or of_body(sent.body) or by_name("openai-chat")
+        known = sent.dialect or of_body(sent.body)
+        dialect = self.dialect = known or by_name("openai-chat")
+        marks = dict(sent.marks or {})
+        if known is not None and known.whole is not None:
+            marks.setdefault("whole", known.whole)
         before = [(block.item, block.ref) for block, _ in conversation.rows]
         self._set_window(dialect.units(sent.body), dialect, core, found, sent.cause)
         if sent.compacts:
@@ -128,7 +132,7 @@ class _Talk:
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
-            *conversation.request(sent.step, model=sent.model, native_id=sent.native_id, **(sent.marks or {}))
+            *conversation.request(sent.step, model=sent.model, native_id=sent.native_id, **marks)
         )
         return [
             e for e in self._drain() if sent.injected or e["event_type"] != vocab.INJECTION_APPLIED

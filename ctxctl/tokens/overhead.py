@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 Count = Callable[[str], int]
 """Tokens of a text in the model's own encoding."""
@@ -32,10 +32,14 @@ ANSWER: Final = 3
 """The answer is begun for the model."""
 CALL: Final = 7
 """For a tool call and the message of its result, beside their texts and one message's cost; measured."""
-_NAMESPACE: Final = 9
-"""Around declarations; and one less for each than its text has, measured."""
+TOOLS: Final = 12
+"""Once around all definitions of functions."""
+TOOLS_OLDER: Final = 16
+"""The same for GPT-4 and GPT-3.5: the seven tokens of an empty namespace in cl100k_base and nine more,
+measured; for each function there is one less than its text has."""
+_SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
+"""As OpenAI, Anthropic and MCP call the schema of a function's arguments: runtimes send any of them on."""
 _FUNCTION: Final = 7
-_FUNCTION_END: Final = 12
 _PROPERTIES: Final = 3
 _PROPERTY: Final = 3
 _ENUM: Final = -3
@@ -79,41 +83,60 @@ def tools_size(tools: Iterable[str], count: Count, *, older: bool = False) -> in
 
     What is no such JSON costs what its text does.
     """
-    functions: list[dict[str, Any]] = []
-    total = 0
+    total, written = 0, False
     for text in tools:
-        function = _function(text)
-        if function is None:
-            total += count(text)
-        else:
-            functions.append(function)
-    if not functions:
+        size = tool_size(text, count, older=older)
+        written = written or size is not None
+        total += count(text) if size is None else size
+    if not written:
         return total
+    return total + (TOOLS_OLDER if older else TOOLS)
+
+
+def tool_size(text: str, count: Count, *, older: bool = False) -> int | None:
+    """Tokens that one function definition costs, given as JSON, as it is written out for the model.
+
+    What stands once around all of them is not in it.  None for what is no definition of a function: nobody
+    knows how that is written out.
+    """
+    function = _function(text)
+    if function is None:
+        return None
     if older:
-        return total + count(_declared(functions)) + _NAMESPACE - len(functions)
-    for function in functions:
-        description = _text(function.get("description")).rstrip(".")
-        total += _FUNCTION + count(f"{_text(function.get('name'))}:{description}")
-        parameters = function.get("parameters")
-        total += _properties(parameters, count, _DEPTH) if isinstance(parameters, dict) else 0
-    return total + _FUNCTION_END
+        return count(_declared(function)) - 1
+    description = _text(function.get("description")).rstrip(".")
+    size = _FUNCTION + count(f"{_text(function.get('name'))}:{description}")
+    parameters = _parameters(function)
+    return size if parameters is None else size + _properties(parameters, count, _DEPTH)
 
 
-def _declared(functions: Iterable[dict[str, Any]]) -> str:
-    """Functions as TypeScript declarations."""
-    lines = ["namespace functions {", ""]
-    for function in functions:
-        if description := _text(function.get("description")):
-            lines.append(f"// {description}")
-        parameters = function.get("parameters")
-        fields = _fields(parameters, _DEPTH) if isinstance(parameters, dict) else []
-        name = _text(function.get("name"))
-        lines += (
-            [f"type {name} = (_: {{", *fields, "}) => any;", ""]
-            if fields
-            else [f"type {name} = () => any;", ""]
-        )
-    return "\n".join([*lines, "} // namespace functions"])
+class Counts(Protocol):
+    """What counts a text."""
+
+    def count(self, text: str) -> tuple[int, bool]:
+        """Tokens, and whether they are exact for the encoding."""
+
+
+def written_size(text: str, counter: Counts, *, older: bool) -> int | None:
+    """As `tool_size`, with a counter's tokens."""
+    return tool_size(text, lambda part: counter.count(part)[0], older=older)
+
+
+def _declared(function: dict[str, Any]) -> str:
+    """A function as a TypeScript declaration."""
+    parameters = _parameters(function)
+    fields = _fields(parameters, _DEPTH) if parameters is not None else []
+    name = _text(function.get("name"))
+    description = _text(function.get("description"))
+    lines = [f"// {description}"] if description else []
+    lines += [f"type {name} = (_: {{", *fields, "}) => any;"] if fields else [f"type {name} = () => any;"]
+    return "\n".join([*lines, "", ""])
+
+
+def _parameters(function: dict[str, Any]) -> dict[str, Any] | None:
+    """The schema of a function's arguments, under the name that its API gives it."""
+    found = (function.get(name) for name in _SCHEMAS)
+    return next((schema for schema in found if isinstance(schema, dict)), None)
 
 
 def _fields(schema: dict[str, Any], depth: int) -> list[str]:

@@ -53,6 +53,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     provider: ClassVar[str]
     """Whose convention of counting tokens its bills follow."""
+    whole: ClassVar[str | None] = None
+    """The API by whose rules the size of a whole request is known (`vocab.OPENAI_CHAT`); None: by none."""
 
     @abstractmethod
     def detect(self, body: Json) -> int:

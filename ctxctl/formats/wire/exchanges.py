@@ -367,14 +367,17 @@ def _summary(tail: list[Slots], thread: Thread) -> Part | None:
 
 
 def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
-    """Rows that carry the request's cache markers."""
+    """Rows that carry the request's cache markers, and whose rules its size follows."""
     first = len(request.units) - len(tail)
     points: list[int] = []
     for at in request.marked:
         base = sum(thread.rows[:at])
         slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], Names())
         points += [base + inner for inner in slots.marked]
-    return {"cache_points": points} if points else {}
+    made: Json = {"cache_points": points} if points else {}
+    if request.dialect.whole is not None:
+        made["whole"] = request.dialect.whole
+    return made
 
 
 def _dialect(exchange: Exchange) -> Dialect | None:

@@ -22,6 +22,7 @@ from ctxctl.formats.wire.dialect import (
     without,
 )
 from ctxctl.formats.wire.slots import ARGUMENTS, CALL, TEXT, Slots, is_data_url, plain
+from ctxctl.model import vocab
 
 _FRONT: Final = ("system", "developer")
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
@@ -38,6 +39,7 @@ class OpenAIChat(Dialect):
 
     name: ClassVar[str] = "openai-chat"
     provider: ClassVar[str] = "openai"
+    whole: ClassVar[str | None] = vocab.OPENAI_CHAT
 
     @property
     def section(self) -> str:

@@ -5,17 +5,25 @@ Values: a replay may keep one beside any step and go on from there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.tokens.calibrate import expect
 from ctxctl.tokens.calibrate.expect import Learned, Weighing
 from ctxctl.tokens.calibrate.features import CLASSES
+from ctxctl.tokens.encodings import RANKS_OF
+from ctxctl.tokens.overhead import ANSWER, TOOLS, TOOLS_OLDER
 
 NOTHING: Final = (0,) * len(CLASSES)
 SWITCHED: Final = 0.35
 """Error where the last bill is of another model, as a share of what is expected: the worst of ten of the
 corpus's switches (docs/calibration.md)."""
+BY_RULE, OF_TOOLS, OF_REASONING = 10, 60, 130
+"""Tokens that a size by OpenAI's rules is off, nine times of ten: of any request, more for tools as GPT-4o
+and later get them, and more for what reasoning models are told unseen (docs/calibration.md, *What messages
+and tools cost*)."""
+_REASONS: Final = re.compile(r"gpt-5|o[134]\b|codex")
 _MODELS: Final = 8
 """Models of one thread that something is remembered of; the ones that answered last."""
 _USUAL: Final = CLASSES.index("tool_result")
@@ -42,6 +50,8 @@ class Following(NamedTuple):
     requests: int = 0
     """Since the last bill."""
     broken: bool = False
+    whole: bool = False
+    """The last request is recorded whole."""
     learned: tuple[tuple[str, Learned], ...] = ()
     """By model, the one that was billed last at the end."""
 
@@ -50,8 +60,9 @@ class Following(NamedTuple):
         return next((learned for name, learned in self.learned if name == model), None)
 
     def entered(
-        self, moved: Sequence[int], items: Sequence[int], *, blind: int = 0, broken: bool = False
-    ) -> Following:
+        self, moved: Sequence[int], items: Sequence[int], *, blind: int = 0, broken: bool = False,
+        whole: bool = False,
+    ) -> Following:  # fmt: skip
         """With one more request.
 
         Args:
@@ -59,8 +70,10 @@ class Following(NamedTuple):
             items: Items that came less those that went, by class.
             blind: Items without text or count that came less those that went.
             broken: The history was compacted, cleared, or left by more than half.
+            whole: All of it is recorded as OpenAI's Chat Completions API takes it.
         """
         return self._replace(
+            whole=whole,
             moved=tuple(a + b for a, b in zip(self.moved, moved, strict=True)),
             items=tuple(a + b for a, b in zip(self.items, items, strict=True)),
             blind=self.blind + blind,
@@ -97,14 +110,14 @@ class Foretold(NamedTuple):
 
 
 def foretell(thread: Following, model: str, how: Weighing, recorded: int) -> Foretold | None:
-    """The size of the request that entered last; None where the thread has no bill yet.
+    """The size of the request that entered last; None where the thread has no bill yet and no rule says it.
 
     After another model's bill that is taken as large as this model's tokens would make it.  For the arguments
     see `Following.billed`.
     """
     last = thread.last
     if last is None:
-        return None
+        return _by_rule(thread, model, how, recorded)
     learned = thread.of(model)
     switched = last.model != model
     before = last.size
@@ -119,3 +132,18 @@ def foretell(thread: Following, model: str, how: Weighing, recorded: int) -> For
         requests=thread.requests, blind=thread.blind, broken=thread.broken,
     )  # fmt: skip
     return Foretold(size, max(half, round(SWITCHED * size)) if switched else half)
+
+
+def _by_rule(thread: Following, model: str, how: Weighing, recorded: int) -> Foretold | None:
+    """The size of a whole request by the rules of OpenAI's API, where the model's encoding is public.
+
+    An item that nobody can count may be of any size, so then no rule says it.
+    """
+    if how.basis != expect.EXACT or not thread.whole or thread.blind > 0:
+        return None
+    tools = thread.items[CLASSES.index("tool_definition")]
+    around = sum(w * n for w, n in zip(how.per_item, thread.items, strict=True)) + ANSWER
+    older = RANKS_OF.get(how.method.partition(":")[2]) == "cl100k_base"
+    size = round(recorded + around) + ((TOOLS_OLDER if older else TOOLS) if tools > 0 else 0)
+    half = BY_RULE + (OF_TOOLS if tools > 0 and not older else 0)
+    return Foretold(size, half + (OF_REASONING if _REASONS.match(model) else 0))

@@ -143,7 +143,7 @@ def test_tokens_of_each_tool_and_of_the_server(here: Path, capsys: pytest.Captur
         "mcp",
         "tools",
         "look",
-        "exact",
+        "calibrated",
     )
     sizes = [piece["tokens"] for piece in part["pieces"]]
     assert [piece["name"] for piece in part["pieces"]] == [f"tool_{n}" for n in range(6)]
