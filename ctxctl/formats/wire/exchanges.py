@@ -267,7 +267,7 @@ class Exchanges:
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         cause = "branched" if summary is None and _rewound(old, new, shared, request.start) else None
-        conversation.replace(_parts(tail), at=at, fresh=compacted, cause=cause)
+        conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             gone = [row[0].ref for row in before if row[0].item not in stays]
