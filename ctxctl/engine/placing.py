@@ -51,14 +51,22 @@ class Placer:
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
         self.weigher = Weigher(count)
+        self._shares = True
+        """What it makes of a version is kept with that, for all copies of the replay."""
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
         twin.weigher = self.weigher.copy()
         twin._keys, twin._next_key = self._keys, self._next_key
-        twin.texts = self.texts
+        twin.texts, twin._shares = self.texts, self._shares
         return twin
+
+    def forget(self) -> None:
+        """From here on sizes are others: make every placement anew."""
+        self._shares = False
+        for table in (self._made, self._twins, self._blocks, self._veils):
+            table.clear()
 
     def text(self, content: Content) -> str:
         """The text of a content."""
@@ -66,12 +74,12 @@ class Placer:
 
     def plain(self, version: Version) -> Placement:
         """The placement of an item's own text, without a wrapper."""
-        made = version.placement or self._made.get(("p", version))
+        made = (version.placement if self._shares else None) or self._made.get(("p", version))
         if made is None:
             said = self._set(version)
             text = version.content if said is None else said.content
             made = self._make(version, text, None, said=said)
-            if self.weigher.aside:  # copies of a replay share the version
+            if self.weigher.aside or not self._shares:  # copies of a replay share the version
                 self._made["p", version] = made
             else:
                 version.placement = made

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ctxctl.engine.finish import finish_step
+from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
 from ctxctl.engine.starting import started
 from ctxctl.engine.thread import Declared, Sealed, StepIds, ThreadState
@@ -260,6 +261,7 @@ class Engine:
                 facts.selection = record
                 facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
                 facts.model = record.model or facts.model
+                follow(thread, record.model, self.rules)
         elif isinstance(record, Surface):
             facts.surfaces.append(record)
         elif isinstance(record, Compaction):
@@ -297,6 +299,7 @@ class Engine:
         if record.model is not None and record.model != thread.model and self.rules.model is None:
             # Another model's first request: what is new in it is counted as that model's.
             thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
+            follow(thread, record.model, self.rules)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)
@@ -314,6 +317,7 @@ class Engine:
             facts.injections.append(record)
             thread.sealed = thread.sealed._replace(facts=facts)
             return
+        follow(thread, record.model, self.rules)
         thread.take_injection(record)
         self._seal(thread)
 

@@ -9,7 +9,9 @@ from ctxctl.engine.scales import RAW, Entered, Expectation, Plain, Scale, Scales
 from ctxctl.model.vocab import MODEL
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.calibrating import Chosen
+    from collections.abc import Callable
+
+    from ctxctl.inspector.params import Params
     from ctxctl.tokens.calibrate.book import Calibration
     from ctxctl.tokens.calibrate.expect import Weighing
     from ctxctl.tokens.calibrate.following import Following
@@ -18,26 +20,27 @@ _KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "
 """Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
 
 
-def scales_of(found: Chosen, encoding: str, target: str) -> Scales:
+def scales_of(params: Params) -> Scales:
     """What a replay is weighed with."""
-    if found.calibration is None or target != MODEL:
+    calibration = params.calibration.calibration
+    if calibration is None or params.target != MODEL:
         return Plain()
-    return Calibrated(found.calibration, encoding)
+    return Calibrated(calibration, params.encoding_of)
 
 
 class Calibrated:
     """A calibration at work on the threads of one replay."""
 
-    def __init__(self, calibration: Calibration, encoding: str) -> None:
+    def __init__(self, calibration: Calibration, encoding_of: Callable[[str | None], str]) -> None:
         self._calibration = calibration
-        self._encoding = encoding
+        self._encoding_of = encoding_of
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
 
     def _weighing(self, model: str | None) -> Weighing:
         from ctxctl.tokens.calibrate.expect import weighing
 
-        return weighing(self._calibration, model, self._encoding)
+        return weighing(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
         """By the fit of the model's family, and what the thread's bills say of it."""
