@@ -145,8 +145,8 @@ class ReplayReport:
             )
         )
         where = "window" if summary.threads == 1 else f"windows of {plural(summary.threads, 'thread')}"
-        tokens = f"{flow(totals.before, summary.new, summary.freed, totals.reweighed)}"
-            f" = {totals.after:,} recorded in the last {where}"
+        sums = flow(totals.before, summary.new, summary.freed, totals.reweighed)
+        tokens = f"{sums} = {totals.after:,} recorded in the last {where}"
         contents = plural(summary.unique_contents, "distinct content")
         facts = [
             ("shown" if narrowed is None else "of all", places),
