@@ -28,7 +28,7 @@ class Encodings(NamedTuple):
 
     of: Callable[[str], str]
     """The encoding of a model; where nobody publishes it, the one that its estimates are made with."""
-    count: Callable[[str], Count]
+    counting: Callable[[str], Count]
     """What counts with an encoding."""
 
 
@@ -43,7 +43,7 @@ def follow(thread: ThreadState, model: str | None, rules: Rules) -> None:
     encoding, weigher = kinds.of(model), thread.placer.weigher
     if encoding == weigher.encoding:
         return
-    weigher.counts_with(encoding, kinds.count(encoding))
+    weigher.counts_with(encoding, kinds.counting(encoding))
     weigher.scale = rules.scales.scale(model, thread.running.thread)
     _recount(thread)
 

@@ -192,6 +192,8 @@ class Engine:
                 new_turn=place.new_turn,
             )
         )
+        # A bill may have named the model, or an assembly that came behind the last seal.
+        follow(thread, thread.facts.model or thread.model, self.rules)
 
     def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
         """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
@@ -299,7 +301,7 @@ class Engine:
         if record.model is not None and record.model != thread.model and self.rules.model is None:
             # Another model's first request: what is new in it is counted as that model's.
             thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
-            follow(thread, record.model, self.rules)
+        follow(thread, record.model, self.rules)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)

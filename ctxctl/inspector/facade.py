@@ -209,8 +209,9 @@ class Inspector:
 
     def _finish(self, engine: Engine, found: Reported) -> None:
         self._found = found
-        for room in (self._counter, *self._recounts.values()):
-            room.flush()
+        self._counter.flush()
+        for recount in self._recounts.values():
+            recount.flush()
         self._summary = engine.totals.summary(
             problems=self.problem_count, unique_contents=len(self.trace.contents)
         )
@@ -418,8 +419,9 @@ class Inspector:
 
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
-        for room in (self._counter, *self._recounts.values()):
-            room.close()
+        self._counter.close()
+        for recount in self._recounts.values():
+            recount.close()
         self.trace.close()
 
     def __enter__(self) -> Inspector:

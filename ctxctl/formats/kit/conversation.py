@@ -161,12 +161,14 @@ class Conversation:
 
         Identity: the part's key, else its source, else alignment by digest with the window's rows
         (`identity.aligned`); `fresh`: after a compaction or a new root only what stands in order stays.
+        `cause`: why what goes is gone, if anything is.
         """
         self.identify(parts, at=at, fresh=fresh)
         self._known(parts)
         self._touch(at)
+        held = {row[0].item for row in self.rows[at:]} if cause is not None else set()
         self.rows[at:] = [(part.block(), part.kind) for part in parts]
-        if cause is not None:
+        if held - {part.item for part in parts}:
             self._cause = cause
 
     def compact(
