@@ -7,20 +7,14 @@ from that step on, though nothing entered or left: that is a term of its own in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.engine.frames import delta_of, recorded_sum
-from ctxctl.engine.weighing import Count, Weigher
-from ctxctl.model.results import Placement
+from ctxctl.engine.weighing import Count
 
 if TYPE_CHECKING:
     from ctxctl.engine.rules import Rules
     from ctxctl.engine.thread import ThreadState
-
-_COUNTED: Final = frozenset(("counted", "calibrated", "estimated"))
-"""Methods that rest on a count of the text."""
 
 
 class Encodings(NamedTuple):
@@ -49,8 +43,7 @@ def follow(thread: ThreadState, model: str | None, rules: Rules) -> None:
 
 
 def _recount(thread: ThreadState) -> None:
-    anew = Anew(thread.placer.weigher)
-    thread.placer.forget()
+    anew = thread.placer.recount()
     frame, standing = thread.frame, thread.frame.placements
     before, recorded = frame.used, recorded_sum(thread.recorded())
     after = anew.all(standing)
@@ -62,35 +55,3 @@ def _recount(thread: ThreadState) -> None:
     if thread.editing is not None:
         thread.editing.recount(anew.all)
         thread.recorded_used += recorded_sum(thread.recorded()) - recorded
-
-
-class Anew:
-    """Placements with the sizes that they have now; equal ones, and equal lists, stay one object."""
-
-    def __init__(self, weigher: Weigher) -> None:
-        self._weigher = weigher
-        self._made: dict[Placement, Placement] = {}
-        self._lists: dict[int, tuple[list[Placement], list[Placement]]] = {}
-
-    def all(self, placements: list[Placement]) -> list[Placement]:
-        """A list of them."""
-        known = self._lists.get(id(placements))
-        if known is None:
-            # The old list is kept so that its identity stays its own.
-            known = self._lists[id(placements)] = placements, [self.one(p) for p in placements]
-        return known[1]
-
-    def one(self, placement: Placement) -> Placement:
-        """One of them; what has no text, or a declared size, stays as it is."""
-        made = self._made.get(placement)
-        if made is None:
-            made = self._made[placement] = self._weighed(placement)
-        return made
-
-    def _weighed(self, placement: Placement) -> Placement:
-        if placement.content is None or placement.method not in _COUNTED:
-            return placement
-        size = self._weigher.size(placement.content, None, placement.kind, placement.key)
-        return msgspec.structs.replace(
-            placement, tokens=size.tokens, method=size.method, counted=size.counted
-        )

@@ -11,8 +11,8 @@ import msgspec
 from ctxctl.engine.append import compacted
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
-from ctxctl.engine.recounting import Anew
 from ctxctl.engine.resolved import Piece, Resolved
+from ctxctl.engine.reweighing import Anew
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
@@ -73,8 +73,6 @@ class Windows:
         """The last frame's difference from the one before, where it is known already."""
         self._era = 0
         """How often sizes became others."""
-        self._anew: Anew | None = None
-        """Today's sizes, after the first time."""
         self.fault: str | None = None
         """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
 
@@ -86,8 +84,6 @@ class Windows:
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
         twin._cells = self._cells
         twin._era = self._era
-        if self._anew is not None:
-            twin._anew = Anew(placer.weigher)
         twin._copies = dict(self._copies)
         twin._multi = set(self._multi)
         return twin
@@ -103,13 +99,13 @@ class Windows:
         self._hint = self.change = None
         self._live_taken = False
         self._era += 1
-        self._anew = anew
 
     def _in_era(self, found: Resolved) -> Resolved:
         """An assembly as it was resolved, in today's sizes."""
-        if found.era == self._era or self._anew is None:
+        anew = self._placer.anew
+        if found.era == self._era or anew is None:
             return found
-        made = Resolved(self._anew.all(found.placements), found.spans)
+        made = Resolved(anew.all(found.placements), found.spans)
         made.record, made.era = found.record, self._era
         return made
 
