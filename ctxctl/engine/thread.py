@@ -303,8 +303,7 @@ class ThreadState:
         assert self.mode is not None
         facts = self.facts
         reading = Reading(facts, self.book, self.placer, self.assembled)
-        before = FrameTotals(self.frame.used, self.reweighed, self.frame.placements)
-        self.reweighed = 0
+        before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
         basis, after, delta = self._next_frame(recorded, facts, reading)
         veiled = self.telling.veil(after, self.placer.veiled)

@@ -150,7 +150,7 @@ def window_text(step: Step) -> str:
         notes.append(f"{ledger.saved:,} saved by skipping")
     if ledger.uncounted:
         notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")
-    if len(window.by_method) > 1:
+    if len(window.by_method) > 1 or ledger.reweighed:
         notes.append(methods(window.by_method))
     elif window.counted is not None and window.counted != window.recorded:
         notes.append(f"{next(iter(window.by_method), '')}, {window.counted:,} as counted".lstrip(", "))
