@@ -15,7 +15,6 @@ from ctxctl.budget.spread import Spread, always, quantile
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.tokens.counter import Counter
-from ctxctl.tokens.encodings import RANKS_OF
 from ctxctl.tokens.overhead import written_size
 
 MOST_FILE: Final = 16 << 20
@@ -112,8 +111,8 @@ class Reader:
         of sessions count them."""
         if not self._exact:
             return self._counted(texts)
-        older = RANKS_OF[self._counter.encoding] == "cl100k_base"
-        sizes = [(name, text, written_size(text, self._counter, older=older)) for name, text in texts]
+        encoding = self._counter.encoding
+        sizes = [(name, text, written_size(text, self._counter, encoding)) for name, text in texts]
         pieces = (
             Piece(name, self._counter.count(text)[0] if size is None else size) for name, text, size in sizes
         )

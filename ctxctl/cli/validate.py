@@ -92,7 +92,8 @@ def _findings(inspector: Inspector) -> list[Problem]:
 def _unbalanced(step: Step) -> str | None:
     """What does not add up in a step; the engine guarantees that nothing ever is."""
     ledger = step.ledger
-    if ledger.window_before + ledger.new - ledger.freed != ledger.window_after:
+    before = ledger.window_before + ledger.reweighed
+    if before + ledger.new - ledger.freed != ledger.window_after:
         return f"turn {step.turn}.{step.step}: the ledger does not balance"
     if sum(step.segments.values()) != step.window.used:
         return f"turn {step.turn}.{step.step}: the segments do not add up to the window"

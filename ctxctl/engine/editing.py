@@ -6,7 +6,7 @@ what is set has its other text from the first frame on.  All else stays as the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,6 +82,10 @@ class Editing:
             return Delta(len(shown), 0, [], inserted, False, shown, after)
         self._shown = after = [p for p in after if p.item not in dropped] if self._hidden else after
         return delta_of(shown, after)
+
+    def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
+        """Sizes are others from here on."""
+        self.recorded, self._shown = anew(self.recorded), anew(self._shown)
 
     def named(self, named: Iterable[Named]) -> tuple[Named, ...]:
         """What a step names without having it in its frame; nobody names what was never there."""

@@ -65,7 +65,8 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         thread.model = usage.model
     model = rules.model or thread.model
     frame, changes = thread.frame, sealed.changes
-    by_method = methods(frame.by_method, rules.encoding, rules.known(model))
+    encoding = thread.placer.weigher.encoding or rules.encoding
+    by_method = methods(frame.by_method, encoding, rules.known(model, encoding))
     billed = _usage(thread, usage, frame.used)
     size = _size(thread, sealed, billed, model, rules)
     found = _limits(thread, sealed, model, rules)
@@ -90,13 +91,14 @@ def finish_step(thread: ThreadState, rules: Rules) -> Step:
         layer=sealed.layer,
         window=window,
         ledger=Ledger(
-            window_before=sealed.before.used,
+            window_before=sealed.before.used - sealed.before.reweighed,
             new=changes.new,
             freed=changes.freed,
             window_after=frame.used,
             saved=sealed.saved,
             stale=frame.stale,
             uncounted=frame.uncounted,
+            reweighed=sealed.before.reweighed,
         ),
         counts=changes.counts,
         changes=changes.changes,

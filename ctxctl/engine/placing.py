@@ -10,6 +10,7 @@ import msgspec
 
 from ctxctl.engine.book import Book, Version
 from ctxctl.engine.editing import Text, Texts
+from ctxctl.engine.reweighing import Anew
 from ctxctl.engine.weighing import Count, Weigher
 from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.records import Block
@@ -51,14 +52,27 @@ class Placer:
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
         self.weigher = Weigher(count)
+        self.anew: Anew | None = None
+        """What made today's sizes of earlier ones; None: they are the first."""
+        self._plain: dict[Version, Placement] = {}
+        """With it, placements of items' own texts; copies of a replay share them."""
 
     def copy(self, book: Book) -> Placer:
         """A copy over a copied book.  Keys are given out by one table, so that they mean the same in both."""
         twin = Placer(book, self._store, self._count)
         twin.weigher = self.weigher.copy()
         twin._keys, twin._next_key = self._keys, self._next_key
-        twin.texts = self.texts
+        twin.texts, twin._plain = self.texts, self._plain
+        twin.anew = self.anew.over(twin.weigher) if self.anew is not None else None
         return twin
+
+    def recount(self) -> Anew:
+        """From here on the weigher gives other sizes; returns what makes them of the earlier ones."""
+        for table in (self._made, self._twins, self._blocks, self._veils):
+            table.clear()
+        self._plain = {}
+        self.anew = Anew(self.weigher, self.anew)
+        return self.anew
 
     def text(self, content: Content) -> str:
         """The text of a content."""
@@ -66,6 +80,8 @@ class Placer:
 
     def plain(self, version: Version) -> Placement:
         """The placement of an item's own text, without a wrapper."""
+        if self.anew is not None:
+            return self._plain_anew(version, self.anew)
         made = version.placement or self._made.get(("p", version))
         if made is None:
             said = self._set(version)
@@ -75,6 +91,20 @@ class Placer:
                 self._made["p", version] = made
             else:
                 version.placement = made
+        return made
+
+    def _plain_anew(self, version: Version, anew: Anew) -> Placement:
+        """The same where sizes were others before."""
+        made = self._plain.get(version) or self._made.get(("p", version))
+        if made is None and version.placement is not None:
+            made = anew.one(version.placement)
+        if made is None:
+            said = self._set(version)
+            made = self._make(version, version.content if said is None else said.content, None, said=said)
+            if self.weigher.aside:
+                self._made["p", version] = made
+            else:
+                made = self._plain.setdefault(version, made)
         return made
 
     def known(self, ref: str) -> Placement | None:

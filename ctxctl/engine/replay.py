@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ctxctl.engine.finish import finish_step
+from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
 from ctxctl.engine.starting import started
 from ctxctl.engine.thread import Declared, Sealed, StepIds, ThreadState
@@ -191,6 +192,8 @@ class Engine:
                 new_turn=place.new_turn,
             )
         )
+        # A bill may have named the model, or an assembly that came behind the last seal.
+        follow(thread, thread.facts.model or thread.model, self.rules)
 
     def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
         """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
@@ -260,6 +263,7 @@ class Engine:
                 facts.selection = record
                 facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
                 facts.model = record.model or facts.model
+                follow(thread, record.model, self.rules)
         elif isinstance(record, Surface):
             facts.surfaces.append(record)
         elif isinstance(record, Compaction):
@@ -297,6 +301,7 @@ class Engine:
         if record.model is not None and record.model != thread.model and self.rules.model is None:
             # Another model's first request: what is new in it is counted as that model's.
             thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
+        follow(thread, record.model, self.rules)
         declared = vocab.mode_of(record.mode)
         if declared is not None and thread.mode is None:
             thread.mode = Declared(declared, True)
@@ -314,6 +319,7 @@ class Engine:
             facts.injections.append(record)
             thread.sealed = thread.sealed._replace(facts=facts)
             return
+        follow(thread, record.model, self.rules)
         thread.take_injection(record)
         self._seal(thread)
 

@@ -21,7 +21,7 @@ class Resolved:
     it is made of, its bases' lists and pieces included, is never more than twice the list.
     """
 
-    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "record", "size", "spans")
+    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "era", "record", "size", "spans")
 
     def __init__(
         self,
@@ -35,6 +35,8 @@ class Resolved:
         """Number of placements."""
         self.spans = spans
         self.record: Assembly | None = None
+        self.era = 0
+        """In which sizes: a thread may go on with a model of another encoding."""
         self._base: Resolved | None = None
         self._pieces: tuple[Piece, ...] = ()
         self._depth = 0

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ctxctl.engine.editing import Edits
 from ctxctl.engine.fitting import Trim, uncut
 from ctxctl.engine.placing import Count
+from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.scales import Plain, Scales
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model import vocab
@@ -65,9 +66,11 @@ class Rules:
     store: ContentStore
     count: Count
     encoding: str
-    known: Callable[[str | None], bool]
-    """Whether a model is known to use the replay's encoding (then counts are exact)."""
+    known: Callable[[str | None, str], bool]
+    """Whether a model is known to use an encoding (then counts with it are exact)."""
     ahead: Callable[[ThreadKey], Ahead]
+    encodings: Encodings | None = None
+    """What each model counts with; None: all are counted with `encoding`."""
     list_skipped: bool = False
     """List skipped items among the changes, which is proportional to the frame at each step."""
     model: str | None = None

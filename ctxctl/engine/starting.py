@@ -32,6 +32,7 @@ def started(key: ThreadKey, rules: Rules) -> ThreadState:
     thread = ThreadState(key, rules.target, rules.store, rules.count)
     thread.placer.weigher.keeps = not isinstance(rules.scales, Plain)
     thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)
+    thread.placer.weigher.encoding = rules.encoding if rules.encodings is not None else None
     if rules.policy is not None:
         thread.simulation = Simulation(rules.policy)
         thread.mode = Declared(rules.policy.mode, True)

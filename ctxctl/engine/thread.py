@@ -79,6 +79,9 @@ class FrameTotals(NamedTuple):
     """A frame's sums before an edit."""
 
     used: int
+    """In today's encoding."""
+    reweighed: int
+    """Of it, what came with a change of the encoding."""
     placements: list[Placement]
 
 
@@ -105,6 +108,8 @@ class ThreadState:
 
     provider: str | None = None
     """Who billed last."""
+    reweighed = 0
+    """How much larger the frame became since the last seal by being counted with another encoding."""
     client: str | None = None
     """Version of the client that sent the last request."""
 
@@ -212,6 +217,11 @@ class ThreadState:
             return self.editing.recorded
         return self.frame.placements if self.fitting is None else self.fitting.recorded
 
+    @property
+    def own_frames(self) -> bool:
+        """Whether a policy makes its frames."""
+        return self.simulation is not None or self.fitting is not None
+
     def edit(self, editing: Editing) -> None:
         """Leave out and replace from the first frame on."""
         self.editing = editing
@@ -293,7 +303,7 @@ class ThreadState:
         assert self.mode is not None
         facts = self.facts
         reading = Reading(facts, self.book, self.placer, self.assembled)
-        before = FrameTotals(self.frame.used, self.frame.placements)
+        before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
         basis, after, delta = self._next_frame(recorded, facts, reading)
         veiled = self.telling.veil(after, self.placer.veiled)

@@ -36,6 +36,7 @@ class TurnState:
         self.steps = 0
         self.new = 0
         self.freed = 0
+        self.reweighed = 0
         self.saved: int | None = None
         self.last: Step = step
         self.flags: dict[str, None] = {}
@@ -59,6 +60,7 @@ class TurnState:
         self.last = step
         self.new += step.ledger.new
         self.freed += step.ledger.freed
+        self.reweighed += step.ledger.reweighed
         if step.ledger.saved is not None:
             self.saved = (self.saved or 0) + step.ledger.saved
         for item, copies in sealed.was.items():
@@ -105,7 +107,7 @@ class TurnState:
             steps=self.steps,
             ledger=Ledger(
                 self.window_before, self.new, self.freed, ledger.window_after, self.saved,
-                ledger.stale, ledger.uncounted,
+                ledger.stale, ledger.uncounted, self.reweighed,
             ),
             counts=counts,
             changes=changes,

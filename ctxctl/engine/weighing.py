@@ -35,12 +35,22 @@ class Weigher:
         """It weighs for a look at what may still change."""
         self._sizes: MutableMapping[int, tuple[int, str]] = {}
         """By key, what a text was counted at when it first entered."""
+        self._others: dict[str | None, MutableMapping[int, tuple[int, str]]] = {}
+        """The same by encoding, for those that are not in use."""
+        self.encoding: str | None = None
+        """What is counted with; None: whatever the replay counts with, and always that."""
 
     def copy(self) -> Weigher:
         """Another that weighs alike from here on."""
         twin = Weigher(self._count)
         twin.__dict__.update(self.__dict__)
         return twin
+
+    def counts_with(self, encoding: str, count: Count) -> None:
+        """From here on count with another encoding; what was counted with it before keeps that size."""
+        others = {**self._others, self.encoding: self._sizes}
+        self._sizes = others.pop(encoding, {})
+        self._others, self.encoding, self._count = others, encoding, count
 
     def look(self) -> None:
         """From here on weigh for a look only: what of it stays is weighed anew when it really comes."""

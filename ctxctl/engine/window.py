@@ -12,6 +12,7 @@ from ctxctl.engine.append import compacted
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
 from ctxctl.engine.resolved import Piece, Resolved
+from ctxctl.engine.reweighing import Anew
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import Basis
@@ -70,6 +71,8 @@ class Windows:
         """What the last splicing left alone."""
         self.change: Change | None = None
         """The last frame's difference from the one before, where it is known already."""
+        self._era = 0
+        """How often sizes became others."""
         self.fault: str | None = None
         """What was wrong with the last assembly's splices, as a problem's slug; the replay reports it."""
 
@@ -80,6 +83,7 @@ class Windows:
         twin._open = self._open.copy()
         twin._raw, twin._live, twin._live_taken = self._raw, self._live, self._live_taken
         twin._cells = self._cells
+        twin._era = self._era
         twin._copies = dict(self._copies)
         twin._multi = set(self._multi)
         return twin
@@ -88,6 +92,22 @@ class Windows:
         """Let go of what takes room: from here on this can only be copied, and the copy has it again."""
         self._parked = self._parked or tuple(self._resolved.values())
         self._resolved = OrderedDict()
+
+    def recount(self, anew: Anew) -> None:
+        """Sizes are others from here on: of what is kept, and of what is made of it later."""
+        self._raw, self._live = anew.all(self._raw), anew.all(self._live)
+        self._hint = self.change = None
+        self._live_taken = False
+        self._era += 1
+
+    def _in_era(self, found: Resolved) -> Resolved:
+        """An assembly as it was resolved, in today's sizes."""
+        anew = self._placer.anew
+        if found.era == self._era or anew is None:
+            return found
+        made = Resolved(anew.all(found.placements), found.spans)
+        made.record, made.era = found.record, self._era
+        return made
 
     @property
     def kept(self) -> int:
@@ -98,6 +118,7 @@ class Windows:
         """The placements of an assembly as of its own line; kept blocks of a base stay as they were there."""
         self.fault = None
         base = self._resolved.get(assembly.base) if assembly.base is not None else None
+        base = self._in_era(base) if base is not None else None
         if assembly.base is not None and base is None:
             self.fault = "unknown-base"
             # Its new blocks are all that is known: they go behind the window as it last was.
@@ -110,7 +131,7 @@ class Windows:
             resolved = self._spliced(base, assembly, segments)
         else:
             resolved = self._whole(_ordered(assembly.blocks), segments)
-        resolved.record = assembly
+        resolved.record, resolved.era = assembly, self._era
         if assembly.assembly_id is not None:
             before = self._resolved.get(assembly.assembly_id)
             self._cells -= before.size if before is not None else 0
@@ -130,7 +151,7 @@ class Windows:
         found = self._resolved.get(assembly_id)
         if found is None or found.record is None:
             return None
-        return found.record, found.placements
+        return found.record, self._in_era(found).placements
 
     def _whole(self, blocks: tuple[Block, ...] | list[Block], segments: dict[str, str]) -> Resolved:
         if all(len(block.refs) == 1 for block in blocks):

@@ -12,6 +12,8 @@ import msgspec
 from ctxctl.config import load as load_settings
 from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
+from ctxctl.engine.placing import Count
+from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.replay import Engine
 from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
@@ -24,8 +26,9 @@ from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
 from ctxctl.inspector.limiting import Limiter
 from ctxctl.inspector.opening import Opened, native_line, open_trace
-from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params
+from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params, same_ranks
 from ctxctl.inspector.places import Places, places, step_index
+from ctxctl.inspector.recount import Recount
 from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.survey import Survey
 from ctxctl.inspector.why.chronicle import Chronicle
@@ -67,6 +70,8 @@ class Inspector:
         self._indexing = RLock()
         self._survey_rows = Survey()
         self._counter = params.counter()
+        self._recounts: dict[str, Recount] = {}
+        """By encoding, for steps of models that have another one."""
         self._limiter = Limiter(params.runtime, load_settings().models)
         self._found = Reported()
         """What the engine reported in the first pass, or in the last one that came to its end."""
@@ -206,6 +211,8 @@ class Inspector:
     def _finish(self, engine: Engine, found: Reported) -> None:
         self._found = found
         self._counter.flush()
+        for recount in self._recounts.values():
+            recount.flush()
         self._summary = engine.totals.summary(
             problems=self.problem_count, unique_contents=len(self.trace.contents)
         )
@@ -290,7 +297,8 @@ class Inspector:
             recomputer=recomputes(self.strategy),
             trim=self._counter.trim,
             edits=self.edits,
-            scales=scales_of(params.calibration, params.encoding, params.target, self.written),
+            encodings=Encodings(params.encoding_of, self._counter_of) if not params.one_encoding else None,
+            scales=scales_of(params, self.written),
             first_model=params.first_model,
             imported=params.runtime is not None,
             catalogue=self._limiter.catalogue,
@@ -304,12 +312,26 @@ class Inspector:
             counted = content.count = self._counter.count(self.trace.contents.text(content))
         return counted
 
-    def written(self, content: Content, *, older: bool) -> int | None:
-        """Tokens of a tool's definition as OpenAI writes it out, `older` for the models of cl100k_base.
+    def _counter_of(self, encoding: str) -> Count:
+        """What counts with an encoding, for steps of models that have another one than the replay."""
+        if same_ranks(encoding, self.params.encoding):
+            return self._count
+        return self._recount(encoding).count
+
+    def _recount(self, encoding: str) -> Recount:
+        found = self._recounts.get(encoding)
+        if found is None:
+            found = self._recounts.setdefault(encoding, Recount(self.trace.contents, encoding))
+        return found
+
+    def written(self, content: Content, encoding: str) -> int | None:
+        """Tokens of a tool's definition as OpenAI writes it out for models of an encoding.
 
         None of what is no definition of a function: nobody knows how that is written out.
         """
-        return written_size(self.trace.contents.text(content), self._counter, older=older)
+        if same_ranks(encoding, self.params.encoding):
+            return written_size(self.trace.contents.text(content), self._counter, encoding)
+        return self._recount(encoding).written(content)
 
     def _look_ahead(self, key: Any) -> Any:
         """Modes need the injections of the whole trace where the first step does not settle them."""
@@ -411,6 +433,8 @@ class Inspector:
     def close(self) -> None:
         """Close the files; the inspector is of no use afterwards."""
         self._counter.close()
+        for recount in self._recounts.values():
+            recount.close()
         self.trace.close()
 
     def __enter__(self) -> Inspector:

@@ -66,16 +66,27 @@ class Params(msgspec.Struct, frozen=True):
     runtime: str | None = None
     """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
 
-    def uses_encoding(self, model: str | None) -> bool:
-        """Whether a model is known to use the replay's encoding: only then are counts exact."""
+    def uses_encoding(self, model: str | None, encoding: str | None = None) -> bool:
+        """Whether a model is known to use an encoding, the replay's: only then are counts exact."""
         found = resolve(model)
-        return found.known and same_ranks(found.encoding, self.encoding)
+        return found.known and same_ranks(found.encoding, encoding or self.encoding)
+
+    @property
+    def one_encoding(self) -> bool:
+        """The user named the encoding, or the model: no step is counted with another."""
+        return self.encoding_from == "flag" or self.model is not None
+
+    def encoding_of(self, model: str | None) -> str:
+        """What a step of a model is counted with; of none, and where nobody knows one, the replay's if that
+        counts alike."""
+        if self.one_encoding or model is None:
+            return self.encoding
+        found = resolve(model).encoding
+        return self.encoding if same_ranks(found, self.encoding) else found
 
     def counter(self) -> CountingRoom:
         """A counter for the encoding, over the user's cache of counts."""
-        path = default_path()
-        cache = CountCache(path) if path is not None else None
-        return CountingRoom(Counter(self.encoding, cache), cache)
+        return counting_room(self.encoding)
 
 
 def plans(strategy: Strategy | None) -> Policy | None:
@@ -91,6 +102,13 @@ def fits(strategy: Strategy | None) -> Fitter | None:
 def recomputes(strategy: Strategy | None) -> Recomputer | None:
     """The strategy, if it is one that works recorded stages out anew."""
     return strategy if isinstance(strategy, Recomputer) else None
+
+
+def counting_room(encoding: str) -> CountingRoom:
+    """A counter for an encoding, over the user's cache of counts."""
+    path = default_path()
+    cache = CountCache(path) if path is not None else None
+    return CountingRoom(Counter(encoding, cache), cache)
 
 
 class CountingRoom(NamedTuple):

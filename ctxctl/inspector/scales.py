@@ -2,51 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.engine.scales import RAW, Entered, Expectation, Plain, Scale, Scales
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
-from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.calibrating import Chosen
+    from collections.abc import Callable
+
+    from ctxctl.inspector.params import Params
+    from ctxctl.model.content import Content
     from ctxctl.tokens.calibrate.book import Calibration
     from ctxctl.tokens.calibrate.expect import Weighing
     from ctxctl.tokens.calibrate.following import Following
 
-Written = Callable[..., int | None]
-"""Tokens of a tool's definition as OpenAI writes it out, `older` for the models of cl100k_base; None: no
-definition of a function."""
+
+class Written(Protocol):
+    """What counts tools as OpenAI writes them out for models of an encoding."""
+
+    def __call__(self, content: Content, encoding: str) -> int | None:
+        """Tokens of a tool's definition; None: it is no definition of a function."""
+
 
 _KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
 """Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
 
 
-def scales_of(found: Chosen, encoding: str, target: str, written: Written) -> Scales:
+def scales_of(params: Params, written: Written) -> Scales:
     """What a replay is weighed with; `written` counts tools as a provider writes them out."""
-    if found.calibration is None or target != MODEL:
+    calibration = params.calibration.calibration
+    if calibration is None or params.target != MODEL:
         return Plain()
-    return Calibrated(found.calibration, encoding, written)
+    return Calibrated(calibration, params.encoding_of, written)
 
 
 class Calibrated:
     """A calibration at work on the threads of one replay."""
 
-    def __init__(self, calibration: Calibration, encoding: str, written: Written) -> None:
+    def __init__(
+        self, calibration: Calibration, encoding_of: Callable[[str | None], str], written: Written
+    ) -> None:
         self._calibration = calibration
-        self._encoding = encoding
-        older = RANKS_OF.get(encoding) == "cl100k_base"
-        self._exact = RAW._replace(tool=partial(written, older=older))
-        """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
+        self._encoding_of = encoding_of
+        self._exact = lru_cache(maxsize=8)(partial(_exact, written))
         self._weigh = lru_cache(maxsize=256)(self._weighing)
         self._scale = lru_cache(maxsize=1024)(_scale)
 
     def _weighing(self, model: str | None) -> Weighing:
         from ctxctl.tokens.calibrate.expect import weighing
 
-        return weighing(self._calibration, model, self._encoding)
+        return weighing(self._calibration, model, self._encoding_of(model))
 
     def scale(self, model: str | None, thread: object) -> Scale:
         """By the fit of the model's family, and what the thread's bills say of it."""
@@ -54,7 +60,7 @@ class Calibrated:
 
         how = self._weigh(model)
         if how.basis == expect.EXACT:
-            return self._exact
+            return self._exact(self._encoding_of(model))
         learned = _following(thread).of(_family(model)) if thread is not None else None
         return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
 
@@ -100,6 +106,11 @@ def _family(model: str | None) -> str:
     from ctxctl.tokens.calibrate.points import family
 
     return family(model) if model else ""
+
+
+def _exact(written: Written, encoding: str) -> Scale:
+    """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
+    return RAW._replace(tool=partial(written, encoding=encoding))
 
 
 def _scale(slopes: tuple[float, ...], method: str) -> Scale:

@@ -20,9 +20,9 @@ from ctxctl.inspector.comparison import Comparison, Supposed
 from ctxctl.inspector.edits import Resolved, edits_of
 from ctxctl.inspector.facade import Inspector
 from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
+from ctxctl.inspector.recount import Recount
 from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.sides import recorded_limits, side
-from ctxctl.model.content import Content
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
 from ctxctl.policies.registry import RECORDED, Strategy, by_name
@@ -30,7 +30,6 @@ from ctxctl.tokens.catalogue.find import Known, find
 from ctxctl.tokens.catalogue.rates import RateBook
 from ctxctl.tokens.encodings import NAMES
 from ctxctl.tokens.models import is_known, near, resolve
-from ctxctl.tokens.overhead import written_size
 
 __all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "side"]
 
@@ -114,18 +113,18 @@ class WhatIfs:
             return Comparison(self.inspector, rules, None, supposed, book=book, wanted=wanted, settle=settle)
         encoding = supposed.params.encoding
         count: Count = rules.count
-        written = self.inspector.written
         trim: Trim = rules.trim
         if not same_ranks(encoding, rules.encoding):
             if encoding not in self._counts:
-                self._counts[encoding] = Recount(self.inspector, supposed.params)
+                self._counts[encoding] = Recount(self.inspector.trace.contents, encoding)
             recount = self._counts[encoding]
-            count, trim, written = recount.count, recount.trim, recount.written
+            count, trim = recount.count, recount.trim
         other = replace(
             rules,
             count=count,
             encoding=encoding,
             known=supposed.params.uses_encoding,
+            encodings=None if supposed.params.one_encoding else rules.encodings,
             model=supposed.params.model,
             policy=plans(supposed.policy),
             fitter=fits(supposed.policy),
@@ -133,7 +132,7 @@ class WhatIfs:
             trim=trim,
             limits=supposed.limits,
             edits=supposed.edits,
-            scales=scales_of(supposed.params.calibration, encoding, supposed.params.target, written),
+            scales=scales_of(supposed.params, self.inspector.written),
         )
         return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
 
@@ -170,34 +169,6 @@ class WhatIfs:
             "model", "unknown-model", f"no model called {_quoted(model)} is known",
             hint=f"{hint}for another model suppose its encoding and its window",
         )  # fmt: skip
-
-
-class Recount:
-    """Counts of a trace's contents under another encoding than the inspector's."""
-
-    def __init__(self, inspector: Inspector, params: Params) -> None:
-        self._contents = inspector.trace.contents
-        self._room = params.counter()
-        self._counted: dict[str, tuple[int, bool]] = {}
-
-    def count(self, content: Content) -> tuple[int, bool]:
-        """Tokens of a content, and whether that is exact for the encoding."""
-        counted = self._counted.get(content.digest)
-        if counted is None:
-            counted = self._counted[content.digest] = self._room.count(self._contents.text(content))
-        return counted
-
-    def written(self, content: Content, *, older: bool) -> int | None:
-        """As `Inspector.written`, under this encoding."""
-        return written_size(self._contents.text(content), self._room, older=older)
-
-    def trim(self, text: str, tokens: int, side: str) -> str:
-        """A text cut exactly at a token bound of this encoding."""
-        return self._room.trim(text, tokens, side)
-
-    def close(self) -> None:
-        """Write new counts to disk."""
-        self._room.close()
 
 
 def _notes(base: Params, params: Params, supposition: Supposition, known: Known | None) -> Iterator[str]:

@@ -136,8 +136,8 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     """Which rule of which runtime says so."""
 
 
-class Ledger(msgspec.Struct, frozen=True, gc=False):
-    """Tokens that entered and left: window_after = window_before + new - freed, always."""
+class Ledger(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """Tokens that entered and left: window_after = window_before + reweighed + new - freed, always."""
 
     window_before: int
     new: int
@@ -146,6 +146,9 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     saved: int | None
     stale: int
     uncounted: int
+    reweighed: int = 0
+    """What the window before has more in the encoding of this step's model, where the last one's was another;
+    `new` and `freed` are in this step's."""
 
 
 class Counts(msgspec.Struct, frozen=True, gc=False):

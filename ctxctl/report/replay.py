@@ -15,7 +15,7 @@ from ctxctl.report.header import Header
 from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, size
-from ctxctl.report.step import methods, step_lines
+from ctxctl.report.step import flow, ledger_flow, methods, step_lines
 from ctxctl.report.tables import labelled, plural
 from ctxctl.report.totals import Thread, Totals
 from ctxctl.text import cells, clip, preview, visible
@@ -103,8 +103,8 @@ class ReplayReport:
     def _turn(self, turn: Turn) -> Iterator[str]:
         ledger = turn.ledger
         text = (
-            f"{plural(turn.steps, 'step')}, {counts_short(turn.counts)}, {ledger.window_before:,} before"
-            f" + {ledger.new:,} new - {ledger.freed:,} freed = {ledger.window_after:,} recorded"
+            f"{plural(turn.steps, 'step')}, {counts_short(turn.counts)}, "
+            f"{ledger_flow(ledger)} = {ledger.window_after:,} recorded"
         )
         if turn.flags:
             text += "; " + ", ".join(visible(flag.replace("_", " ")) for flag in turn.flags)
@@ -145,10 +145,8 @@ class ReplayReport:
             )
         )
         where = "window" if summary.threads == 1 else f"windows of {plural(summary.threads, 'thread')}"
-        tokens = (
-            f"{totals.before:,} before + {summary.new:,} new - {summary.freed:,} freed"
-            f" = {totals.after:,} recorded in the last {where}"
-        )
+        sums = flow(totals.before, summary.new, summary.freed, totals.reweighed)
+        tokens = f"{sums} = {totals.after:,} recorded in the last {where}"
         contents = plural(summary.unique_contents, "distinct content")
         facts = [
             ("shown" if narrowed is None else "of all", places),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.model.results import Cache, Step, Window
+from ctxctl.model.results import Cache, Ledger, Step, Window
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.doubts import doubt_text
@@ -125,13 +125,22 @@ def derived_basis(step: Step) -> str | None:
     return DERIVED.get(view.facts.get("provenance", "")) if view is not None else None
 
 
+def flow(before: int, new: int, freed: int, reweighed: int) -> str:
+    """The left side of a ledger's sum, in tokens; what another model's encoding makes of the window before
+    only where it makes something else of it."""
+    again = f" {reweighed:+,} weighed anew" if reweighed else ""
+    return f"{before:,} before{again} + {new:,} new - {freed:,} freed"
+
+
+def ledger_flow(ledger: Ledger) -> str:
+    """The left side of a step's or a turn's sum."""
+    return flow(ledger.window_before, ledger.new, ledger.freed, ledger.reweighed)
+
+
 def window_text(step: Step) -> str:
     """The ledger's arithmetic in one line: what is recorded of the window, and what is not."""
     ledger, window = step.ledger, step.window
-    text = (
-        f"{ledger.window_before:,} before + {ledger.new:,} new - {ledger.freed:,} freed"
-        f" = {ledger.window_after:,} recorded"
-    )
+    text = f"{ledger_flow(ledger)} = {ledger.window_after:,} recorded"
     if (rest := beside(window)) is not None and window.unrecorded:
         text += f"; {rest}"
     notes = []
@@ -141,7 +150,7 @@ def window_text(step: Step) -> str:
         notes.append(f"{ledger.saved:,} saved by skipping")
     if ledger.uncounted:
         notes.append(f"{plural(ledger.uncounted, 'placement')} uncounted")
-    if len(window.by_method) > 1:
+    if len(window.by_method) > 1 or ledger.reweighed:
         notes.append(methods(window.by_method))
     elif window.counted is not None and window.counted != window.recorded:
         notes.append(f"{next(iter(window.by_method), '')}, {window.counted:,} as counted".lstrip(", "))

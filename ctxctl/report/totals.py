@@ -21,6 +21,7 @@ class Totals:
         self.turns: set[tuple[Thread, int]] = set()
         self.new = 0
         self.freed = 0
+        self.reweighed = 0
         self.over = 0
         """Steps over their cap."""
         self.first_over: Step | None = None
@@ -48,6 +49,7 @@ class Totals:
         self.turns.add((thread, step.turn))
         self.new += step.ledger.new
         self.freed += step.ledger.freed
+        self.reweighed += step.ledger.reweighed
         verdicts = {stage.verdict for stage in step.stages.values()}
         if "differs" in verdicts:
             self.differs += 1

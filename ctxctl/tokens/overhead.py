@@ -20,6 +20,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
+from ctxctl.tokens.encodings import RANKS_OF
+
 Count = Callable[[str], int]
 """Tokens of a text in the model's own encoding."""
 
@@ -117,8 +119,9 @@ class Counts(Protocol):
         """Tokens, and whether they are exact for the encoding."""
 
 
-def written_size(text: str, counter: Counts, *, older: bool) -> int | None:
-    """As `tool_size`, with a counter's tokens."""
+def written_size(text: str, counter: Counts, encoding: str) -> int | None:
+    """As `tool_size`, with the tokens of a counter for an encoding."""
+    older = RANKS_OF[encoding] == "cl100k_base"
     return tool_size(text, lambda part: counter.count(part)[0], older=older)
 
 

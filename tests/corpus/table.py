@@ -46,7 +46,9 @@ def replayed(path: Path) -> dict[str, Any]:
 def _balanced(step: Step) -> bool:
     ledger = step.ledger
     return (
-        ledger.window_before + ledger.new - ledger.freed == ledger.window_after == step.window.recorded
+        ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
+        == ledger.window_after
+        == step.window.recorded
         and sum(step.segments.values()) == step.window.used
     )
 

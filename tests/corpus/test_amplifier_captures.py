@@ -47,7 +47,10 @@ def opened(path: Path) -> tuple[list[Step], Inspector]:
     inspector = Inspector.open(str(path), encoding="o200k_base")
     found = [step for step in inspector.replay() if isinstance(step, Step)]
     for step in found:
-        assert step.ledger.window_after == step.ledger.window_before + step.ledger.new - step.ledger.freed
+        assert (
+            step.ledger.window_after
+            == step.ledger.window_before + step.ledger.reweighed + step.ledger.new - step.ledger.freed
+        )
         assert sum(step.segments.values()) == step.window.used
     assert not [p for p in inspector.problems if p.slug == "invalid-event"]
     return found, inspector

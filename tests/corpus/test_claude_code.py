@@ -151,7 +151,9 @@ def test_the_ledger_balances_on_every_step(corpus: Path) -> None:
             if isinstance(step, Step):
                 ledger, key = step.ledger, (step.session, step.thread)
                 assert ledger.window_before == after.get(key, 0), path
-                assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed, path
+                assert (
+                    ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
+                ), path
                 after[key] = ledger.window_after
 
 

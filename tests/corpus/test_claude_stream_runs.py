@@ -58,7 +58,9 @@ def test_every_message_id_is_a_step_and_the_ledger_balances(corpus: Path) -> Non
         assert slugs == ([] if asked else ["no-model-calls"]), path
         for step in steps:
             ledger = step.ledger
-            assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after, path
+            assert (
+                ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
+            ), path
             assert step.usage is not None, path
 
 

@@ -81,7 +81,9 @@ def test_the_ledger_balances_on_every_step(corpus: Path, kind: str) -> None:
             steps = [step for step in inspector.replay() if isinstance(step, Step)]
         for step in steps:
             ledger = step.ledger
-            assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after, path
+            assert (
+                ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
+            ), path
             assert sum(step.segments.values()) == step.window.used, path
         assert steps or path.name in NO_CALLS, path
 

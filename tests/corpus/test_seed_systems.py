@@ -30,7 +30,10 @@ def opened(path: Path, target: str = "model") -> tuple[list[Step], Inspector]:
     inspector = Inspector.open(str(path), encoding="o200k_base", target=target)
     found = [step for step in inspector.replay() if isinstance(step, Step)]
     for step in found:
-        assert step.ledger.window_after == step.ledger.window_before + step.ledger.new - step.ledger.freed
+        assert (
+            step.ledger.window_after
+            == step.ledger.window_before + step.ledger.reweighed + step.ledger.new - step.ledger.freed
+        )
     return found, inspector
 
 

@@ -103,7 +103,10 @@ def test_the_ledger_balances_on_every_step(corpus: Path, kind: str) -> None:
                 if isinstance(step, Step):
                     steps += 1
                     ledger = step.ledger
-                    assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after, path
+                    assert (
+                        ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
+                        == ledger.window_after
+                    ), path
                     assert sum(step.segments.values()) == step.window.used, path
         assert steps or "no-samples" in path.name, path
 

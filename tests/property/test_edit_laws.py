@@ -63,7 +63,7 @@ def test_what_is_dropped_was_never_in_a_frame_and_all_else_is(
         assert shown(b) == shown(a, gone | (summaries - left))
         key, ledger = (b.step.session, b.step.thread), b.step.ledger
         assert ledger.window_before == last.get(key, 0)
-        assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+        assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
         assert ledger.window_after == sum(p.tokens for p in b.placements)
         assert not gone & {change.item for change in b.step.changes}
         assert "simulated" in b.step.flags
@@ -120,7 +120,7 @@ def test_one_text_in_every_version_is_never_an_update(trace: Path, events: list[
     with real.opened(trace, events, set={item: text}) as inspector:
         for at, _ in inspector.walk():
             ledger = at.step.ledger
-            assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+            assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
             key = (at.step.session, at.step.thread)
             now = {p.digest for p in at.placements if p.item == item and not p.stale}
             updated = any(c.item == item and c.status == "updated" for c in at.step.changes)

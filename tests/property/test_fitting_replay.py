@@ -45,7 +45,7 @@ def test_the_ledger_adds_up_and_the_cap_holds(
     for step in steps:
         ledger, key = step.ledger, (step.session, step.thread)
         assert ledger.window_before == last.get(key, 0)
-        assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+        assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
         assert ledger.window_after == step.window.recorded >= 0
         last[key] = ledger.window_after
         told = step.stages["budget"].facts["simulated"]

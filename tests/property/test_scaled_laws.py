@@ -48,7 +48,11 @@ def frame(at: At) -> list[tuple[Any, ...]]:
 def holds(step: Step, last: Step | None) -> None:
     window, ledger = step.window, step.ledger
     assert ledger.window_before == (0 if last is None else last.ledger.window_after)
-    assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed == window.recorded
+    assert (
+        ledger.window_after
+        == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
+        == window.recorded
+    )
     assert sum(window.by_method.values()) == window.recorded
     assert window.used == window.recorded + (window.unrecorded or 0)
     assert (window.used_method == "recorded") == (window.unrecorded is None)

@@ -112,6 +112,6 @@ def test_the_ledger_balances_in_a_simulated_replay(trace: Path, events: list[Eve
     for step, pair in zip(alone, found, strict=True):
         ledger, key = step.ledger, (step.session, step.thread)
         assert ledger.window_before == last.get(key, 0)
-        assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+        assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
         last[key] = ledger.window_after
         assert pair.simulated == side(step), "beside the other replay it is what it is alone"

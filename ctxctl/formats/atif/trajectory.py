@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats import wire
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Block, Json
 from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.chat import Chat, texts, thoughts, tools
 from ctxctl.formats.kit.conversation import Conversation
@@ -32,8 +33,6 @@ class Reading:
         self._asked = False
         self._copied: list[Part] | None = None
         """Steps that a continuation copied from before; None outside of one."""
-        self._items: dict[tuple[str, str], str] = {}
-        """Items by role and text, to know again what a continuation copied."""
         self._bodies = False
         """Steps keep the requests themselves, so other steps add nothing to the window."""
         self._exact = False
@@ -140,14 +139,11 @@ class Reading:
     def _add(self, parts: list[Part], name: str, copied: bool) -> None:
         unnamed = 0
         for part in parts:
-            known = self._items.get((part.role, part.mark)) if copied and self._copied is not None else None
-            if known is not None and not part.item:
-                part.item = known
-            elif not part.item:
-                part.item = f"step-{name}" if not unnamed else f"step-{name}/{unnamed}"
+            if not part.item:
+                part.place = f"step-{name}" if not unnamed else f"step-{name}/{unnamed}"
                 unnamed += 1
-            self._items.setdefault((part.role, part.mark), part.item)
         if copied and self._copied is not None:
+            # Which of the items before they are is told when all have been read.
             self._copied += parts
         else:
             self.thread.append(*parts)
@@ -176,23 +172,28 @@ class Reading:
         copied, self._copied = self._copied, None
         if not copied:
             return
-        held = {block.item for block, _ in self.thread.rows}
-        fresh = [part for part in copied if part.item not in held]
-        summary = next((part for part in fresh if part.role == "user"), None)
+        thread = self.thread
+        before = [block for block, _ in thread.rows]
+        again = {(part.role, part.mark) for part in copied}
+        at = sum(1 for _ in takewhile(lambda row: _stands(row, again), thread.rows))
+        thread.identify(copied, at=at, fresh=True)
+        held = {block.item for block in before}
+        summary = next((part for part in copied if part.role == "user" and part.item not in held), None)
         if summary is not None:
             summary.kind = "thread_summary"
-        standing = [b.item for b, kind in self.thread.rows if kind in ("tool_definition", "system_prompt")]
-        kept = set(standing) - {part.item for part in copied}
-        refs = [
-            b.ref
-            for b, _ in self.thread.rows
-            if b.item not in kept and b.item not in {p.item for p in copied}
-        ]
-        self.thread.drop(lambda item: item not in kept)
-        self.thread.append(*copied)
-        into = summary.block().ref if summary is not None else None
-        if refs or into is not None:
-            self.thread.compacted(refs, into, **self._ended)
+        thread.replace(copied, at=at, fresh=True)
+        stays = {block.item for block, _ in thread.rows}
+        refs = [block.ref for block in before if block.item not in stays]
+        if refs or summary is not None:
+            into = summary.block().ref if summary is not None else None
+            thread.compacted(refs, into, **self._ended)
+
+
+def _stands(row: tuple[Block, str], copied: set[tuple[str, str]]) -> bool:
+    """Whether a row of the window's head stays in front of what was copied."""
+    block, kind = row
+    mark = block.ref[len(block.item) + 1 :]
+    return kind in ("tool_definition", "system_prompt") and (block.role, mark) not in copied
 
 
 def _only_call(step: Json) -> str | None:

@@ -102,7 +102,7 @@ class History:
         rows = self.conversation.rows
         start = len(self._head)
         left = [row[0] for row in rows[start:]]
-        self.conversation.splice(start, len(left), parts)
+        self.conversation.replace(parts, at=start, fresh=True)
         stays = {row[0].item for row in rows}
         if tell:
             gone = [block.ref for block in left if block.item not in stays]

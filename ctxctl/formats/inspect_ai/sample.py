@@ -60,7 +60,7 @@ class Sample:
         body = self._pools.request(event) if self._wire else None
         parts, dialect = _cut(body, event, messages, self._pools)
         before = [(block.item, block.ref) for block, _ in thread.rows]
-        thread.replace(parts)
+        thread.replace(parts, fresh=compaction is not None)
         if compaction is not None:
             _tell(thread, before, parts, compaction)
         thread.turn = _turn(messages)
@@ -193,9 +193,11 @@ def _turn(messages: list[Json]) -> str | None:
 
 def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part], event: Json) -> None:
     """A compaction event: what left is what the request before had and this one has not."""
-    now = {part.item for part in parts}
+    now, held = {part.item for part in parts}, {item for item, _ in before}
     gone = [ref for item, ref in before if item not in now]
-    summary = next((part for part in parts if part.kind == "thread_summary"), None)
+    summaries = [part for part in parts if part.kind == "thread_summary"]
+    # An earlier summary may stand in front of the new one.
+    summary = next((part for part in summaries if part.item not in held), summaries[0] if summaries else None)
     thread.compacted(
         gone,
         summary.block().ref if summary is not None else None,

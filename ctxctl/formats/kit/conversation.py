@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Block, Edit, Json, Maker, Place, Window, joined, trimmed
+from ctxctl.formats.kit.identity import Standing, aligned
 from ctxctl.formats.kit.parts import Part
 from ctxctl.model import vocab
 
@@ -67,6 +67,8 @@ class Conversation:
         """Version last announced, by item."""
         self._derived: set[str] = set()
         """Items whose identity was made here."""
+        self._names: dict[str, str] = {}
+        """The id or source of items that had to be told apart from others with the same one."""
         self._steps: dict[str, int] = {}
         """Names of steps, each with the number that its last repetition got."""
         self._made = 0
@@ -118,19 +120,55 @@ class Conversation:
             self._cause = cause or self._cause
         return gone
 
+    def identify(
+        self, parts: Sequence[Part], *, at: int = 0, fresh: bool = False, kept: Sequence[_Row] = ()
+    ) -> None:
+        """Give the parts of a request from row `at` on identities, and leave the window as it is.
+
+        Args:
+            parts: In order; those of `replace` and `compact` are identified there.
+            at: What stands before it stays.
+            fresh: As in `replace`.
+            kept: The rows that follow the parts.
+        """
+        taken = {row[0].item for row in self.rows[:at]}
+        before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
+        after = [_asked(part, fresh) for part in parts] + [self._standing(row) for row in kept]
+        found = aligned(before, after, afresh=fresh)
+        taken.update(found.values())
+        again: dict[str, int] = {}
+        for index, part in enumerate(parts):
+            known, derived = found.get(index), not part.item
+            if known is not None:
+                part.item = known
+                continue
+            # A place in a history that was rewritten may have been somebody else's.
+            moved = fresh and derived and part.place is not None
+            name = part.item = part.item or self._name(part)
+            while part.item in taken or (moved and part.item in self._versions):
+                again[name] = again.get(name, 1) + 1
+                part.item = f"{name}~{again[name]}"
+            taken.add(part.item)
+            if part.item != name:
+                self._names[part.item] = name
+            if derived:
+                self._derived.add(part.item)
+
     def replace(
         self, parts: Sequence[Part], *, at: int = 0, fresh: bool = False, cause: str | None = None
     ) -> None:
         """The window from row `at` on is exactly `parts`, as a captured request body shows it.
 
-        Identity: the part's key, else its source, else alignment by digest among the window's rows of the
-        same role and kind; `fresh` starts derived identity anew (after a compaction or at a new root).
+        Identity: the part's key, else its source, else alignment by digest with the window's rows
+        (`identity.aligned`); `fresh`: after a compaction or a new root only what stands in order stays.
+        `cause`: why what goes is gone, if anything is.
         """
-        self._align(parts, at=at, fresh=fresh)
+        self.identify(parts, at=at, fresh=fresh)
         self._known(parts)
         self._touch(at)
+        held = {row[0].item for row in self.rows[at:]} if cause is not None else set()
         self.rows[at:] = [(part.block(), part.kind) for part in parts]
-        if cause is not None:
+        if held - {part.item for part in parts}:
             self._cause = cause
 
     def compact(
@@ -144,6 +182,8 @@ class Conversation:
     ) -> None:
         """A compaction: the window becomes `parts`, and the items that `keep` says yes to stay behind them.
 
+        What of `parts` stands verbatim and in order in the window as it is stays the item that it is, too.
+
         Args:
             parts: What the window begins with afterwards; `summary` among them, if the capture holds one.
             summary: The part that stands for what left; None if its text is not recorded.
@@ -154,7 +194,7 @@ class Conversation:
         """
         left = [row for row in self.rows if keep is None or not keep(row[0].item)]
         kept = [row for row in self.rows if keep is not None and keep(row[0].item)]
-        self._align(parts, fresh=True)
+        self.identify(parts, fresh=True, kept=kept)
         self._known(parts)
         self._touch(0)
         self.rows[:] = [(part.block(), part.kind) for part in parts] + kept
@@ -270,6 +310,7 @@ class Conversation:
         held = {row[0].item for row in self.rows}
         self._versions = {item: mark for item, mark in self._versions.items() if item in held}
         self._derived &= held
+        self._names = {item: name for item, name in self._names.items() if item in held}
         self._steps = dict(list(self._steps.items())[-1:])
 
     # -- inside ---------------------------------------------------------------------------------------------
@@ -336,30 +377,10 @@ class Conversation:
         self._made += 1
         return f"{part.kind}-{self._made}"
 
-    def _align(self, parts: Sequence[Part], *, at: int = 0, fresh: bool) -> None:
-        """Give the parts of a request from row `at` on their identities, in time linear in the request."""
-        keyed = {part.item for part in parts if part.item}
-        held: dict[tuple[str, str, str], deque[str]] = {}
-        for block, kind in () if fresh else self.rows[at:]:
-            # An answer's own id may be left out when it is sent back: then the text says that it is the same.
-            if block.item in self._derived or block.item not in keyed:
-                mark = block.ref[len(block.item) + 1 :]
-                held.setdefault((block.role, kind, mark), deque()).append(block.item)
-        taken = {row[0].item for row in self.rows[:at]}
-        again: dict[str, int] = {}
-        for part in parts:
-            if not part.item:
-                named = part.source is not None or part.place is not None
-                queue = None if named else held.get((part.role, part.kind, part.mark))
-                known = queue.popleft() if queue else None
-                part.item = known if known is not None else self._name(part)
-                if known is None or known in self._derived:
-                    self._derived.add(part.item)
-            name = part.item
-            while part.item in taken:
-                again[name] = again.get(name, 1) + 1
-                part.item = f"{name}~{again[name]}"
-            taken.add(part.item)
+    def _standing(self, row: _Row) -> Standing:
+        block, kind = row
+        mark, name = block.ref[len(block.item) + 1 :], self._names.get(block.item, block.item)
+        return Standing(block.role, kind, mark, name, block.item)
 
     def _tell_answer(self) -> None:
         """What the last request answered is told behind its bill, so that the two can be held against each
@@ -391,6 +412,14 @@ class Conversation:
             event_type = vocab.ITEM_UPDATED if known else vocab.ITEM_ADDED
             out.append(make.event(event_type, record, place, part.line, time=part.time))
             part.text = None
+
+
+def _asked(part: Part, fresh: bool) -> Standing:
+    """`fresh`: the history was rewritten, so that places in it name nothing any more."""
+    name = part.item
+    if not name:
+        name = part.source or "" if part.place is None else "" if fresh else part.place
+    return Standing(part.role, part.kind, part.mark, name)
 
 
 def _is_answer(part: Part) -> bool:

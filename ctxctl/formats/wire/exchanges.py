@@ -16,7 +16,7 @@ from ctxctl.formats.wire import by_name, of_body
 from ctxctl.formats.wire.chains import Chains
 from ctxctl.formats.wire.dialect import Dialect, Names
 from ctxctl.formats.wire.exchange import Exchange
-from ctxctl.formats.wire.prints import Opener, Request
+from ctxctl.formats.wire.prints import Opener, Request, goes_on
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
 from ctxctl.model import vocab
@@ -32,10 +32,11 @@ _AHEAD: Final = 16
 class Exchanges:
     """Sorts requests into threads and makes a step of each.
 
-    The first request that has tools begins the main thread (the first of all, if none of the first sixteen
-    has): products ask small questions beside it, often before it.  A request goes on with the thread whose
-    messages it repeats, if system prompt or tools are about the same; without a common history it begins a
-    thread, unless it says that it stands for an earlier one (a compaction).
+    The first request that has tools begins the main thread, or one without that it goes on with (the first
+    of all, if none of the first sixteen has): products ask small questions beside it, often before it.  A
+    request goes on with the thread whose messages it repeats, if system prompt or tools are about the same,
+    or the tools of the whole conversation have grown; without a common history it begins a thread, unless it
+    says that it stands for an earlier one (a compaction).
     """
 
     def __init__(self, run: Run) -> None:
@@ -69,6 +70,9 @@ class Exchanges:
     def _decide(self) -> None:
         queue, self._queue = self._queue or [], None
         first = next((e for e in queue if e.thread is None and _has_tools(e)), None)
+        if first is not None:
+            # It may go on with one that had no tools yet.
+            first = next((e for e in queue if e is first or _begins(e, first)), first)
         for exchange in queue:
             self._take(exchange, main=first is None or exchange is first)
 
@@ -267,7 +271,7 @@ class Exchanges:
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
         cause = "branched" if summary is None and _rewound(old, new, shared, request.start) else None
-        conversation.replace(_parts(tail), at=at, fresh=compacted, cause=cause)
+        conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
             gone = [row[0].ref for row in before if row[0].item not in stays]
@@ -386,6 +390,16 @@ def _dialect(exchange: Exchange) -> Dialect | None:
     if exchange.dialect is not None:
         return exchange.dialect
     return of_body(exchange.request, exchange.url) if exchange.request is not None else None
+
+
+def _begins(one: Exchange, other: Exchange) -> bool:
+    """Whether another exchange goes on with the conversation of this one, as their messages have it."""
+    if one.thread is not None or one.session != other.session:
+        return False
+    dialect = _dialect(one)
+    if dialect is None or not isinstance(one.request, dict) or not isinstance(other.request, dict):
+        return False
+    return _dialect(other) is dialect and goes_on(one.request, other.request, dialect)
 
 
 def _has_tools(exchange: Exchange) -> bool:

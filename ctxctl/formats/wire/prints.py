@@ -51,9 +51,18 @@ class Head(NamedTuple):
         alike = 2 * common >= len(self.tools | other.tools)
         return alike or (self.gist == other.gist and self.gist != "" and common > 0)
 
+    def grown(self, other: Head) -> bool:
+        """Whether the other is this one with more tools, or under the same prompt (or none) with other ones.
+
+        Not where none is left: a request that makes a title or a summary of a history may have its prompt.
+        """
+        if self.gist == other.gist and (not self.tools or self.tools & other.tools):
+            return True
+        return bool(self.tools) and self.tools <= other.tools
+
     def like(self, other: Head) -> bool:
         """Whether both are one agent's where they share nothing else."""
-        return self.gist == other.gist and self.same(other)
+        return self.gist == other.gist and (self.same(other) or self.grown(other))
 
 
 class Request(NamedTuple):
@@ -78,6 +87,21 @@ class Request(NamedTuple):
             marked=[],
             start=self.start - (len(self.units) - len(keep)),
         )
+
+
+def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
+    """Whether a body repeats another one's messages, all of them and first, under the same prompt.
+
+    For the first few requests of a capture: nothing of it is kept.
+    """
+    old, new = dialect.units(earlier), dialect.units(later)
+    said, says = ([unit for unit in units if not unit.head] for units in (old, new))
+    if not said or len(said) >= len(says):
+        return False
+    if any(fingerprint(a)[0] != fingerprint(b)[0] for a, b in zip(said, says, strict=False)):
+        return False
+    heads = [_head([unit for unit in units if unit.head]) for units in (old, new)]
+    return heads[0].gist == heads[1].gist
 
 
 class Opened:

@@ -29,6 +29,7 @@ _CONTINUED: Final = (
 _QUOTE: Final = 200
 _TELLING: Final = 24
 _ANSWERS: Final = ("assistant_message", "reasoning", "thread_summary")
+_SAID: Final = frozenset(("assistant_message", "reasoning", "tool_call"))
 _MAX_QUOTE: Final = 200_000
 INJECTED: Final = frozenset(reminders.KINDS.values())
 
@@ -97,13 +98,47 @@ class Threads:
             shared = common(thread, request)
             if request.start + shared <= own and 2 * count <= len(request.prints) - request.start:
                 continue
-            if thread.dialect != request.dialect.name or not thread.head.same(request.head):
+            if not self._goes_on(thread, request, shared):
                 # Its history in another agent's request: something is made of it, a summary or a title.
                 if count > 1:
                     lent = thread.compacting = True
             elif shared > longest:
                 best, longest = thread, shared
         return best, lent
+
+    def _goes_on(self, thread: Thread, request: Request, shared: int) -> bool:
+        """Whether a request is of the same agent as a thread with which it shares the first messages.
+
+        Prompt and tools say so.  Where the tools have changed too much for that (a server that connects late,
+        tools that are found by a search), the request must repeat the thread's whole last one: and have the
+        same prompt, all the tools and more, or nothing behind it but the thread's answer and what its calls
+        gave back, which no title or summary is asked for with.
+        """
+        if thread.dialect != request.dialect.name:
+            return False
+        if thread.head.same(request.head):
+            return True
+        if not shared or shared < len(thread.prints) - thread.start:
+            return False
+        return thread.head.grown(request.head) or self._answers(thread, request, shared)
+
+    def _answers(self, thread: Thread, request: Request, shared: int) -> bool:
+        """Whether what follows the shared messages is the thread's own answer and what its calls gave."""
+        if thread.head.tools.isdisjoint(request.head.tools) and thread.head.gist != request.head.gist:
+            return False
+        names = Names()
+        units = request.units[request.start + shared :]
+        parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
+        session = thread.conversation.session
+        said = [part for part in parts if part.kind in _SAID]
+        results = [part for part in parts if part.kind == "tool_result"]
+        return (
+            bool(results)
+            and any(self._said.get((session, known_by(part) or "")) is thread for part in said)
+            and all(
+                part.kind in _SAID or part.kind == "tool_result" or part.kind in INJECTED for part in parts
+            )
+        )
 
     def of_answers(
         self, request: Request, session: str | None, parts: Iterable[Part]

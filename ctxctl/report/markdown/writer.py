@@ -136,6 +136,8 @@ class _Report:
                 parts.append(f"{number(window.recorded)} recorded, {said}")
             rows.append(["sent", "; ".join(parts)])
         flow = f"{signed(totals.new)} new, {signed(-totals.freed)} freed tokens"
+        if totals.reweighed:
+            flow += f", {signed(totals.reweighed)} weighed anew"
         rows.append(["recorded", f"{number(totals.before)} before, {flow}, {number(totals.after)} after"])
         rows.append(
             ["of note", f"{plural(found.compacted, 'compaction')}, {plural(found.broken, 'cache break')}"]
@@ -185,8 +187,9 @@ class _Report:
         signs = " ".join(
             f"{sign}{getattr(counts, name)}" for name, sign in _SIGNS.items() if getattr(counts, name)
         )
+        again = f", {signed(ledger.reweighed)} weighed anew" if ledger.reweighed else ""
         summary = (
-            f"Turn {turn.turn}{thread}: {signed(ledger.new)} new, {signed(-ledger.freed)} freed, "
+            f"Turn {turn.turn}{thread}: {signed(ledger.new)} new, {signed(-ledger.freed)} freed{again}, "
             f"{number(ledger.window_after)} tokens recorded after it; items {signs}"
         )
         head = [

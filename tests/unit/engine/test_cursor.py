@@ -61,7 +61,7 @@ def test_ledgers_chain_and_turns_sum_up(events: list[dict]) -> None:
     sums: dict[str, tuple[int, int]] = {}
     for result in inspect(events).replay():
         ledger = result.ledger
-        assert ledger.window_after == ledger.window_before + ledger.new - ledger.freed
+        assert ledger.window_after == ledger.window_before + ledger.reweighed + ledger.new - ledger.freed
         if isinstance(result, Turn):
             assert (ledger.new, ledger.freed) == sums.pop(result.thread)
             assert ledger.window_after == last[result.thread]

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine import textalign, textdiff
+from ctxctl import alignment
+from ctxctl.engine import textdiff
 from ctxctl.engine.textdiff import unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d e", "a\r", "é", "\U0001f600"]), max_size=30).map(
@@ -39,9 +40,9 @@ def branch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if "quick" in limits:
         monkeypatch.setattr(textdiff, "_QUICK", limits.pop("quick"))
         if limits.get("_GREEDY") == 0:
-            monkeypatch.setattr(textalign, "_QUICK", 0)
+            monkeypatch.setattr(alignment, "_QUICK", 0)
     for name, value in limits.items():
-        monkeypatch.setattr(textalign, name, value)
+        monkeypatch.setattr(alignment, name, value)
     return str(request.param)
 
 

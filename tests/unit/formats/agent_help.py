@@ -44,7 +44,7 @@ def windows(path: Path, format_name: str) -> list[Window]:
             items = [(p.kind, inspector.text(p.content) if p.content else None) for p in placed]
             found.append(Window(step.thread, step.turn_id, items, step))
             ledger = step.ledger
-            assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after
+            assert ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
         assert not [p for p in inspector.problems if p.slug == "invalid-event"]
     return found
 

@@ -43,7 +43,7 @@ def seen(path: Path | str) -> tuple[list[Seen], list[Problem]]:
             billed = step.usage.reported_input if step.usage is not None else None
             found.append(Seen(step.thread, step.turn, window, billed, step.model))
             ledger = step.ledger
-            assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after
+            assert ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
         return found, list(inspector.problems)
 
 

@@ -60,7 +60,7 @@ def steps(path: Path, target: str = "model") -> tuple[list[Step], Inspector]:
     found = [result for result in inspector.replay() if isinstance(result, Step)]
     for step in found:
         ledger = step.ledger
-        assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after
+        assert ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
     return found, inspector
 
 

@@ -103,21 +103,74 @@ def test_whole_requests_keep_identity_by_key_then_source_then_digest() -> None:
     assert "derived-identity" not in updated[0].flags
 
 
-def test_derived_identity_starts_afresh_after_a_compaction() -> None:
+def test_derived_identity_starts_afresh_after_a_compaction_for_what_is_gone() -> None:
     conversation, out = new()
-    conversation.append(said("a"), said("b"), said("kept", "k"))
+    conversation.append(*map(said, "abcde"), said("kept", "k"))
     conversation.request()
     summary = Part("thread_summary", "sum", "user")
-    conversation.compact([summary, said("a")], summary=summary, keep=lambda item: item == "k")
+    # `a`, `d` and `e` stand in order; `b` stands elsewhere, so it was written anew.
+    parts = [said("a"), summary, said("d"), said("e"), said("b")]
+    conversation.compact(parts, summary=summary, keep=lambda item: item == "k")
     conversation.request()
     inspector = made(conversation, out)
-    assert texts(inspector, 1) == ["sum", "a", "kept"]
+    assert texts(inspector, 1) == ["a", "sum", "d", "e", "b", "kept"]
     second = steps(inspector)[1]
     assert "compacted" in second.flags
     gone = [c for c in second.changes if c.status == "removed"]
-    assert {c.cause for c in gone} == {"compacted"}
-    assert len({c.into for c in gone}) == 1
-    assert len(gone) == 2
+    assert [(c.item, c.cause, c.into) for c in gone] == [
+        ("user_message-2", "compacted", summary.item),
+        ("user_message-3", "compacted", summary.item),
+    ]
+    kept = [placement.item for placement in inspector.frame(1).placements]
+    assert kept == ["user_message-1", summary.item, "user_message-4", "user_message-5", "user_message-7", "k"]
+    assert (second.counts.added, second.counts.skipped) == (2, 4)
+
+
+def test_equal_texts_keep_their_order_after_a_compaction() -> None:
+    conversation, out = new()
+    conversation.append(*map(said, ["go on", "x", "go on", "y", "go on"]))
+    conversation.request()
+    summary = Part("thread_summary", "sum", "user")
+    conversation.compact([summary, *map(said, ["go on", "y", "go on"])], summary=summary)
+    conversation.request()
+    inspector = made(conversation, out)
+    kept = [placement.item for placement in inspector.frame(1).placements]
+    assert kept == [summary.item, "user_message-3", "user_message-4", "user_message-5"]
+
+
+def test_pieces_of_one_source_stay_themselves_when_the_first_of_them_goes() -> None:
+    def file(text: str) -> Part:
+        return Part("external_resource", text, "user", source="a.md")
+
+    conversation, out = new()
+    conversation.replace([said("hi"), file("one"), file("two"), file("three")])
+    conversation.request()
+    conversation.replace([said("sum"), file("two"), file("three")], fresh=True)
+    conversation.request()
+    conversation.replace([said("sum"), file("two"), file("four")])
+    conversation.request()
+    inspector = made(conversation, out)
+    frames = [[placement.item for placement in inspector.frame(n).placements] for n in range(3)]
+    assert frames[0][1:] == ["a.md", "a.md~2", "a.md~3"]
+    assert frames[1][1:] == frames[2][1:] == ["a.md~2", "a.md~3"]
+    _, second, third = steps(inspector)
+    assert (second.counts.updated, second.counts.skipped) == (0, 2)
+    assert (third.counts.updated, third.counts.skipped) == (1, 2)
+
+
+def test_a_place_in_a_history_that_was_rewritten_is_nobodys() -> None:
+    def placed(text: str, at: int) -> Part:
+        part = said(text)
+        part.place = f"message-{at}"
+        return part
+
+    conversation, out = new()
+    conversation.append(*(placed(text, at) for at, text in enumerate("abcd")))
+    conversation.request()
+    conversation.replace([placed(text, at) for at, text in enumerate(["a", "sum", "d", "e"])], fresh=True)
+    conversation.request()
+    kept = [placement.item for placement in made(conversation, out).frame(1).placements]
+    assert kept == ["message-0", "message-1~2", "message-3", "message-3~2"]
 
 
 def test_a_drop_names_its_cause_and_a_branch_does_too() -> None:

@@ -252,3 +252,85 @@ def test_cost_is_linear_in_what_is_sent(tmp_path: Path) -> None:
     many = [asked(user(f"question {at}"), tools=None) for at in range(300)]
     found = steps(tmp_path, asked(user("go"), *[use] * 1500), *many)
     assert next(step for step in found if step.thread == "main").counts.added == 1504
+
+
+def tools(*names: str) -> list[Json]:
+    return [{"name": name, "input_schema": {}} for name in names]
+
+
+def conversation(*turns: str) -> list[Json]:
+    """Prompts and answers in turn, each long enough to be told from others."""
+    return [(said if at % 2 else user)(f"{text}, at some length") for at, text in enumerate(turns)]
+
+
+def test_a_conversation_whose_tools_grow_is_one_thread(tmp_path: Path) -> None:
+    history = conversation("one", "two", "three", "four", "five")
+    many = tools(*"abcdefgh")
+    bodies = [
+        asked(*history[:1], tools=tools("a")), asked(*history[:3], tools=many),
+        asked(*history, tools=[*many, *tools("i", "j")]),
+    ]  # fmt: skip
+    bare = [{name: field for name, field in body.items() if name != "system"} for body in bodies]
+    for one, two, three in (bodies, bare):
+        found = steps(
+            tmp_path, (one, answered("two, at some length")), (two, answered("four, at some length")), three
+        )
+        assert places(found) == [("main", 1, 1), ("main", 2, 1), ("main", 3, 1)]
+        assert [step.counts.removed for step in found] == [0, 0, 0]
+
+
+def test_a_conversation_that_gets_its_first_tools_later_is_the_main_one(tmp_path: Path) -> None:
+    history = conversation("one", "two", "three")
+    title = asked(history[0], system="Write a title.", tools=None)
+    found = steps(
+        tmp_path, title, (asked(history[0], tools=None), answered("two, at some length")),
+        asked(*history, tools=tools("a", "b")),
+    )  # fmt: skip
+    assert sorted(places(found)) == [("main", 1, 1), ("main", 2, 1), ("side-write-a-title", 1, 1)]
+
+
+def test_a_server_that_connects_in_a_turn_adds_its_tools_and_its_notes(tmp_path: Path) -> None:
+    use = {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "a", "input": {}}]}
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "text"}]}
+    late = tools("a", *(f"mcp__maps__{name}" for name in "bcdefgh"))
+    found = steps(
+        tmp_path, (asked(user("go"), tools=tools("a", "x", "y")), {"id": "m", "type": "message", **use}),
+        asked(user("go"), use, result, system="You are a pilot with maps.", tools=late),
+    )  # fmt: skip
+    assert places(found) == [("main", 1, 1), ("main", 1, 2)]
+
+
+def test_what_is_made_of_a_history_is_no_growth_of_it(tmp_path: Path) -> None:
+    history = conversation("one", "two", "three")
+    for asks in (
+        asked(*history, said("four"), user("Write a title."), tools=None),
+        asked(*history, said("four"), user("Sum it up."), system="You sum up.", tools=tools("save")),
+        asked(user("one, for another agent"), system="You look for boats.", tools=tools("read", "look")),
+    ):
+        found = steps(tmp_path, (asked(*history), answered("four")), asks)
+        assert [step.thread for step in found if step.thread == "main"] == ["main"]
+
+
+def test_what_a_compaction_left_standing_was_neither_removed_nor_added(tmp_path: Path) -> None:
+    note = "<system-reminder>\nnotes on the machine\n</system-reminder>\n"
+    history = [user(note, "one"), said("two"), user("three"), said("four"), user("five")]
+    summary = "This session is being continued from a previous conversation: they counted."
+    after = [user(note, summary), said("four"), user("five"), said("six"), user("on")]
+    found = steps(tmp_path, asked(*history), asked(*after))
+    last = found[1]
+    assert "compacted" in last.flags
+    assert {(c.kind, c.cause) for c in last.changes if c.status == "removed"} == {
+        ("user_message", "compacted"), ("assistant_message", "compacted"),
+    }  # fmt: skip
+    # The tools, the system prompt, the note and the two last messages stand where they stood.
+    assert changed(last) == (3, 0, 3, 6)
+    stands = last.ledger.window_before - last.ledger.freed
+    assert last.ledger.window_after == stands + last.ledger.new
+
+
+def test_a_request_out_of_which_nothing_goes_is_no_branch(tmp_path: Path) -> None:
+    plain = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+    history = [{"role": "user", "content": "zero"}, said("well"), *plain]
+    again = [user("zero"), said("well"), user("one"), said("two"), user("three")]
+    found = steps(tmp_path, asked(*history), asked(history[0], *again[1:]))
+    assert [step.flags for step in found] == [(), ()]

@@ -64,7 +64,7 @@ def frames(path: Path, learned: str = "none") -> list[tuple[str, list[tuple[str,
         steps = [result for result in inspector.replay() if isinstance(result, Step)]
         for step in steps:
             ledger = step.ledger
-            assert ledger.window_before + ledger.new - ledger.freed == ledger.window_after
+            assert ledger.window_before + ledger.reweighed + ledger.new - ledger.freed == ledger.window_after
         return [
             (
                 step.thread,

@@ -1,6 +1,6 @@
-"""Which lines two texts share in the same order, in bounded work: the part of `textdiff` that compares lines.
+"""What two sequences (lines, items) share in the same order, in bounded work.
 
-The algorithms, in the order in which they are tried, are listed there.
+The algorithms, in the order in which they are tried, are listed in `engine.textdiff`.
 """
 
 from __future__ import annotations
