@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ctxctl.engine.editing import Edits
 from ctxctl.engine.fitting import Trim, uncut
+from ctxctl.engine.ordering import Ends, nobody
 from ctxctl.engine.placing import Count
 from ctxctl.engine.scales import Plain, Scales
 from ctxctl.engine.track import ThreadKey
@@ -68,6 +69,8 @@ class Rules:
     known: Callable[[str | None], bool]
     """Whether a model is known to use the replay's encoding (then counts are exact)."""
     ahead: Callable[[ThreadKey], Ahead]
+    ends: Callable[[], Ends | None] = nobody
+    """What knows where steps end; asked for only where the steps of two threads overlap."""
     list_skipped: bool = False
     """List skipped items among the changes, which is proportional to the frame at each step."""
     model: str | None = None
