@@ -96,7 +96,10 @@ def said(turns: Turns, steps: list[Step]) -> list[object]:
     return sorted(
         (
             repr((e.session, e.thread, e.turn, e.title, e.used)),
-            [(steps[n].session, steps[n].thread, steps[n].turn, steps[n].step) for n in e.ordinals[: e.steps]],
+            [
+                (steps[n].session, steps[n].thread, steps[n].turn, steps[n].step)
+                for n in e.ordinals[: e.steps]
+            ],
         )
         for e in turns.entries
     )
