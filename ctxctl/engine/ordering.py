@@ -1,10 +1,10 @@
 """The order of steps: that in which they begin in the trace, also where threads run side by side.
 
-A thread's step is known to be over only when its next one begins, and a sub-agent's last step has none.  What
-looks ahead (an index of the trace) knows where each step says its last word.  So a step is finished there, and
-what steps of other threads say that began later waits until then: it is held, in line order, and taken as if
-each step stood by itself.  Held is what overlaps and no more; a trace whose steps stand one behind the other
-holds nothing.
+A thread's step is known to be over only when its next one begins, and a sub-agent's last step has none.
+What looks ahead (an index of the trace) knows where each step says its last word.  So a step is finished
+there, and what steps of other threads say that began later waits until then: it is held, in line order, and
+taken as if each step stood by itself.  Held is what overlaps and no more; a trace whose steps stand one
+behind the other holds nothing.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def said(turns: Turns, steps: list[Step]) -> list[object]:
 
 
 def by_thread(lines: Iterable[bytes]) -> dict[object, list[bytes]]:
-    """A watch gives steps when they are over, a replay as they begin: of one thread that is the same order."""
+    """A watch gives steps when they are over, a replay as they begin: of one thread that is the same."""
     found: dict[object, list[bytes]] = {}
     for line in lines:
         one = msgspec.json.decode(line)

@@ -142,4 +142,6 @@ class Steps:
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""
         self.usage(thread)
+        if thread.carried and not thread.started:
+            thread.pending.clear()  # a copy that nothing was added to
         self._announce(thread, thread.place())

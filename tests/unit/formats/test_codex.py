@@ -433,7 +433,7 @@ def test_fields_of_any_type_are_tolerated(value: Any) -> None:
 
 
 def _fork_of(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """A parent and two forks of it whose lines' times tell nothing: one every two seconds, without turn ids."""
+    """A parent and two forks of it whose lines' times tell nothing: one every two seconds, no turn ids."""
 
     def at(seconds: int, record: Json) -> Json:
         return {**record, "timestamp": f"2026-06-18T09:{seconds // 60:02}:{seconds % 60:02}.250Z"}
