@@ -80,9 +80,7 @@ class Session:
         *others, own = self._natives or [""]
         for name in others:
             line = self._natives[name]
-            message = (
-                f"API calls from here on name session {name}, later ones {own}: they were carried over"
-            )
+            message = f"API calls from here on name session {name}, later ones {own}: they were carried over"
             self._report(Problem(line.number, line.offset, "carried-history", message))
 
     def _nothing(self, source: Source) -> Json:
