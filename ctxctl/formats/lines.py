@@ -128,7 +128,7 @@ class _Ahead:
     def join(self, line: Line) -> Any:
         """The array or object that a line begins and later ones end; None where they do not, and stay.
 
-        In one, no line ends within a string.  Looks no further than `MAX_JOINED` bytes, or a record of its own.
+        No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
         """
         depth = opened(line.data)
         parts, size, at = [line.data], len(line.data), 0

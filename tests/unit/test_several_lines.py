@@ -1,4 +1,4 @@
-"""A JSON value over several lines is read where a format is known, else called what it is; strings are decoded."""
+"""A JSON value over several lines is read where a format is known, else called what it is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENTS: list[dict[str, Any]] = [
     for n, (kind, data) in enumerate(
         [
             ("context.item.added", {"item_id": "a", "kind": "user_message", "content": "Hi"}),
-            ("context.injection.applied", {"injection_id": "i", "target": "model", "injection_point": "user"}),
+            ("context.injection.applied", {"injection_id": "i", "target": "model", "injection_point": "x"}),
         ]
     )
 ]  # fmt: skip

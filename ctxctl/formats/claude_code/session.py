@@ -76,7 +76,7 @@ class Session:
         self._send(problem)
 
     def _report_natives(self) -> None:
-        """Say that lines carry another session's id than the one that goes on: history that was carried in."""
+        """Say that lines carry another session's id than the one that goes on: history carried in."""
         *others, own = self._natives or [""]
         for name in others:
             line = self._natives[name]

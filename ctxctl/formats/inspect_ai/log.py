@@ -88,7 +88,7 @@ class Log(Run):
     def _chunks(self, archive: Archive, names: list[str], prefix: str, sample: Json) -> None:
         """Put a chunked sample together: its events, pools and attachments stand in entries of their own.
 
-        It refers to attachments by their place; what is given by hash, in its shell or in a chunk, is kept too.
+        It refers to attachments by place; what is given by hash, in its shell or in a chunk, is kept.
         """
         found: dict[str, list[Any]] = {"messages": [], "events": [], "calls": [], "attachments": []}
         texts: Json = {}

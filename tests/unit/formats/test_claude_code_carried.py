@@ -18,7 +18,8 @@ Json = dict[str, Any]
 def asked(uuid: str, parent: str | None, session: str, second: int, **more: Any) -> Json:
     return {
         "parentUuid": parent, "isSidechain": False, "userType": "external", "sessionId": session,
-        "version": "2.1.30", "type": "user", "message": {"role": "user", "content": f"prompt {uuid}"}, "uuid": uuid,
+        "version": "2.1.30", "type": "user", "uuid": uuid,
+        "message": {"role": "user", "content": f"prompt {uuid}"},
         "timestamp": f"2026-03-02T09:00:{second:02}.000Z", **more,
     }  # fmt: skip
 
