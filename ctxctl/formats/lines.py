@@ -86,15 +86,15 @@ def values(
                 yield first, value
             return
     loads = orjson.loads
-    stream = _Ahead(first, stream)
-    for line in stream:
+    ahead = _Ahead(first, stream)
+    for line in ahead:
         data = line.data
         if skip is not None and line is not first and skip(data):
             continue
         try:
             value = loads(data)
         except orjson.JSONDecodeError:
-            joined = stream.join(line) if data[-1:] in _GOES_ON else None
+            joined = ahead.join(line) if data[-1:] in _GOES_ON else None
             if joined is not None:
                 yield line._replace(data=b""), joined
                 continue

@@ -111,9 +111,9 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
                 index.extend_row(rows[key], ends[key])
             if key in rows:
                 index.finish_row(rows[key], event.offset)
-            cursor = place.cursor
+            stood = place.cursor
             rows[key] = index.append(
-                key.session, key.thread, cursor.turn, cursor.step, event.offset, event.offset, event.line
+                key.session, key.thread, stood.turn, stood.step, event.offset, event.offset, event.line
             )
         last = event.length
         end = ends[key] = event.offset + last + 1

@@ -118,6 +118,7 @@ class Session:
         for thread in routing.threads.values():
             if thread.origin is origin:
                 self._steps.finish(thread)
+                self._steps.over(thread)
         yield from self._out
         self._out.clear()
         make.file, time, routing.file, self._line = outer

@@ -139,6 +139,11 @@ class Steps:
                 entry.record = None
         thread.pending[:] = rest
 
+    def over(self, thread: Thread) -> None:
+        """Nothing more of a sub-agent comes: a watch need not wait for a step that might follow its last one."""
+        if thread.started:
+            self._emit(vocab.SESSION_ENDED, {}, thread.place(), 0)
+
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""
         self.usage(thread)
