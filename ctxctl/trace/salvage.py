@@ -42,6 +42,7 @@ _ESCAPE = re.compile(
 )
 """A stretch of a string as far as the next thing to repair."""
 _START = re.compile(r'\{\s*"(?:schema_version|event_id|event_type)"\s*:')
+_START_BYTES = re.compile(_START.pattern.encode())
 _SPACE = re.compile(r"[ \t\r\n\0]*")
 
 
@@ -97,7 +98,9 @@ def over_lines(line: bytes) -> bool:
         return not body.strip(b"]}, \t")
     if body[:1] == b'"':
         return _MEMBER.match(body) is not None
-    return body[-1:] in (b"{", b"[", b",", b":") and (opened(body) or 0) > 0
+    if _START_BYTES.match(body) is not None and body[-1:] == b",":
+        return False  # an event is written on one line: this one was cut
+    return body[-1:] in (b"{", b"[", b",") and (opened(body) or 0) > 0
 
 
 def opened(line: bytes) -> int | None:
