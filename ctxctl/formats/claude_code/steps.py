@@ -140,7 +140,7 @@ class Steps:
         thread.pending[:] = rest
 
     def over(self, thread: Thread) -> None:
-        """Nothing more of a sub-agent comes: a watch need not wait for a step that might follow its last one."""
+        """Nothing more of a sub-agent comes: a watch need not wait for another step of it."""
         if thread.started:
             self._emit(vocab.SESSION_ENDED, {}, thread.place(), 0)
 
