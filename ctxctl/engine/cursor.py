@@ -184,13 +184,11 @@ def _walk(start: Snapshot, source: Source, *, whole: bool) -> Iterator[At]:
 def paired(engine: Engine, done: Iterable[Step | Turn]) -> Iterator[At]:
     """Each step with its frame, and with the turn that follows it where it is its turn's last."""
     waiting: Step | None = None
-    frame: list[Placement] = []
     for result in done:
-        if isinstance(result, Step):
-            waiting, frame = result, engine.frame
-        else:
+        if not isinstance(result, Step):
             assert waiting is not None
-            yield At(waiting, frame, result)
-            waiting = None
-    if waiting is not None:
-        yield At(waiting, frame, None)
+            yield At(waiting, engine.frame, result)
+        elif engine.ends_turn:
+            waiting = result
+        else:
+            yield At(result, engine.frame, None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from ctxctl.engine.finish import finish_step
+from ctxctl.engine.ordering import Order, Until
 from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
 from ctxctl.engine.starting import started
@@ -53,6 +54,15 @@ class Engine:
         """Placements of the step closed last."""
         self.sealed: Sealed | None = None
         """What was recorded for it, and how its frame came about."""
+        self.ends_turn = False
+        """It is its turn's last: the turn is the next result."""
+        self.seen: Callable[[Event, Engine], None] | None = None
+        """Told of each event once it is taken in, behind the steps that its coming finished."""
+        self._order: Order | None = None
+        """Made where the steps of two threads overlap for the first time."""
+        self._opened: ThreadKey | None = None
+        """The thread that opened a step last; until there is an order, no other one has a step open that
+        anybody looks ahead for."""
 
     def copy(self, report: Callable[[Problem], None]) -> Engine:
         """A snapshot that can go on by itself."""
@@ -61,6 +71,8 @@ class Engine:
         twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
         twin.turns = {key: turn.copy() for key, turn in self.turns.items()}
         twin.totals = self.totals.copy()
+        twin._order = self._order.copy() if self._order is not None else None
+        twin._opened = self._opened
         return twin
 
     def aside(self) -> Engine:
@@ -82,7 +94,8 @@ class Engine:
             2 * len(cursor.turns) + 3 * len(cursor.seen) for cursor in self.tracker.cursors.values()
         )
         threads = sum(thread.weight() for thread in self.threads.values() if not thread.over)
-        return 100 * len(self.threads) + cursors + threads
+        waiting = 16 * self._order.weight if self._order is not None else 0
+        return 100 * len(self.threads) + cursors + threads + waiting
 
     def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
         """Replay a whole stream."""
@@ -92,20 +105,104 @@ class Engine:
         yield from self.end()
 
     def feed(self, event: Event) -> Iterable[Step | Turn] | None:
-        """Take one event; the steps and turns that it brings to an end, or None.
+        """Take one event; the steps and turns that are finished with it, in the order in which they began.
 
-        They are to be taken before the next event is fed; `frame` is that of the last one taken.
+        They are to be taken, one by one, before the next event is fed; `frame` is that of the last one taken.
         """
         self.totals.events += 1
-        if self._again(event):
-            return None
+        if self._order is not None:
+            return self._in_order(event)
+        done: Iterable[Step | Turn] | None = None
+        if not self._again(event):
+            if event.event_type in vocab.ABOUT_THE_TRACE:
+                done = self._about(event)
+            else:
+                place = self.tracker.place(event)
+                if place.opened and self._overlaps(place.cursor.key):
+                    return self._beside(event, place)
+                done = self._take(event, place)
+        return done if self.seen is None else self._shown(event, done)
+
+    def _shown(self, event: Event, done: Iterable[Step | Turn] | None) -> Iterator[Step | Turn]:
+        yield from done or ()
+        if self.seen is not None:
+            self.seen(event, self)
+
+    def _about(self, event: Event) -> Iterable[Step | Turn] | None:
+        """An event that is of no step."""
+        if isinstance(event.record, Fidelity):
+            self.totals.fidelity += (event.record,)
+        elif isinstance(event.record, Dropped):
+            self.report(Problem(event.line, event.offset, "events-lost", _lost(event.record)))
+        return self._ended(event) if event.event_type == vocab.SESSION_ENDED else None
+
+    # -- where steps of several threads overlap ------------------------------------------------------------
+
+    def _overlaps(self, key: ThreadKey) -> bool:
+        """Whether a step begins while one of another thread is open, and somebody knows where that ends."""
+        last = self.threads.get(self._opened) if self._opened is not None else None
+        if last is None or last.ids is None or last.key == key:
+            return False
+        ends = self.rules.ends()
+        if ends is None:
+            return False
+        self._order = Order(ends)
+        self._order.begun(last.key, last.ids.first_byte)
+        return True
+
+    def _beside(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        """The first event of the first step that begins beside another one, or rather behind its end."""
+        assert self._order is not None
+        for key, until in list(self._order.until.items()):
+            if until.end <= event.offset:
+                yield from self._finish(self.threads[key], until)
+        yield from self._placed(event, place)
+
+    def _in_order(self, event: Event) -> Iterator[Step | Turn]:
         if event.event_type in vocab.ABOUT_THE_TRACE:
-            if isinstance(event.record, Fidelity):
-                self.totals.fidelity += (event.record,)
-            elif isinstance(event.record, Dropped):
-                self.report(Problem(event.line, event.offset, "events-lost", _lost(event.record)))
-            return self._ended(event) if event.event_type == vocab.SESSION_ENDED else None
-        place = self.tracker.place(event)
+            yield from self._shown(event, self._about(event))
+            yield from self._held()
+        else:
+            yield from self._placed(event, self.tracker.place(event))
+
+    def _placed(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        assert self._order is not None
+        if self._order.holds(place):
+            self._order.hold(event, place)
+            return
+        yield from self._taken(event, place)
+        yield from self._held()
+
+    def _held(self) -> Iterator[Step | Turn]:
+        """Take what was held behind a step that is over now."""
+        assert self._order is not None
+        while (held := self._order.next()) is not None:
+            for event, place, key in held:
+                if place is None:
+                    yield from self._over(self.threads[key])
+                else:
+                    yield from self._taken(event, place)
+
+    def _taken(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        assert self._order is not None
+        key = place.cursor.key
+        again = not place.opened and not place.late and self.threads.get(key) is self._last
+        yield from self._shown(event, None if again and self._again(event) else self._take(event, place))
+        until = self._order.reached(key, event)
+        if until is not None:
+            yield from self._finish(self.threads[key], until)
+
+    def _finish(self, thread: ThreadState, until: Until) -> list[Step | Turn]:
+        """A step has had its last event."""
+        thread.over = thread.over or until.over
+        done = self._close(thread, new_turn=until.turn or until.over)
+        thread.ids = None
+        return done
+
+    # -- one event -----------------------------------------------------------------------------------------
+
+    def _take(self, event: Event, place: Place) -> list[Step | Turn] | None:
+        """Give an event to its thread; the step and the turn that it brings to an end."""
         cursor = place.cursor
         thread = self.threads.get(cursor.key)
         self._last, self._last_ids = thread, (event.session_id, event.thread_id)
@@ -166,13 +263,19 @@ class Engine:
         return self._last
 
     def end(self) -> Iterator[Step | Turn]:
-        """Close what is still open, in the order in which threads began."""
-        for thread in self.threads.values():
+        """Close what is still open, in the order in which the steps began."""
+        while self._order is not None and self._order.weight:
+            self._order.head = None
+            yield from self._held()
+        for thread in sorted(self.threads.values(), key=_begun):
             yield from self._over(thread)
 
     def _ended(self, event: Event) -> Iterator[Step | Turn]:
-        for cursor in self.tracker.ended(event):
-            yield from self._over(self.threads[cursor.key])
+        keys = [cursor.key for cursor in self.tracker.ended(event)]
+        if self._order is not None:
+            keys = [key for key in keys if not self._order.hold_end(event, key)]
+        for thread in sorted((self.threads[key] for key in keys), key=_begun):
+            yield from self._over(thread)
 
     def _over(self, thread: ThreadState) -> list[Step | Turn]:
         thread.over = True
@@ -194,6 +297,9 @@ class Engine:
         )
         # A bill may have named the model, or an assembly that came behind the last seal.
         follow(thread, thread.facts.model or thread.model, self.rules)
+        self._opened = thread.key
+        if self._order is not None:
+            self._order.begun(thread.key, event.offset)
 
     def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
         """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
@@ -362,6 +468,9 @@ class Engine:
             turn = self.turns[thread.key] = TurnState(thread, step)
         turn.add(thread, step)
         self.totals.add(step)
+        self.ends_turn = new_turn
+        if self._order is not None:
+            self._order.done(thread.key)
         done: list[Step | Turn] = [step]
         if new_turn:
             done.append(turn.finish(thread, self.rules))
@@ -369,6 +478,10 @@ class Engine:
             del self.turns[thread.key]
             thread.ids = None
         return done
+
+
+def _begun(thread: ThreadState) -> int:
+    return thread.ids.first_byte if thread.ids is not None else -1
 
 
 def _names(event: Event) -> str | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ctxctl.engine.editing import Edits
 from ctxctl.engine.fitting import Trim, uncut
+from ctxctl.engine.ordering import Ends, nobody
 from ctxctl.engine.placing import Count
 from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.scales import Plain, Scales
@@ -71,6 +72,8 @@ class Rules:
     ahead: Callable[[ThreadKey], Ahead]
     encodings: Encodings | None = None
     """What each model counts with; None: all are counted with `encoding`."""
+    ends: Callable[[], Ends | None] = nobody
+    """What knows where steps end; asked for only where the steps of two threads overlap."""
     list_skipped: bool = False
     """List skipped items among the changes, which is proportional to the frame at each step."""
     model: str | None = None

@@ -123,10 +123,25 @@ class Cursor:
         self.inj_ids.clear()
 
 
+class Stand(NamedTuple):
+    """Where a thread's cursor stood at an event that is taken later."""
+
+    key: ThreadKey
+    turn: int
+    step: int
+    turn_id: str | None
+    step_id: str | None
+
+
+def stand_of(cursor: Cursor | Stand) -> Stand:
+    """Where a cursor stands now."""
+    return Stand(cursor.key, cursor.turn, cursor.step, cursor.turn_id, cursor.step_id)
+
+
 class Place(NamedTuple):
     """Where an event goes."""
 
-    cursor: Cursor
+    cursor: Cursor | Stand
     opened: bool
     """The event is the first of a new step (which is the cursor's open one)."""
     new_turn: bool

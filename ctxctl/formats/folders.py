@@ -8,7 +8,7 @@ from typing import Any
 from ctxctl.errors import UnreadableError
 from ctxctl.formats import registry
 from ctxctl.formats.fidelity import About
-from ctxctl.formats.kit.folder import Folder, several
+from ctxctl.formats.kit.folder import Folder, Importer, Neighbourly, several
 from ctxctl.formats.lines import Report
 from ctxctl.formats.registry import FolderFormat, Format
 from ctxctl.trace.guess import is_native
@@ -96,4 +96,9 @@ class Several:
 
     def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
         """Each capture's events; ids and sessions are told apart by the file's name."""
-        yield from several(folder, list(self._captures), report)
+        readers: dict[str, Importer] = dict(self._captures)
+        for importer in {one.name: one for _, one in self._captures}.values():
+            if isinstance(importer, Neighbourly):
+                names = [name for name, one in self._captures if one.name == importer.name]
+                readers.update(importer.beside(folder, names, report))
+        yield from several(folder, list(readers.items()), report)

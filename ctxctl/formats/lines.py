@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import orjson
 
 from ctxctl.model.problem import Problem
 from ctxctl.trace.lines import blocks
-from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, repair
+from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
 from ctxctl.trace.source import Source
 
 Json = dict[str, Any]
@@ -19,6 +20,9 @@ Report = Callable[[Problem], None]
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 """Largest file that is read as one pretty-printed JSON document."""
+MAX_JOINED = 4 * 1024 * 1024
+"""Bytes of one record over several lines, where the file is not one document."""
+_GOES_ON = (b"{", b"[", b",", b":")
 _MAX_RESYNC = 16
 _BOM = b"\xef\xbb\xbf"
 _RETURN = ord("\r")
@@ -81,19 +85,19 @@ def values(
             for value in document if isinstance(document, list) else [document]:
                 yield first, value
             return
-    found = load(first, report)
-    if len(found) > 1:
-        first = first._replace(data=b"")
-    for value in found:
-        yield first, value
     loads = orjson.loads
-    for line in stream:
+    ahead = _Ahead(first, stream)
+    for line in ahead:
         data = line.data
-        if skip is not None and skip(data):
+        if skip is not None and line is not first and skip(data):
             continue
         try:
             value = loads(data)
         except orjson.JSONDecodeError:
+            joined = ahead.join(line) if data[-1:] in _GOES_ON else None
+            if joined is not None:
+                yield line._replace(data=b""), joined
+                continue
             found = salvage(line, report)
             if len(found) > 1:
                 # Each value would be looked for in the whole line again.
@@ -102,6 +106,61 @@ def values(
                 yield line, value
         else:
             yield line, value
+
+
+class _Ahead:
+    """Lines, of which some may be looked at before their turn."""
+
+    def __init__(self, first: Line, lines: Iterator[Line]) -> None:
+        self._waiting = deque([first])
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[Line]:
+        while True:
+            if self._waiting:
+                yield self._waiting.popleft()
+                continue
+            line = next(self._lines, None)
+            if line is None:
+                return
+            yield line
+
+    def join(self, line: Line) -> Any:
+        """The array or object that a line begins and later ones end; None where they do not, and stay.
+
+        No line of one ends within a string.  Looks no further than `MAX_JOINED` bytes, or a whole record.
+        """
+        depth = opened(line.data)
+        parts, size, at = [line.data], len(line.data), 0
+        while depth is not None and depth > 0 and size <= MAX_JOINED:
+            if at == len(self._waiting):
+                more = next(self._lines, None)
+                if more is None:
+                    return None
+                self._waiting.append(more)
+            data = self._waiting[at].data
+            at += 1
+            change = opened(data)
+            if change is None or (change == 0 and data[:2] == b'{"' and _is_record(data)):
+                return None
+            depth, size = depth + change, size + len(data)
+            parts.append(data)
+        if depth != 0:
+            return None
+        try:
+            value = orjson.loads(b"\n".join(parts))
+        except orjson.JSONDecodeError:
+            return None
+        for _ in range(at):
+            self._waiting.popleft()
+        return value
+
+
+def _is_record(data: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(data), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _document(source: Source) -> Any:

@@ -12,6 +12,7 @@ import msgspec
 from ctxctl.config import load as load_settings
 from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
+from ctxctl.engine.ordering import Ends
 from ctxctl.engine.placing import Count
 from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.replay import Engine
@@ -157,7 +158,7 @@ class Inspector:
         return self._summary
 
     def replay(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[Step | Turn]:
-        """Replay from the first line: steps as they are sealed, each turn after its last step.
+        """Replay from the first line: steps in the order in which they begin, each turn after its last step.
 
         With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
         """
@@ -193,6 +194,7 @@ class Inspector:
         """
         found = self.reporting() if settle else None
         engine = self._engine(ignore if found is None else found.add, skipped=skipped)
+        engine.seen = seen
         size = max(1, self.trace.source.size)
         for batch in self._batches():
             if progress is not None:
@@ -201,8 +203,6 @@ class Inspector:
                 if done := engine.feed(event):
                     for at in paired(engine, done):
                         yield at, engine
-                if seen is not None:
-                    seen(event, engine)
         for at in paired(engine, engine.end()):
             yield at, engine
         if found is not None:
@@ -289,6 +289,7 @@ class Inspector:
             encoding=params.encoding,
             known=params.uses_encoding,
             ahead=self._look_ahead,
+            ends=self._ends,
             list_skipped=skipped,
             model=params.model,
             limits=params.limits,
@@ -339,6 +340,10 @@ class Inspector:
             if self._ahead is None:
                 self._ahead = Lookahead(self.trace, self.params.target)
             return self._ahead.of(key)
+
+    def _ends(self) -> Ends | None:
+        """Where steps end, from the index."""
+        return self.places().until
 
     def at(self, ordinal: int) -> At:
         """A step with its placements, by its ordinal; raises UsageError("no-such-frame").

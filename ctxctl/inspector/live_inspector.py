@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxctl.engine.cursor import At, Cursor, Recent, Snapshots, paired, remainder
+from ctxctl.engine.ordering import Ends
 from ctxctl.engine.replay import Engine
 from ctxctl.engine.rules import Ahead
 from ctxctl.engine.track import ThreadKey
@@ -188,6 +189,10 @@ class LiveInspector(Inspector):
         told = super()._look_ahead(key)
         self._answered[key] = told
         return told
+
+    def _ends(self) -> Ends | None:
+        """The trace is still being written: steps come when they are over."""
+        return None
 
     def go_back(self, at: int, then: int) -> None:
         """What stands from byte `at` (where a line begins) on counts no longer; what follows is at `then`."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import xxhash
 
+from ctxctl.engine.ordering import Until
 from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.model.event import Event
 from ctxctl.model.vocab import ABOUT_THE_TRACE, SESSION_ENDED
@@ -20,7 +21,7 @@ from ctxctl.trace.reader import Trace
 
 
 class Places(NamedTuple):
-    """The steps of a trace in the order in which a replay finishes them."""
+    """The steps of a trace in the order in which they begin, which is that of a replay."""
 
     spans: tuple[Span, ...]
     by_thread: dict[ThreadKey, list[int]]
@@ -42,16 +43,28 @@ class Places(NamedTuple):
             at += 1
         return mine[at]
 
+    def until(self, key: ThreadKey, first_byte: int) -> Until | None:
+        """What lies ahead of the step of a thread that begins at a byte."""
+        at = bisect_left(self.spans, first_byte, key=_start)
+        while at < len(self.spans) and self.spans[at].start == first_byte:
+            span = self.spans[at]
+            if (span.session, span.thread) == key:
+                mine = self.by_thread[key]
+                behind = bisect_left(mine, at) + 1
+                after = self.spans[mine[behind]] if behind < len(mine) else None
+                over = after is None or after.start != span.finished
+                return Until(span.end, after is None or after.turn != span.turn, over)
+            at += 1
+        return None
+
+
+def _start(span: Span) -> int:
+    return span.start
+
 
 def places(index: StepIndex) -> Places:
-    """Order an index's steps as a replay finishes them: when the thread's next one begins, or it ends."""
-    rows = list(index)
-    began: dict[tuple[str | None, str], int] = {}
-    for at, span in enumerate(rows):
-        began.setdefault((span.session, span.thread), at)
-    # What one event, or the end of the trace, finishes comes in the order in which the threads began.
-    rows.sort(key=lambda span: (span.finished < 0, span.finished, began[span.session, span.thread]))
-    spans = tuple(rows)
+    """The steps of an index, whose rows stand as they begin."""
+    spans = tuple(index)
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
@@ -98,9 +111,9 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
                 index.extend_row(rows[key], ends[key])
             if key in rows:
                 index.finish_row(rows[key], event.offset)
-            cursor = place.cursor
+            stood = place.cursor
             rows[key] = index.append(
-                key.session, key.thread, cursor.turn, cursor.step, event.offset, event.offset, event.line
+                key.session, key.thread, stood.turn, stood.step, event.offset, event.offset, event.line
             )
         last = event.length
         end = ends[key] = event.offset + last + 1

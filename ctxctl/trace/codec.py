@@ -169,6 +169,8 @@ class Decoder:
     def _repaired(self, line: bytes, last: bool) -> list[Event]:
         from ctxctl.trace import salvage
 
+        if not last and self._goes_over_lines(line):
+            return []
         body, start, faults = salvage.repair(line)
         pieces = [salvage.Piece(body, 0, len(line))]
         if not _well_formed(body):
@@ -185,6 +187,16 @@ class Decoder:
                 events.append(event)
         return events
 
+    def _goes_over_lines(self, line: bytes) -> bool:
+        """Whether nothing is wrong with a line but where it stands, which is said."""
+        from ctxctl.trace import salvage
+
+        if not salvage.over_lines(line):
+            return False
+        message = "a JSON value that goes over several lines; a trace has one object a line"
+        self._report(Problem(self._lineno, self._offset, "several-lines", message))
+        return True
+
     def _loose(self, text: bytes, offset: int, length: int) -> Event | None:
         """An envelope with fields of the wrong type, or a line that is no object at all."""
         try:
@@ -194,6 +206,8 @@ class Decoder:
         try:
             loose = decode_loose(text)
         except msgspec.ValidationError:
+            if self._goes_over_lines(text):
+                return None
             self._fault("not-an-object", "", f"the line is {_kind(text)}, not an event")
             return None
         except msgspec.DecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import orjson
 
@@ -24,8 +25,17 @@ _ONE_A_LINE = "a trace has one JSON object a line: jq -c "
 _FOREIGN = "ctxctl formats lists the captures that can be opened"
 
 
-def looks_like(head: bytes) -> tuple[str, str | None]:
-    """A phrase that continues "holds no readable context event", and a hint; from the first 4 KiB."""
+HEAD = 4096
+"""Bytes that tell what a file looks like."""
+DOCUMENT = 16 << 20
+"""Bytes of a JSON document that is read to say what it holds."""
+
+
+def looks_like(head: bytes, whole: Callable[[], bytes] = bytes) -> tuple[str, str | None]:
+    """A phrase that continues "holds no readable context event", and a hint; from the first 4 KiB.
+
+    `whole` gives the file, or nothing where it is larger than `DOCUMENT`.
+    """
     for magic, what, hint in _SIGNATURES:
         if head.startswith(magic):
             return f": it looks like {what}", hint
@@ -39,17 +49,19 @@ def looks_like(head: bytes) -> tuple[str, str | None]:
     if body.startswith(b"["):
         return ": it looks like a JSON array", f"{_ONE_A_LINE}'.[]' FILE > trace.jsonl; {_FOREIGN}"
     if body.startswith(b"{"):
-        return _object(body)
+        return _object(body, whole)
     if body.startswith(b"<"):
         return ": it looks like markup", None
     return ": it is not JSON Lines", f"a trace has one JSON object a line; {_FOREIGN}"
 
 
-def _object(body: bytes) -> tuple[str, str | None]:
+def _object(body: bytes, whole: Callable[[], bytes]) -> tuple[str, str | None]:
     first, newline, _ = body.partition(b"\n")
     try:
         value = orjson.loads(first)
     except orjson.JSONDecodeError:
+        if newline and (keys := _keys(whole())) is not None:
+            return f": it is one JSON object over several lines, of no known format (keys: {keys})", _FOREIGN
         if newline and len(first) < 200:
             return ": it looks like pretty-printed JSON", f"{_ONE_A_LINE}. FILE > trace.jsonl; {_FOREIGN}"
         return ": its lines are damaged or foreign", None
@@ -58,6 +70,15 @@ def _object(body: bytes) -> tuple[str, str | None]:
         f": it is JSON of another kind (keys of the first line: {keys})",
         _FOREIGN,
     )
+
+
+def _keys(data: bytes) -> str | None:
+    """The first keys of a file that is one JSON object and no context event."""
+    try:
+        value = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError:
+        return None
+    return ", ".join(list(value)[:6]) if isinstance(value, dict) and "event_type" not in value else None
 
 
 _NATIVE = re.compile(rb'"event_type"\s*:\s*"(?:context|ctxctl)\.')

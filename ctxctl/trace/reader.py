@@ -202,8 +202,11 @@ class Pass:
 
 def no_events(source: Source) -> UnreadableError:
     """The error for a file that holds no readable event; says what the file looks like instead."""
-    from ctxctl.trace.guess import looks_like
+    from ctxctl.trace.guess import DOCUMENT, HEAD, looks_like
 
-    what, hint = looks_like(source.read(0, 4096))
+    def whole() -> bytes:
+        return source.read(0, DOCUMENT) if source.size <= DOCUMENT else b""
+
+    what, hint = looks_like(source.read(0, HEAD), whole)
     name = "stdin" if source.name == "-" else source.name
     return UnreadableError("no-events", f"{name} holds no readable context event{what}", hint=hint)

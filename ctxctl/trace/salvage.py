@@ -23,6 +23,8 @@ FAULTS_PER_LINE = 8
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<end>")?|-?\b(?:NaN|Infinity)\b', re.DOTALL)
 """A string, and whether it ends; what is no JSON number.  A torn string is one match, for linear time."""
+_SHAPE = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<end>")?|[\[\]{}]', re.DOTALL)
+_MEMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"[ \t]*+:', re.DOTALL)
 _NO_NUMBER = re.compile(rb"-?\b(?:NaN|Infinity)\b")
 _SOUND_ESCAPE = (
     rb'\\["\\/bfnrt]'
@@ -40,6 +42,7 @@ _ESCAPE = re.compile(
 )
 """A stretch of a string as far as the next thing to repair."""
 _START = re.compile(r'\{\s*"(?:schema_version|event_id|event_type)"\s*:')
+_START_BYTES = re.compile(_START.pattern.encode())
 _SPACE = re.compile(r"[ \t\r\n\0]*")
 
 
@@ -86,6 +89,31 @@ def repair(line: bytes) -> tuple[bytes, int, list[Fault]]:
 
 
 NULS = b"\0 \t\r"
+
+
+def over_lines(line: bytes) -> bool:
+    """Whether a line is a part of a JSON value that goes over several lines: sound as far as it goes."""
+    body = line.strip()
+    if body[:1] in (b"]", b"}"):
+        return not body.strip(b"]}, \t")
+    if body[:1] == b'"':
+        return _MEMBER.match(body) is not None
+    if _START_BYTES.match(body) is not None and body[-1:] == b",":
+        return False  # an event is written on one line: this one was cut
+    return body[-1:] in (b"{", b"[", b",") and (opened(body) or 0) > 0
+
+
+def opened(line: bytes) -> int | None:
+    """How many more arrays and objects a line begins than it ends; None: a string does not end on it."""
+    depth = 0
+    for token in _SHAPE.finditer(line):
+        text = token[0]
+        if text[:1] == b'"':
+            if token["end"] is None:
+                return None
+        else:
+            depth += 1 if text in b"[{" else -1
+    return depth
 
 
 def split(body: bytes, start: int, *, last: bool) -> tuple[list[Piece], list[Fault]]:

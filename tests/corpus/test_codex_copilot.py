@@ -67,10 +67,28 @@ def infos(path: Path) -> list[Json]:
     return found
 
 
+def copied(path: Path) -> int:
+    """How many of a fork's counts are its parent's: those that another rollout beside it has as well."""
+    metas = [r["payload"] for r in lines(path) if r.get("type") == "session_meta"]
+    if not any(isinstance(meta, dict) and meta.get("forked_from_id") for meta in metas):
+        return 0
+    home = next((up for up in path.parents if up.name == "codex-home"), path.parent)
+    others = [other for other in home.rglob("*.jsonl") if other != path]
+    known = [info["total_token_usage"] for other in others for info in infos(other)]
+    mine = [info["total_token_usage"] for info in infos(path)]
+    return max((n for n, total in enumerate(mine, 1) if total in known), default=0)
+
+
 @pytest.mark.parametrize("path", captures("codex"), ids=name_of)
 def test_the_bills_of_a_rollout_add_up_to_its_own_total(path: Path, corpus: Path) -> None:
     found = bills(path, "codex")
     counts = infos(path)
+    if own := copied(path):
+        before = counts[own - 1]["total_token_usage"]
+        for native, ours in FIELDS.items():
+            grown = counts[-1]["total_token_usage"].get(native, 0) - before.get(native, 0)
+            assert sum(bill.get(ours, 0) for bill in found) == grown, native
+        return
     if not counts:
         assert not found
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -91,10 +91,27 @@ def batch(path: Path) -> tuple[list[bytes], bytes, list[bytes], list[Step], Turn
         return results, summary, problems, [inspector.step(row.ordinal) for row in rows], turns
 
 
-def said(turns: Turns) -> list[object]:
-    return [
-        (e.session, e.thread, e.turn, e.title, list(e.ordinals[: e.steps]), e.used) for e in turns.entries
-    ]
+def said(turns: Turns, steps: list[Step]) -> list[object]:
+    """Every turn that is shown, with its steps; in what order depends on when they were over."""
+    return sorted(
+        (
+            repr((e.session, e.thread, e.turn, e.title, e.used)),
+            [
+                (steps[n].session, steps[n].thread, steps[n].turn, steps[n].step)
+                for n in e.ordinals[: e.steps]
+            ],
+        )
+        for e in turns.entries
+    )
+
+
+def by_thread(lines: Iterable[bytes]) -> dict[object, list[bytes]]:
+    """A watch gives steps when they are over, a replay as they begin: of one thread that is the same."""
+    found: dict[object, list[bytes]] = {}
+    for line in lines:
+        one = msgspec.json.decode(line)
+        found.setdefault((one["session"], one["thread"]), []).append(line)
+    return found
 
 
 def grow(path: Path, data: bytes, cuts: Sequence[float]) -> None:
@@ -114,14 +131,13 @@ def grow(path: Path, data: bytes, cuts: Sequence[float]) -> None:
         results, summary, problems, steps, turns = batch(path)
         inspector = news.inspector
         assert inspector is not None
-        assert list(watched.lines.values()) == results
+        assert by_thread(watched.lines.values()) == by_thread(results)
         assert inspector.summary is not None
         assert jsonout.line(jsonout.summary(inspector.summary)) == summary
         assert [jsonout.line(jsonout.problem(problem)) for problem in inspector.problems] == problems
-        assert [encoded(inspector.step(row.ordinal)) for row in news.rows] == [
-            encoded(step) for step in steps
-        ]
-        assert said(watched.turns) == said(turns)
+        shown = [inspector.step(row.ordinal) for row in news.rows]
+        assert by_thread(map(encoded, shown)) == by_thread(map(encoded, steps))
+        assert said(watched.turns, shown) == said(turns, steps)
         assert len(inspector.trace.contents) == inspector.summary.unique_contents
         for row in news.rows:
             inspector.turn(row.ordinal)
@@ -196,7 +212,7 @@ def test_a_capture_that_is_written_anew_each_time(where: Path) -> None:
             same_as_now(watched.poll())
         news = watched.finish()
         results, *_ = batch(path)
-        assert list(watched.lines.values()) == results
+        assert by_thread(watched.lines.values()) == by_thread(results)
         assert news.epoch <= 1, "at most once: when it names a model for the first time"
 
 

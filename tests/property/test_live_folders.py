@@ -14,7 +14,7 @@ import pytest
 
 from ctxctl.inspector.live import Live
 from ctxctl.report import jsonout
-from tests.property.test_live import Watched, batch, encoded, same_as_now
+from tests.property.test_live import Watched, batch, by_thread, encoded, same_as_now
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 SESSION = "5e550000-0000-4000-8000-000000000001"
@@ -34,11 +34,12 @@ def ends_as_replayed(watched: Watched) -> None:
     inspector = news.inspector
     assert inspector is not None
     assert results, "the capture holds nothing that could be lost"
-    assert list(watched.lines.values()) == results
+    assert by_thread(watched.lines.values()) == by_thread(results)
     assert inspector.summary is not None
     assert jsonout.line(jsonout.summary(inspector.summary)) == summary
     assert [jsonout.line(jsonout.problem(problem)) for problem in inspector.problems] == problems
-    assert [encoded(inspector.step(row.ordinal)) for row in news.rows] == [encoded(step) for step in steps]
+    shown = [encoded(inspector.step(row.ordinal)) for row in news.rows]
+    assert by_thread(shown) == by_thread(map(encoded, steps))
 
 
 def watch(path: Path, growing: Iterator[None]) -> Watched:

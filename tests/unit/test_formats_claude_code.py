@@ -337,6 +337,17 @@ def test_sub_agents_files_come_along_nested_where_they_were_started() -> None:
     assert nested["metadata"]["ctxctl"]["source_file"] == f"{SESSION}/subagents/agent-n1.jsonl"
 
 
+def test_a_sub_agent_ends_with_its_file_so_that_a_watch_has_its_last_step_there() -> None:
+    found, _ = imported(f"agents/{SESSION}.jsonl")
+    ends = {e["thread_id"]: n for n, e in enumerate(found) if e["event_type"] == "ctxctl.session.ended"}
+    assert list(ends) == ["agent-a2", "agent-n1", "agent-a1", "agent-acompact-9"]
+    for thread, at in ends.items():
+        assert not [e for e in found[at + 1 :] if e["thread_id"] == thread]
+    opened = Inspector.open(str(FIXTURES / "claude_code" / "agents" / f"{SESSION}.jsonl"))
+    steps = [s for s in opened.replay() if isinstance(s, Step)]
+    assert [s.first_line for s in steps] == sorted(s.first_line for s in steps)
+
+
 def test_a_compactions_own_call_carries_the_conversation_it_summarises() -> None:
     found, _ = imported(f"agents/{SESSION}.jsonl")
     window = frames(found)["agent-acompact-9", "msg_k1"]

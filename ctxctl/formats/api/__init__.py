@@ -23,8 +23,14 @@ _ANSWER: Final = 80
 _HEADS: Final = 8
 REQUESTS: Final = ("request", "req", "request_body", "requestBody", "raw_request", "body", "input", "payload")
 """Fields that a pair may hold its request in."""
+RESPONSES: Final = ("response", "res", "resp", "response_body", "responseBody", "raw_response", "output",
+                    "reply", "answer", "completion")  # fmt: skip
+"""Fields that it may hold its answer in."""
 INNER: Final = ("body", "json", "payload", "data", "parsed_body")
 """Fields of those that the body itself may be in."""
+_ANSWERED: Final = tuple(
+    f"{outer}.{inner}" for outer in RESPONSES for inner in ("", "body.", "json.", "data.")
+)
 _SSE: Final = re.compile(
     rb"\A(?:\xef\xbb\xbf)?(?:(?:event|id|retry)?+:[^\n]*+\n|\s)*+data:\s*+(\{[^\n]{0,4096})"
 )
@@ -70,11 +76,15 @@ class Api:
             score = _bare(shown, prefix)
             if score:
                 return score
+            answered = any(_is_answer(shown, f"{prefix}{path}") for path in _ANSWERED)
+            if answered and _says_no_more(shown, prefix, frozenset(RESPONSES)):
+                return _WRAPPED
             for outer in REQUESTS:
-                if _is_request(shown, f"{prefix}{outer}."):
-                    return _WRAPPED
-                if any(_is_request(shown, f"{prefix}{outer}.{inner}.") for inner in INNER):
-                    return _WRAPPED
+                for path in (f"{prefix}{outer}.", *(f"{prefix}{outer}.{inner}." for inner in INNER)):
+                    if _is_request(shown, path):
+                        return _WRAPPED
+                    if _says_no_more(shown, path):
+                        return _WRAPPED if answered else _PLAIN
         strings = islice(_WRITTEN.finditer(head), _TRIED)
         return _WRAPPED if any(_QUOTED.search(found[1]) for found in strings) else 0
 
@@ -128,16 +138,26 @@ def _bare(shown: Skim, prefix: str) -> int:
     fields = _fields(shown, prefix)
     if _is_request(shown, prefix) and len(fields - REQUEST - RESPONSE) <= 1:
         return _BARE
-    if shown.has(f"{prefix}model", f"{prefix}messages[].role") and not fields - REQUEST:
+    if _says_no_more(shown, prefix):
         return _PLAIN
-    answers = (
-        (shown.has(f"{prefix}content[].type", f"{prefix}usage.output_tokens", f"{prefix}role"))
+    return _ANSWER if _is_answer(shown, prefix) and not fields - RESPONSE - REQUEST else 0
+
+
+def _says_no_more(shown: Skim, prefix: str, beside: frozenset[str] = frozenset()) -> bool:
+    """Whether the objects at a prefix have a model, messages and nothing that no request has."""
+    whole = shown.has(f"{prefix}model", f"{prefix}messages[].role")
+    return whole and not _fields(shown, prefix) - REQUEST - beside
+
+
+def _is_answer(shown: Skim, prefix: str) -> bool:
+    return (
+        shown.has(f"{prefix}content[].type", f"{prefix}usage.output_tokens", f"{prefix}role")
         or shown.has(f"{prefix}choices[].message.role", f"{prefix}object")
-        or (shown.has(f"{prefix}output[].type", f"{prefix}object"))
+        or shown.has(f"{prefix}choices[].message.role", f"{prefix}usage.prompt_tokens")
+        or shown.has(f"{prefix}output[].type", f"{prefix}object")
         or shown.has(f"{prefix}candidates[].content.parts[].text")
         or shown.has(f"{prefix}candidates[].content.parts[].functionCall.name")
     )
-    return _ANSWER if answers and not fields - RESPONSE - REQUEST else 0
 
 
 def _is_request(shown: Skim, prefix: str) -> bool:

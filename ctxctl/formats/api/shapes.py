@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats import wire
-from ctxctl.formats.api import INNER, REQUESTS
+from ctxctl.formats.api import INNER, REQUESTS, RESPONSES
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls import bodies
 from ctxctl.formats.wire import stream
 
-_RESPONSES: Final = ("response", "res", "resp", "response_body", "responseBody", "raw_response", "output",
-                     "reply", "answer", "completion")  # fmt: skip
 _URLS: Final = ("url", "path", "endpoint", "uri")
 _TIMES: Final = ("timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date")
 _STATUS: Final = ("status", "status_code", "statusCode", "response_status")
@@ -60,10 +58,10 @@ def shape(record: Any) -> Shape | None:
         return Shape(response=record)
     if not isinstance(record, dict):
         return None
-    if is_request(record) and not _held(record, _RESPONSES, is_answer)[0]:
+    if is_request(record) and not _held(record, RESPONSES, is_answer)[0]:
         return Shape(request=record)
     request, asked = _held(record, REQUESTS, is_request)
-    response, answered = _held(record, _RESPONSES, is_answer)
+    response, answered = _held(record, RESPONSES, is_answer)
     if not request and is_request(record):
         request = record
     if not response and not request:

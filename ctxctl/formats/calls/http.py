@@ -13,7 +13,8 @@ from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, withou
 from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.wire import of_body
+from ctxctl.formats.wire import of_body, of_response
+from ctxctl.formats.wire.dialect import Dialect
 from ctxctl.formats.wire.exchange import Exchange
 from ctxctl.formats.wire.exchanges import Exchanges
 from ctxctl.model import vocab
@@ -21,6 +22,8 @@ from ctxctl.model import vocab
 _SESSION: Final = re.compile(r"session_([0-9a-fA-F-]{36})\Z")
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "x-amzn-requestid")
 _SHOWN = 120
+_PLAIN = 60
+"""How sure a dialect is of a body that has a model and messages of plain text, and nothing else."""
 
 
 class Call(NamedTuple):
@@ -87,7 +90,9 @@ class Calls:
             return
         self.asked += 1
         status = _status(call.status)
-        answer = answers.final(bodies.opened(call.response), dialect)
+        given = bodies.opened(call.response)
+        dialect = _told_by(given, body, dialect)
+        answer = answers.final(given, dialect)
         error = call.error
         if status is not None and status >= 400:
             error, answer = error or _reason(answer, call.response, status), None
@@ -150,6 +155,14 @@ class Calls:
         self._unread[name] += 1
         if self._unread[name] == 1:
             self.run.problem("unread-dialect", f"{name}: not a dialect that is read; skipped")
+
+
+def _told_by(answer: Any, body: Json, dialect: Dialect) -> Dialect:
+    """A body of a model and plain messages may be of several dialects: its answer says which one it is."""
+    told = of_response(answer) if isinstance(answer, dict) else None
+    if told is None or told is dialect or dialect.detect(body) > _PLAIN:
+        return dialect
+    return told if isinstance(body.get(told.section), list) else dialect
 
 
 def _unwrapped(body: Json) -> Json:

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.claude_code.carried import Carried, carried
 from ctxctl.formats.claude_code.session import NAME, Session
 from ctxctl.formats.fidelity import About, absent, derived, native
-from ctxctl.formats.kit.folder import Folder, several
+from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -67,6 +68,8 @@ ABOUT: Final = About(
         "limit": absent(),
     },
     limits=(
+        "calls that a resumed session copied from its parent are billed once in a directory; beside one file"
+        " the parent is not looked for",
         "files that tool results were moved to (`persisted-output`) are not opened",
         "tokens of images are not counted",
     ),
@@ -110,12 +113,33 @@ class ClaudeCode:
         return max(looked, default=0) if looked and min(looked) >= _LIKELY else 0
 
     def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each session in the order of the files' names; its sub-agents' files are read along with it."""
-        yield from several(folder, [(name, self) for name in _mains(folder)], report)
+        """Each session in the order of the files' names; its sub-agents' files are read along with it.
+
+        An API call that stands in several of them is one request, of the file that has it first.
+        """
+        mains = _mains(folder)
+        beside = self.beside(folder, mains, report)
+        yield from several(folder, [(name, beside[name]) for name in mains], report)
+
+    def beside(self, folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
+        """By file, what reads it as one of these: none bills what another one does."""
+        elsewhere = carried(folder, names, report)
+        return {name: _Beside(elsewhere.get(name, Carried())) for name in names}
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The session's steps as `context_event` records; bounded by the session, linear in the file."""
         return Session(report).events(source)
+
+
+class _Beside:
+    """Reads one of several transcripts."""
+
+    def __init__(self, carried: Carried) -> None:
+        self._carried = carried
+
+    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
+        """As `ClaudeCode.events`, without requests for what another file bills."""
+        return Session(report, self._carried).events(source)
 
 
 def _mains(folder: Folder) -> list[str]:

@@ -48,6 +48,10 @@ class Agents:
         path = self._own.pop(agent, None) or self._beside.pop(agent, None)
         return self._opened(path) if path is not None else None
 
+    def pass_over(self, agent: str) -> None:
+        """An agent that another session started, which its history tells of."""
+        self._beside.pop(agent, None)
+
     def leftover(self, session: str | None, known: Container[str]) -> Source | None:
         """A file of this session that no result named: killed, asynchronous, or a compaction's own call."""
         for agent in sorted(self._own):

@@ -25,8 +25,10 @@ class Task(NamedTuple):
 class Routing:
     """The threads of an import."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, own: str | None = None) -> None:
         self._graph = graph
+        self._own = own
+        """The session of every line, whatever it says: known where a file begins with another's lines."""
         self.threads: dict[tuple[str | None, str], Thread] = {}
         self.session: str | None = None
         """The session that is being read."""
@@ -80,6 +82,9 @@ class Routing:
 
     def _session(self, value: Json, owner: Thread | None) -> str | None:
         """A conversation keeps the session it began in, also where a later session carries it on."""
+        if self._own is not None:
+            self.session = self._own
+            return self._own
         native = value.get("sessionId")
         if not isinstance(native, str) or not native:
             native = string(value.get("session_id"))

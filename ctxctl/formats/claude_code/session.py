@@ -10,6 +10,7 @@ from ctxctl.formats.claude_code import blocks, prompts
 from ctxctl.formats.claude_code.agents import Agents
 from ctxctl.formats.claude_code.attachments import attachment
 from ctxctl.formats.claude_code.blocks import Entry, string
+from ctxctl.formats.claude_code.carried import Carried
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
@@ -23,19 +24,24 @@ from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-code"
+_NOTHING: Final = Carried()
 _SUMMARY = prompts.Reading("thread_summary", "compact-summary", False)
 
 
 class Session:
     """One import: the opened file, and the files of the sub-agents that it started."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, carried: Carried = _NOTHING) -> None:
         self._send = report
+        self._carried = carried.calls
+        """Ids of messages that another transcript bills: history that this one was given."""
+        self._natives: dict[str, Line] = {}
+        """Sessions that API calls name, by the first line that does."""
         self._out: list[Json] = []
         self._make = Maker(NAME, "cc-")
         self._steps = Steps(self._make, self._out)
         self._graph = Graph(self._report)
-        self._routing = Routing(self._graph)
+        self._routing = Routing(self._graph, carried.session)
         self._compactions = Compactions(self._graph, self._make)
         self._agents = Agents(self._report)
         self._progress = Progress(self._graph, self._make)
@@ -56,6 +62,7 @@ class Session:
         for thread in self._routing.threads.values():
             self._steps.finish(thread)
         self._graph.report_missing()
+        self._report_natives()
         if not self._make.count:
             self._out.append(self._nothing(source))
         yield from self._out
@@ -67,6 +74,14 @@ class Session:
             message = f"{self._make.file}: {problem.message}"
             problem = Problem(problem.line, problem.byte, problem.slug, message)
         self._send(problem)
+
+    def _report_natives(self) -> None:
+        """Say that lines carry another session's id than the one that goes on: history carried in."""
+        *others, own = self._natives or [""]
+        for name in others:
+            line = self._natives[name]
+            message = f"API calls from here on name session {name}, later ones {own}: they were carried over"
+            self._report(Problem(line.number, line.offset, "carried-history", message))
 
     def _nothing(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
@@ -103,6 +118,7 @@ class Session:
         for thread in routing.threads.values():
             if thread.origin is origin:
                 self._steps.finish(thread)
+                self._steps.over(thread)
         yield from self._out
         self._out.clear()
         make.file, time, routing.file, self._line = outer
@@ -222,7 +238,11 @@ class Session:
         task = self._routing.tasks.pop(tool, None)
         native = value.get("toolUseResult")
         agent = string(native.get("agentId")) if isinstance(native, dict) else None
-        if agent is not None and isinstance(native, dict):
+        unit = thread.tools.get(tool)
+        if unit is not None and unit.key in self._carried:
+            if agent is not None:
+                self._agents.pass_over(agent)
+        elif agent is not None and isinstance(native, dict):
             kind = string(native.get("agentType")) or (task.agent if task is not None else None)
             self._agents.wanted.append((agent, Origin(thread.name, tool, kind)))
 
@@ -283,9 +303,15 @@ class Session:
         unit = thread.messages.get(key)
         if unit is None:
             unit = thread.messages[key] = Unit(key)
-            if message.get("model") != "<synthetic>":
+            if key in self._carried:
+                thread.carried = True
+            elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
                 self._steps.open(thread, unit, parent, message, request, self._line.number)
+                native = string(value.get("sessionId"))
+                if native is not None and thread.name == MAIN_THREAD:
+                    first = self._natives.pop(native, self._line)
+                    self._natives[native] = first
         elif thread.call is not None and thread.call.unit is unit:
             thread.call.merge(message)
         return unit

@@ -139,7 +139,14 @@ class Steps:
                 entry.record = None
         thread.pending[:] = rest
 
+    def over(self, thread: Thread) -> None:
+        """Nothing more of a sub-agent comes: a watch need not wait for another step of it."""
+        if thread.started:
+            self._emit(vocab.SESSION_ENDED, {}, thread.place(), 0)
+
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""
         self.usage(thread)
+        if thread.carried and not thread.started:
+            thread.pending.clear()  # a copy that nothing was added to
         self._announce(thread, thread.place())

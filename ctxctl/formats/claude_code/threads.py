@@ -138,6 +138,8 @@ class Thread:
         """The line read last."""
         self.call: Call | None = None
         self.started = False
+        self.carried = False
+        """Some of its API calls are another transcript's."""
         self._turn: str | None = None
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}

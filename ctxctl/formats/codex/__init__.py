@@ -67,7 +67,8 @@ _ROLLOUT: Final = About(
         "Reasoning of earlier turns, which the provider leaves out, stays in the window shown.",
         "A compaction with nothing but its summary keeps every prompt; Codex may keep the newest only.",
         "What tools cut themselves is recorded as it was sent, and not marked.",
-        "What a fork copied from its parent is history without requests of its own.",
+        "What a fork copied from its parent is history without requests of its own; where it ends is told by"
+        " the parent's rollout or another fork of it where one lies beside it, else by ids and times.",
     ),
     origin="openai/codex, codex-rs/core: rollout, compact and context manager",
 )

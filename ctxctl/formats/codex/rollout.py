@@ -17,6 +17,7 @@ from ctxctl.formats.codex.counts import Counts
 from ctxctl.formats.codex.forks import Fork
 from ctxctl.formats.codex.history import History
 from ctxctl.formats.codex.items import Items, Read, tools
+from ctxctl.formats.codex.parents import copied
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
@@ -46,6 +47,7 @@ class Rollout(Run):
         self._items = Items()
         self._counts = Counts()
         self._fork: Fork | None = None
+        self._source: Source | None = None
         self._known: History | None = None
         self._origin: Json | None = None
         self._met = False
@@ -82,6 +84,7 @@ class Rollout(Run):
 
     def events(self, source: Source) -> Iterator[Json]:
         """The rollout's events; bounded by the ids in it, not by its texts."""
+        self._source = source
         for record in self.records(source, self._is_display):
             self._record(record)
             if self.out and self._held is None:
@@ -96,7 +99,7 @@ class Rollout(Run):
         time = record.get("timestamp")
         self.make.at(time)
         if self._fork is not None:
-            self._fork.line(time)
+            self._fork.line(time, self.line.number)
         kind = record.get("type")
         payload = record.get("payload")
         handler = self._types.get(kind) if isinstance(kind, str) else None
@@ -134,13 +137,13 @@ class Rollout(Run):
             if self._known is None:
                 self.session = session
                 self._origin = _origin(meta)
-            if string(meta.get("forked_from_id")) is not None:
-                self._fork = Fork(session)
-                self._fork.line(meta.get("timestamp"))
+            parent = string(meta.get("forked_from_id"))
+            if parent is not None:
+                self._begin_copy(parent, meta.get("timestamp"))
         elif session != self.session:
             # A sub-agent that was given its parent's history brings its parent's record along.
             if self._fork is None and self._origin is not None and not self._history.conversation.steps:
-                self._fork = Fork(self.session)
+                self._begin_copy(session, None)
             if self._instructions is not None or self._copying:
                 return
         self.make.by(meta.get("cli_version"))
@@ -154,6 +157,12 @@ class Rollout(Run):
         if defined:
             self._tools = defined
             self._set_head()
+
+    def _begin_copy(self, parent: str | None, time: Any) -> None:
+        """What follows is the parent's history, up to where the two part."""
+        told = copied(self._source, parent) if self._source is not None else None
+        self._fork = Fork(self.session, told)
+        self._fork.line(time, self.line.number)
 
     def _set_instructions(self, text: str | None) -> None:
         if text is None:

@@ -86,18 +86,29 @@ class Log(Run):
             return None
 
     def _chunks(self, archive: Archive, names: list[str], prefix: str, sample: Json) -> None:
-        """Put a chunked sample together: its events, pools and attachments stand in entries of their own."""
+        """Put a chunked sample together: its events, pools and attachments stand in entries of their own.
+
+        It refers to attachments by place; what is given by hash, in its shell or in a chunk, is kept.
+        """
         found: dict[str, list[Any]] = {"messages": [], "events": [], "calls": [], "attachments": []}
+        texts: Json = {}
         for name in names:
             sequence, _, number = (
                 name.removeprefix(prefix).partition("/") if name.startswith(prefix) else ("",) * 3
             )
-            if sequence in found and number.removesuffix(".json").isdigit():
-                chunk = self._read(archive, name)
-                found[sequence] += chunk if isinstance(chunk, list) else []
-        sample["events"] = found["events"]
-        sample["events_data"] = {"messages": found["messages"], "calls": found["calls"]}
-        sample["attachments"] = {str(at): text for at, text in enumerate(found["attachments"])}
+            if sequence not in found or not number.removesuffix(".json").isdigit():
+                continue
+            chunk = self._read(archive, name)
+            if isinstance(chunk, list):
+                found[sequence] += chunk
+            elif isinstance(chunk, dict) and sequence == "attachments":
+                texts |= chunk
+        sample["events"] = found["events"] or sample.get("events")
+        if found["messages"] or found["calls"]:
+            sample["events_data"] = {"messages": found["messages"], "calls": found["calls"]}
+        texts |= {str(at): text for at, text in enumerate(found["attachments"])}
+        own = sample.get("attachments")
+        sample["attachments"] = {**(own if isinstance(own, dict) else {}), **texts}
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Json
 
-_SCHEME: Final = "attachment://"
+_SCHEMES: Final = ("attachment://", "tc://")
+"""Of addresses of texts; `tc` is what logs of 2024 have, also where a newer version has rewritten them."""
 _MAX_DEPTH: Final = 100
 
 
@@ -14,8 +15,8 @@ class Pools:
     """What a sample holds apart from its events."""
 
     def __init__(self, sample: Json) -> None:
-        texts = sample.get("attachments")
-        self._texts: Json = texts if isinstance(texts, dict) else {}
+        self._texts: Json = {**_dict(_dict(sample.get("transcript")).get("content"))}
+        self._texts |= _dict(sample.get("attachments"))
         data = sample.get("events_data")
         data = data if isinstance(data, dict) else {}
         pooled = _list(data.get("messages")) or _list(sample.get("message_pool"))
@@ -26,8 +27,8 @@ class Pools:
     def texts(self, value: Any, depth: int = 0) -> Any:
         """A value with its attachments in place; one that is lost stays as its address."""
         if isinstance(value, str):
-            if value.startswith(_SCHEME):
-                found = self._texts.get(value[len(_SCHEME) :])
+            if value.startswith(_SCHEMES):
+                found = self._texts.get(value.partition("://")[2])
                 return found if isinstance(found, str) else value
             return value
         if depth > _MAX_DEPTH:
@@ -44,6 +45,11 @@ class Pools:
         if not found and self._messages:
             return _ranges(event.get("input_refs"), self._messages)
         return _list(self.texts(found))
+
+    def conversation(self, sample: Json) -> list[Any]:
+        """The sample's own messages: as they stand, or by their places in the pool."""
+        found = _list(sample.get("messages"))
+        return _list(self.texts(found)) if found else _ranges(sample.get("message_refs"), self._messages)
 
     def request(self, event: Json) -> Json | None:
         """The request as it went over the wire, where the log holds it."""
@@ -68,6 +74,15 @@ def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
         if len(found) > 2 * len(pool):
             break
     return found
+
+
+def events_of(sample: Json) -> Any:
+    """A sample's events; logs of 2024 have them in its transcript."""
+    return sample.get("events") or _dict(sample.get("transcript")).get("events")
+
+
+def _dict(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:

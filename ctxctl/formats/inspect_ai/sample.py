@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
-from ctxctl.formats.inspect_ai.resolve import Pools
+from ctxctl.formats.inspect_ai.resolve import Pools, events_of
 from ctxctl.formats.inspect_ai.spans import Home, Span, Spans, home
 from ctxctl.formats.kit.chat import Chat, tools
 from ctxctl.formats.kit.conversation import Conversation
@@ -38,8 +38,9 @@ class Sample:
     def events(self) -> Iterator[Json]:
         """The sample's events."""
         asked = 0
-        self._wire = all(map(_has_body, Spans().walk(self._sample.get("events"))))
-        for event, path in Spans().walk(self._sample.get("events")):
+        found = events_of(self._sample)
+        self._wire = all(map(_has_body, Spans().walk(found)))
+        for event, path in Spans().walk(found):
             kind = event.get("event")
             self._run.make.at(event.get("timestamp"))
             if kind == "model":
@@ -105,8 +106,7 @@ class Sample:
 
     def _from_messages(self) -> Iterator[Json]:
         """Each assistant message was the answer to what stands before it."""
-        found = self._pools.texts(self._sample.get("messages"))
-        messages = [m for m in found if isinstance(m, dict)] if isinstance(found, list) else []
+        messages = [m for m in self._pools.conversation(self._sample) if isinstance(m, dict)]
         output = self._sample.get("output")
         output = output if isinstance(output, dict) else {}
         answers = sum(1 for m in messages if _generated(m))

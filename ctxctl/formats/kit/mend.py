@@ -15,6 +15,12 @@ _DECODE = json.JSONDecoder(strict=False).raw_decode
 _BETWEEN: Final = re.compile(r"[\s,:\0]*")
 _KEY: Final = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"\s*:')
 _TORN: Final = re.compile(r'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)')
+_ESCAPE: Final = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|"
+    r'(["\\/bfnrt])|u[0-9a-fA-F]{0,3}\Z)'
+)
+_SHORT: Final = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_LOST: Final = "\ufffd"
 _RESYNC: Final = re.compile(r'[\]}\[{"\n]')
 _NOTHING: Final = object()
 _MAX_FAULTS: Final = 200
@@ -127,7 +133,7 @@ class _Mended:
             self._depth -= 1
             return found
         if first == '"' and (torn := _TORN.match(text, at)):
-            return torn.group(1), torn.end()
+            return _unescaped(torn.group(1)), torn.end()
         following = _RESYNC.search(text, at + 1)
         return _NOTHING, following.start() if following else len(text)
 
@@ -179,8 +185,15 @@ def _between(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _unescaped(key: str) -> str:
-    try:
-        return str(json.loads(f'"{key}"'))
-    except ValueError:
-        return key
+def _unescaped(text: str) -> str:
+    """What a string says that is not closed, or not sound; an escape that is cut off is shown as U+FFFD."""
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    high, low, code, short = escape.groups()
+    if high is not None:
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+    if code is not None:
+        return _LOST if 0xD800 <= int(code, 16) < 0xE000 else chr(int(code, 16))
+    return _LOST if short is None else _SHORT[short]

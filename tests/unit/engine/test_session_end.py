@@ -1,4 +1,4 @@
-"""`ctxctl.session.ended`: a session's open steps and turns are finished there and then."""
+"""`ctxctl.session.ended`, and the order of steps: that in which they begin, whoever ends first."""
 
 from __future__ import annotations
 
@@ -60,16 +60,58 @@ def everywhere(events: list[Json]) -> list[str]:
     return finished(inspector)
 
 
-def test_without_it_the_last_steps_come_at_the_end() -> None:
+def test_without_it_a_thread_ends_with_its_last_event() -> None:
     events = request("A", "1") + request("B", "1") + request("B", "2")
-    assert everywhere(events) == [
-        "B/main:1.1",
-        "B/main:1",
-        "A/main:1.1",
-        "A/main:1",
-        "B/main:2.1",
-        "B/main:2",
+    assert everywhere(events) == [f"{name}{end}" for name in ("A/main:1", "B/main:1", "B/main:2")
+                                  for end in (".1", "")]  # fmt: skip
+
+
+def test_a_sub_agents_last_step_comes_before_what_its_caller_asks_next() -> None:
+    sub = {"session": "A", "thread": "sub"}
+    events = [
+        *request("A", "1", step="a"),
+        *request("A", "1", thread="sub", step="x"),
+        *request("A", "1", thread="sub", step="y"),
+        usage(50, session="A", thread="sub", turn="1", step="y"),
+        add("found", "by the sub-agent", session="A", turn="1", step="b"),
+        inject(session="A", turn="1", step="b"),
+        *request("A", "2", step="c"),
     ]
+    names = ["A/main:1.1", "A/sub:1.1", "A/sub:1.2", "A/sub:1", "A/main:1.2", "A/main:1", "A/main:2.1"]
+    assert everywhere(events) == [*names, "A/main:2"]
+    last = [r for r in inspect(events).replay() if isinstance(r, Step) and r.thread == sub["thread"]][-1]
+    assert last.usage is not None
+    assert last.usage.reported_input == 50
+
+
+def test_what_begins_later_waits_for_a_bill_that_comes_late() -> None:
+    a, b = ({"session": s, "turn": "1", "step": "s"} for s in "AB")
+    events = [
+        *request("A", "1", step="s"),
+        *request("B", "1", step="s"),
+        usage(10, **b),
+        *request("B", "2", step="t"),
+        usage(20, **a),
+        *request("C", "1"),
+    ]
+    assert everywhere(events) == [f"{name}{end}" for name in ("A/main:1", "B/main:1", "B/main:2", "C/main:1")
+                                  for end in (".1", "")]  # fmt: skip
+    bills = [r.usage and r.usage.reported_input for r in inspect(events).replay() if isinstance(r, Step)]
+    assert bills == [20, 10, None, None]
+
+
+def test_what_walks_see_of_a_step_stands_between_its_neighbours() -> None:
+    """Lint puts what records show to the step that they are of, also where they were held."""
+    events = [
+        *request("A", "1", step="s"),
+        *request("B", "1", step="s"),
+        usage(20, session="A", turn="1", step="s"),
+    ]
+    heard: list[str] = []
+    walk = inspect(events).walk(seen=lambda e, engine: heard.append(f"{engine.current.key.session}{e.line}"))
+    for at, _ in walk:
+        heard.append(str(at.step.session))
+    assert heard == ["A1", "A2", "A5", "A", "B3", "B4", "B"]
 
 
 def test_a_session_is_finished_where_it_ends() -> None:
@@ -84,7 +126,7 @@ def test_a_session_is_finished_where_it_ends() -> None:
     ]
 
 
-def test_its_threads_are_finished_in_the_order_in_which_they_began() -> None:
+def test_its_threads_steps_stand_as_they_began() -> None:
     events = [
         *request("A", "1"),
         *request("B", "1"),
@@ -93,30 +135,32 @@ def test_its_threads_are_finished_in_the_order_in_which_they_began() -> None:
         *request("A", "2"),
         ended("A"),
     ]
-    a = ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2", "A/z:1.1", "A/z:1", "A/b:1.1", "A/b:1"]
-    assert everywhere(events) == [*a, "B/main:1.1", "B/main:1"]
+    steps = ("A/main:1", "B/main:1", "A/z:1", "A/b:1", "A/main:2")
+    assert everywhere(events) == [f"{name}{end}" for name in steps for end in (".1", "")]
 
 
-def test_two_ends_in_a_row_go_by_the_ends_and_not_by_the_beginnings() -> None:
+def test_two_ends_in_a_row_go_by_the_beginnings_and_not_by_the_ends() -> None:
     events = [*request("A", "1"), *request("B", "1"), ended("B"), ended("A"), *request("C", "1")]
-    assert everywhere(events) == [f"{s}/main:1{end}" for s in "BAC" for end in (".1", "")]
+    assert everywhere(events) == [f"{s}/main:1{end}" for s in "ABC" for end in (".1", "")]
 
 
 def test_one_thread_may_end_by_itself() -> None:
     events = [
-        *request("A", "1"),
+        *request("A", "1", step="first"),
         *request("A", "1", thread="sub"),
         ended("A", "sub"),
         *request("A", "1", step="later"),
     ]
-    assert everywhere(events)[:2] == ["A/sub:1.1", "A/sub:1"]
+    assert everywhere(events) == ["A/main:1.1", "A/sub:1.1", "A/sub:1", "A/main:1.2", "A/main:1"]
 
 
 def test_without_a_session_it_speaks_of_the_current_one() -> None:
     events = [*request("A", "1"), *request("B", "1"), *request("A", "2"), ended(), *request("B", "2")]
-    assert everywhere(events)[:4] == ["A/main:1.1", "A/main:1", "A/main:2.1", "A/main:2"]
+    both = [*events, add("more", "text", session="A"), inject(session="A")]
+    assert everywhere(both)[-2:] == ["A/main:3.1", "A/main:3"], "turn 2 had ended"
     named = [*request("A", "1", thread="sub"), *request("B", "1"), ended(thread="sub"), *request("B", "2")]
-    assert everywhere(named)[:2] == ["A/sub:1.1", "A/sub:1"]
+    again = [*named, add("more", "text", session="A", thread="sub")]
+    assert everywhere(again)[-2:] == ["A/sub:2.1", "A/sub:2"]
 
 
 @pytest.mark.parametrize("end", [ended("nobody"), ended("A", "nobody"), ended(thread="nobody")])

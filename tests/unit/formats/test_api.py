@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
+from ctxctl.formats.api import Api
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.registry import HEAD
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
+from ctxctl.model.results import Step
 from tests.unit.formats import wire_rebuild
 from tests.unit.formats.calls_help import FIXTURES, seen
 
@@ -211,3 +213,67 @@ def test_a_directory_of_json_lines_is_read_line_by_line(tmp_path: Path) -> None:
     events = list(api.folder_events(folder, problems.append))
     assert problems == []
     assert sum(event["event_type"] == "context.assembly.created" for event in events) == 2
+
+
+# -- a model and messages, and nothing else ------------------------------------------------------------------
+
+PLAIN = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "Hi"}]}
+MORE = {
+    **PLAIN,
+    "messages": [*PLAIN["messages"], {"role": "assistant", "content": "Yo"}, PLAIN["messages"][0]],
+}
+SAID = {
+    "id": "chatcmpl-1", "object": "chat.completion", "model": "gpt-4o-mini-2024-07-18",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Yo"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 8, "completion_tokens": 1, "total_tokens": 9},
+}  # fmt: skip
+SHORT = {"choices": SAID["choices"], "usage": SAID["usage"]}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize(
+    "records",
+    [
+        [{"request": PLAIN, "response": SAID}, {"request": MORE, "response": SAID}],
+        [{"request": PLAIN, "response": SHORT}, {"request": MORE, "response": SHORT}],
+        [{"input": PLAIN, "output": SAID}, {"input": MORE, "output": SAID}],
+        [
+            {"ts": 1700000000 + n, "user": "x", "request": r, "response": SAID}
+            for n, r in enumerate((PLAIN, MORE))
+        ],
+        [{"request": {"url": "/v1", "body": r}, "response": {"body": SAID}} for r in (PLAIN, MORE)],
+        [{**PLAIN, "response": SAID}, {**MORE, "completion": SAID}],
+        [PLAIN, SAID, MORE, SAID],
+    ],
+)
+def test_pairs_with_only_a_model_and_messages_are_known(
+    tmp_path: Path, records: Any, indent: int | None
+) -> None:
+    with Inspector.open(written(tmp_path, *records, indent=indent)) as inspector:
+        assert inspector.format == "api"
+        steps = [r for r in inspector.replay() if isinstance(r, Step)]
+        assert [s.usage and s.usage.reported_input for s in steps] == [8, 8]
+        assert [p.kind for p in inspector.frame(1).placements] == [
+            "user_message", "assistant_message", "user_message"
+        ]  # fmt: skip
+        assert inspector.problems == []
+
+
+@pytest.mark.parametrize("records", [[PLAIN], [PLAIN, MORE], [{"request": PLAIN}, {"request": MORE}]])
+def test_so_are_requests_without_an_answer(tmp_path: Path, records: Any) -> None:
+    with Inspector.open(written(tmp_path, *records)) as inspector:
+        assert inspector.format == "api"
+        assert len([r for r in inspector.replay() if isinstance(r, Step)]) == len(records)
+
+
+def test_which_provider_it_was_is_told_by_the_answer(tmp_path: Path) -> None:
+    pair = {"request": {"model": "claude-x", "messages": PLAIN["messages"]}, "response": ANSWER}
+    with Inspector.open(written(tmp_path, pair)) as inspector:
+        (step,) = [r for r in inspector.replay() if isinstance(r, Step)]
+        assert step.usage is not None
+        assert (step.usage.provider, step.usage.reported_input) == ("anthropic", 3)
+
+
+def test_a_transcript_with_more_than_a_request_says_is_none() -> None:
+    head = json.dumps({"request": {**PLAIN, "conversation_title": "x", "rating": 3}, "score": 1}).encode()
+    assert Api().detect(head) == 0

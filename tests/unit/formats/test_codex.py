@@ -11,6 +11,8 @@ import pytest
 from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.codex.cutting import cut
 from ctxctl.formats.codex.forks import born
+from ctxctl.inspector import Inspector
+from ctxctl.model.results import Step
 from tests.unit.formats.agent_help import (
     DAMAGES,
     FIXTURES,
@@ -428,3 +430,77 @@ def test_fields_of_any_type_are_tolerated(value: Any) -> None:
         records += [{**record, "payload": {**record["payload"], name: value}} for name in record["payload"]]
         records += [{**record, name: value} for name in record]
     imported("codex", jsonl(*records))
+
+
+def _fork_of(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """A parent and two forks of it whose lines' times tell nothing: one every two seconds, no turn ids."""
+
+    def at(seconds: int, record: Json) -> Json:
+        return {**record, "timestamp": f"2026-06-18T09:{seconds // 60:02}:{seconds % 60:02}.250Z"}
+
+    def write(name: str, *records: Json) -> Path:
+        path = tmp_path / "sessions/2026/06/18" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(jsonl(*(at(2 * n, record) for n, record in enumerate(records))))
+        return path
+
+    history = [said("user", "a"), said("assistant", "b"), counted(10, 10), said("user", "c"), counted(25, 15)]
+    parent = write("rollout-parent", envelope("session_meta", id="parent"), *history, counted(45, 20))
+    forks = [
+        write(
+            name,
+            envelope("session_meta", id=name, forked_from_id="parent"),
+            *history,
+            said("user", "mine"),
+            said("assistant", "yes"),
+            counted(25 + own, own),
+        )
+        for name, own in (("one", 30), ("two", 40))
+    ]
+    return parent, *forks
+
+
+def _bills(path: Path) -> dict[str, list[int | None]]:
+    with Inspector.open(path) as inspector:
+        found: dict[str, list[int | None]] = {}
+        for step in inspector.replay():
+            if isinstance(step, Step):
+                reported = step.usage.reported_input if step.usage is not None else None
+                found.setdefault(str(step.session), []).append(reported)
+        return found
+
+
+def test_a_fork_bills_what_its_parents_rollout_lacks(tmp_path: Path) -> None:
+    parent, one, two = _fork_of(tmp_path)
+    assert _bills(one) == {"one": [30]}
+    assert _bills(two) == {"two": [40]}
+    whole = {"parent": [10, 15, 20], "one": [30], "two": [40]}
+    assert _bills(parent.parent) == _bills(tmp_path) == whole
+    assert [w.texts() for w in windows(one, "codex")] == [["a", "b", "c", "mine"]]
+
+
+def test_two_forks_tell_what_is_their_lost_parents(tmp_path: Path) -> None:
+    parent, one, two = _fork_of(tmp_path)
+    parent.unlink()
+    assert _bills(one.parent) == {"one": [30], "two": [40]}
+    assert _bills(two) == {"two": [40]}
+
+
+def test_a_parent_is_found_in_another_directory_of_the_same_home(tmp_path: Path) -> None:
+    parent, one, two = _fork_of(tmp_path)
+    two.unlink()
+    archive = tmp_path / "archived_sessions"
+    archive.mkdir()
+    parent.rename(archive / "rollout-2026-06-18T09-00-00-parent.jsonl")
+    assert _bills(one) == {"one": [30]}
+
+
+def test_a_fork_alone_whose_times_are_whole_seconds_is_a_copy_up_to_the_first_pause() -> None:
+    def at(seconds: int, record: Json) -> Json:
+        return {**record, "timestamp": f"2026-06-18T09:00:{seconds:02}Z"}
+
+    meta = envelope("session_meta", id="child", forked_from_id="parent")
+    copied = [at(1, said("user", "a")), at(2, said("assistant", "b")), at(3, counted(10, 10))]
+    own = [at(20, counted(30, 20)), at(21, counted(60, 30))]
+    found, _ = imported("codex", jsonl(at(0, meta), *copied, *own))
+    assert [b["input_tokens"] for b in of_type(found, "ctxctl.usage.reported")] == [20, 30]

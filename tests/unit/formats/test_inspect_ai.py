@@ -172,6 +172,67 @@ def test_chunked_sample_is_put_together() -> None:
     assert found.items()["u1"]["content"] == "long text"
 
 
+HASH = "85a2bba601b01f3e17840bb22ea762db"
+
+
+@pytest.mark.parametrize("place", ["shell", "chunk", "pool"])
+def test_attachments_of_an_archive_are_resolved_as_in_a_document(place: str) -> None:
+    """By their hash, wherever a chunked sample keeps them; in messages, answers, bodies and tools."""
+    address = f"attachment://{HASH}"
+    event = model(1, [user(address)])
+    event["tools"] = [
+        {"name": "look", "description": address, "parameters": {"type": "object", "properties": {}}}
+    ]
+    event["output"]["choices"] = [{"message": {"id": "a", "role": "assistant", "content": address}}]
+    sample = {"id": 1, "epoch": 1, "events": [event, model(2, [user(address), user("more", "u2")])]}
+    document = log({**sample, "attachments": {HASH: "long text"}})
+    shell = "samples/1_epoch_1/"
+    entries: dict[str, Any] = {"header.json": {"version": 3, "eval": LOG["eval"]}}
+    if place == "pool":
+        entries["samples/1_epoch_1.json"] = {**sample, "attachments": {HASH: "long text"}}
+    else:
+        held = {"attachments": {HASH: "long text"}} if place == "shell" else {}
+        entries[shell + "sample.json"] = {"id": 1, "epoch": 1, **held}
+        entries[shell + "events/0.json"] = sample["events"]
+        if place == "chunk":
+            entries[shell + "attachments/0.json"] = {HASH: "long text"}
+    archive = read(zipped(entries))
+    assert [r.items for r in archive.requests()] == [r.items for r in document.requests()]
+    assert archive.items() == document.items()
+    texts = json.dumps(archive.items())
+    assert "attachment://" not in texts
+    assert texts.count("long text") >= 3
+
+
+def test_the_addresses_and_transcripts_of_2024() -> None:
+    """A log as version 0.3.40 wrote it, and the same as a later version rewrote it to an archive."""
+    events = [model(1, [user(f"tc://{HASH}")])]
+    old = {"id": 1, "epoch": 1, "transcript": {"events": events, "content": {HASH: "long text"}}}
+    rewritten = {"id": 1, "epoch": 1, "events": events, "attachments": {HASH: "long text"}}
+    for found in (log(old), read(zipped({"samples/1_epoch_1.json": rewritten}))):
+        assert [r.derived for r in found.requests()] == [False]
+        assert found.items()["u1"]["content"] == "long text"
+
+
+def test_chunked_sample_without_model_events_has_its_conversation_in_the_pool() -> None:
+    shell = "samples/1_epoch_1/"
+    answer = {"id": "a", "role": "assistant", "content": "attachment://0", "source": "generate"}
+    found = read(
+        zipped(
+            {
+                "header.json": {"version": 3, "eval": LOG["eval"]},
+                shell + "sample.json": {"id": 1, "epoch": 1, "message_refs": [[0, 2]]},
+                shell + "messages/0.json": [user("attachment://1"), answer],
+                shell + "attachments/0.json": ["answered at length", "asked at length"],
+            }
+        )
+    )
+    assert [found.items()[item]["content"] for item in ("u1", "a")] == [
+        "asked at length",
+        "answered at length",
+    ]
+
+
 def test_zstd_entries_are_read() -> None:
     zstandard = pytest.importorskip("zstandard")
     sample = {"id": 1, "epoch": 1, "events": [model(1, [user("packed")])]}
