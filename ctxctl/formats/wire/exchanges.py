@@ -134,7 +134,7 @@ class Exchanges:
             self._step_name(thread), line=exchange.line, model=asked_model(exchange, request),
             native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
-            error=exchange.error, **marks,
+            error=exchange.error, settings=request.dialect.settings(request.body), **marks,
         )  # fmt: skip
         return thread, place, lent
 
