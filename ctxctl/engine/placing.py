@@ -297,19 +297,23 @@ class Placer:
         plain = self.unknown(ref)
         if (
             content is None and estimate is None and block.digest is None and segment is None
-            and block.redaction_state is None
+            and block.redaction_state is None and not block.form and block.field is None
         ):  # fmt: skip
             return plain
         digest = content.digest if content is not None else block.digest
         segment = segment or plain.segment
-        memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state)
+        memo = (
+            "u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state,
+            block.form, block.field,
+        )  # fmt: skip
         made = self._made.get(memo)
         if made is None:
-            key = self._key(plain.item, plain.version, digest, estimate or 0 if content is None else 0)
+            what = _rendering(digest, block)
+            key = self._key(plain.item, plain.version, what, estimate or 0 if content is None else 0)
             size = self.weigher.size(content, estimate, plain.kind, key)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
-                digest=digest, segment=segment, rank=rank_of(segment), key=key,
+                digest=digest, segment=segment, rank=_rank(segment, block, None), key=key, form=block.form,
                 role=block.role, truncated=block.truncated, redaction=block.redaction_state, own=True,
             )  # fmt: skip
         return made
@@ -342,13 +346,14 @@ class Placer:
         ours = record.metadata.get("ctxctl")
         marks = ours if isinstance(ours, dict) else {}
         name = version.version if said is None else said.version
-        form = block.form if block is not None else ""
-        what = f"{digest} {form}" if form else digest
-        key = self._key(version.item, name, what, estimate or 0 if content is None else 0)
+        key = self._key(
+            version.item, name, _rendering(digest, block), estimate or 0 if content is None else 0
+        )
         size = self.weigher.size(content, estimate, record.context_kind, key)
         return Placement(
             item=version.item, version=name, kind=record.context_kind, title=record.title,
-            source=record.source, segment=segment, rank=_rank(segment, block, record), form=form,
+            source=record.source, segment=segment, rank=_rank(segment, block, record),
+            form=block.form if block is not None else "",
             tokens=size.tokens, method=size.method, counted=size.counted, content=content, digest=digest,
             key=key, instead_of=None if said is None else self._own_size(version, block, estimate),
             line=version.line, role=block.role if block is not None else None,
@@ -382,7 +387,12 @@ class Placer:
         return key if key is not None else self._keys.setdefault(what, next(self._next_key))
 
 
-def _rank(segment: str, block: Block | None, record: Item) -> int:
+def _rendering(digest: str | None, block: Block | None) -> str | None:
+    """What was sent of a text: it, and what its own JSON says beside it."""
+    return f"{digest} {block.form}" if block is not None and block.form else digest
+
+
+def _rank(segment: str, block: Block | None, record: Item | None) -> int:
     """Where providers put it: what a body has among its messages stays there, whoever speaks.
 
     Anthropic's own web search is a part of the system prompt ("Prompt caching": turning it on or off leaves
@@ -391,7 +401,7 @@ def _rank(segment: str, block: Block | None, record: Item) -> int:
     if block is not None and block.field in _MESSAGES:
         return 2
     rank = rank_of(segment)
-    if rank == 0 and record.context_kind == "tool_definition":
+    if rank == 0 and record is not None and record.context_kind == "tool_definition":
         native = record.metadata.get("native")
         kind = native.get("type") if isinstance(native, dict) else None
         if isinstance(kind, str) and _WEB_SEARCH.match(kind):

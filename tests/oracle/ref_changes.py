@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -214,7 +215,11 @@ def _present(
     if copy.version is None or copy.version != was.version or copy.truncated or was.truncated:
         return _change("updated", item, copy, flags=flags, previous_version=was.version)
     flags.append("rendering")
-    return _change("updated", item, copy, flags=flags, previous_version=was.version)
+    one, other = json.loads(was.fields or "{}"), json.loads(copy.fields or "{}")
+    differ = ["text"] if was.rendering != copy.rendering else []
+    differ += [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    reason = ", ".join(differ)
+    return _change("updated", item, copy, flags=flags, previous_version=was.version, reason=reason)
 
 
 def _change(status: str, item: str, copy: Placed | None, **more: Any) -> dict[str, Any]:
