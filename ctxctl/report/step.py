@@ -198,13 +198,14 @@ def cache_text(cache: Cache) -> str:
     if cache.possible_prefix is None:
         parts.append("no request before this one")
     else:
-        how = " by content" if cache.compared == "content" else ""
-        parts.append(f"possible prefix {cache.possible_prefix:,}{how}")
+        parts.append(f"possible prefix {cache.possible_prefix:,}")
         broken = cache.broken_by
         if broken is None:
             parts.append("unbroken")
         else:
             parts.append(f"broken at position {broken.position} by {broken_text(broken)}")
+        if cache.compared == "content":
+            parts.append("compared by content")
     if cache.reported_cached is not None:
         parts.append(f"reported cached {cache.reported_cached:,}")
     if cache.reported_cache_write is not None:
