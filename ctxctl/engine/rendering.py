@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import orjson
+import msgspec
 
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement
@@ -78,8 +78,8 @@ def json_in(text: str) -> tuple[int, Any] | None:
 
 def _json(text: str) -> Any:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
 
 
