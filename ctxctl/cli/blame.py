@@ -35,6 +35,7 @@ def blame(
     item: Item = None,
     plain: opt.Plain = False,
     json: opt.Json = False,
+    canonical: opt.Canonical = False,
     everything: opt.Everything = False,
     turn: opt.TurnOf = None,
     thread: opt.ThreadOf = None,
@@ -67,7 +68,7 @@ def blame(
         ordinal = locate(inspector, place.address, turn, thread)
         if how.settings.strict:
             inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
-        found = blamed(inspector, ordinal, progress=how.out.progressed)
+        found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=canonical)
         blocks = shown(found, stale=stale, duplicate=duplicate, item=item)
         if item is not None and not blocks and not (stale or duplicate):
             near = alike(

@@ -54,6 +54,7 @@ def diff(
     sessions: Sessions = False,
     plain: opt.Plain = False,
     json: opt.Json = False,
+    canonical: opt.Canonical = False,
     everything: opt.Everything = False,
     thread: opt.ThreadOf = None,
     target: opt.Target = None,
@@ -95,7 +96,7 @@ def diff(
             at, to = _before(one, at), at
         else:
             to = locate(two, right.address, None, thread)
-        found = comparison(one, at, two, to)
+        found = comparison(one, at, two, to, canonical=canonical)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()
         for inspector in () if json else dict.fromkeys((one, two)):
@@ -160,8 +161,8 @@ def _before(inspector: Inspector, ordinal: int) -> int:
     return before
 
 
-def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
-    """Two frames by their ordinals, with what is between them."""
+def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
+    """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
     from ctxctl.cli.session import base_name, header
     from ctxctl.inspector.between import between, several_sessions
     from ctxctl.report.compare import Comparison, Side
@@ -172,8 +173,8 @@ def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
     under = list(dict.fromkeys((one_line(header(one)), one_line(header(two)))))
     return Comparison(
         under="; ".join(under),
-        a=Side(base_name(one.name), left, reader(one), several_sessions(one)),
-        b=Side(base_name(two.name), right, reader(two), several_sessions(two)),
+        a=Side(base_name(one.name), left, reader(one, canonical=canonical), several_sessions(one)),
+        b=Side(base_name(two.name), right, reader(two, canonical=canonical), several_sessions(two)),
         changes=result.changes,
         new=result.new,
         freed=result.freed,
@@ -184,11 +185,12 @@ def comparison(one: Inspector, a: int, two: Inspector, b: int) -> Comparison:
     )
 
 
-def reader(inspector: Inspector) -> Text:
-    """Reads a placement's text from the trace it comes from."""
+def reader(inspector: Inspector, *, canonical: bool = False) -> Text:
+    """Reads a placement's text from its trace: as it was sent, or with its JSON in canonical form."""
+    from ctxctl.inspector.assembly import text_of
 
     def read(placement: Placement) -> str | None:
-        return inspector.text(placement.content) if placement.content is not None else None
+        return None if placement.content is None else text_of(inspector, placement, canonical=canonical)
 
     return read
 

@@ -79,6 +79,12 @@ FrameArg = Annotated[
     ),
 ]
 Plain = Annotated[bool, typer.Option("--plain", help="Plain report, also on a terminal.")]
+Canonical = Annotated[
+    bool,
+    typer.Option(
+        "--canonical", help="Texts with JSON in canonical form (keys sorted, no spaces), not as it was sent."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON lines, version 2 (docs/json.md).")]
 Everything = Annotated[bool, typer.Option("--all", help="List skipped items and every problem too.")]
 EveryProblem = Annotated[bool, typer.Option("--all", help="List every problem, however many there are.")]

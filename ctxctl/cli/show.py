@@ -32,6 +32,7 @@ def show(
     text: Text = False,
     plain: opt.Plain = False,
     json: opt.Json = False,
+    canonical: opt.Canonical = False,
     everything: opt.Everything = False,
     turn: opt.TurnOf = None,
     thread: opt.ThreadOf = None,
@@ -65,9 +66,9 @@ def show(
         inspector.outline(how.out.progressed)
         ordinal = locate(inspector, place.address, turn, thread)
         if json:
-            _json(inspector, how, ordinal, stage, text)
+            _json(inspector, how, ordinal, stage, text, canonical=canonical)
         else:
-            _plain(inspector, how, ordinal, stage, text)
+            _plain(inspector, how, ordinal, stage, text, canonical=canonical)
         how.out.flush()
         if not json:
             tell_problems(inspector, how)
@@ -100,7 +101,9 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
     return inspector.resolve(f"{thread}:{turn or -1}" if thread is not None else str(turn))
 
 
-def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool) -> None:
+def _plain(
+    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+) -> None:
     from ctxctl.cli.session import header
     from ctxctl.cli.skipped import listed
     from ctxctl.report.compare import patch_lines
@@ -110,8 +113,8 @@ def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, t
 
     out = how.out
     if text:
-        out.text(visible(inspector.assembled(ordinal), newline=True))
-        updated = [] if stage == "assembly" else _updated(inspector, ordinal)
+        out.text(visible(inspector.assembled(ordinal, canonical=canonical), newline=True))
+        updated = [] if stage == "assembly" else _updated(inspector, ordinal, canonical=canonical)
         if updated:
             out.lines(["", *patch_lines(updated, out.paint)])
         return
@@ -126,7 +129,9 @@ def _plain(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, t
     out.lines(frame_lines(frame, out.width, out.paint, changes=extra))
 
 
-def _json(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool) -> None:
+def _json(
+    inspector: Inspector, how: Manner, ordinal: int, stage: str | None, text: bool, *, canonical: bool
+) -> None:
     import msgspec
 
     from ctxctl.cli.session import header, tell_problems
@@ -149,15 +154,15 @@ def _json(inspector: Inspector, how: Manner, ordinal: int, stage: str | None, te
         "type": "frame",
         "step": jsonout.step(step, skipped=how.everything),
         "placements": [jsonout.placement(p, n) for n, p in enumerate(frame.placements)],
-        "text": inspector.assembled(ordinal) if text else None,
-        "patches": patches_json(_updated(inspector, ordinal)) if text else None,
+        "text": inspector.assembled(ordinal, canonical=canonical) if text else None,
+        "patches": patches_json(_updated(inspector, ordinal, canonical=canonical)) if text else None,
     }
     if stage is None or text:
         out.json(line)
     tell_problems(inspector, how)
 
 
-def _updated(inspector: Inspector, ordinal: int) -> list[Patch]:
+def _updated(inspector: Inspector, ordinal: int, *, canonical: bool) -> list[Patch]:
     """Diffs of the items that this frame's step updated."""
     from ctxctl.cli.diff import comparison
     from ctxctl.report.compare import patches
@@ -165,4 +170,4 @@ def _updated(inspector: Inspector, ordinal: int) -> list[Patch]:
     before = inspector.previous(ordinal)
     if before is None:
         return []
-    return list(patches(comparison(inspector, before, inspector, ordinal), whole=False))
+    return list(patches(comparison(inspector, before, inspector, ordinal, canonical=canonical), whole=False))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.misses import Request, after, missed, passed
+from ctxctl.engine.rendering import rendered_anew
+from ctxctl.engine.settings import LEVELS
 from ctxctl.model.results import BrokenBy, Cache, Miss
+from ctxctl.model.vocab import PrefixBasis
 
 if TYPE_CHECKING:
+    from ctxctl.engine.prefix import Prefix
     from ctxctl.engine.thread import Sealed, ThreadState
     from ctxctl.model.records import Usage
     from ctxctl.model.results import Window
@@ -33,21 +37,31 @@ def cache_of(
     cached = usage.cached_tokens if usage is not None else None
     written = usage.cache_write_tokens if usage is not None else None
     hour = usage.cache_write_1h_tokens if usage is not None else None
-    prefix = sealed.prefix
+    prefix, settings = sealed.prefix, sealed.settings
     miss = _miss(thread, sealed, usage, window) if real else None
     if prefix is None:
         return Cache(None, None, cached, written, hour, miss)
-    broken = None
-    if prefix.breaker is not None:
-        cause = None
-        if prefix.status == "removed":
-            cause = sealed.context.cause_of(prefix.breaker.item).cause
-        broken = BrokenBy(prefix.breaker.item, prefix.breaker.version, prefix.length, prefix.status, cause)
-    return Cache(prefix.tokens, broken, cached, written, hour, miss)
+    compared: PrefixBasis = "wire" if settings.request is not None else "content"
+    return Cache(prefix.tokens, _broken_by(prefix, sealed), cached, written, hour, miss, compared)
+
+
+def _broken_by(prefix: Prefix, sealed: Sealed) -> BrokenBy | None:
+    if prefix.setting is not None:
+        name, rank = prefix.setting
+        return BrokenBy(None, None, prefix.length, prefix.status, None, name, LEVELS[rank])
+    if prefix.breaker is None:
+        return None
+    item, cause, change = prefix.breaker.item, None, None
+    if prefix.status == "removed":
+        cause = sealed.context.cause_of(item).cause
+    elif prefix.was is not None and rendered_anew(prefix.was, prefix.breaker):
+        change = sealed.context.differs(prefix.was, prefix.breaker)
+    return BrokenBy(item, prefix.breaker.version, prefix.length, prefix.status, cause, change=change)
 
 
 def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
-    before, prefix = thread.cached, sealed.prefix.tokens if sealed.prefix is not None else None
+    # Another model is the miss's own cause: what it would have read under the one before was not read.
+    before, prefix = thread.cached, sealed.prefix.shared if sealed.prefix is not None else None
     time = thread.asked or sealed.ids.time
     if usage is None or usage.input_tokens is None or window.used_method != "reported":
         if not thread.failures:

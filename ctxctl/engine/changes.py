@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
+from ctxctl.engine.rendering import rendered_anew
 from ctxctl.model.results import Change, Counts, Placement
 
 Signature = frozenset[int]
@@ -44,6 +45,8 @@ class Context(NamedTuple):
     named: tuple[Named, ...] = ()
     """Candidates, omitted and dropped items, as recorded."""
     simulated: bool = False
+    differs: Callable[[Placement, Placement], str] = lambda _was, _now: ""
+    """What is different in two renderings of one version."""
 
 
 class Changes(NamedTuple):
@@ -282,7 +285,12 @@ class _Writer:
         self._context = context
 
     def change(self, status: str, now: Placement, was: Placement | None) -> Change:
-        made = self._make(status, now, now.version, was.version if was is not None else None, Cause(None))
+        cause, anew = Cause(None), was is not None and status == "updated" and rendered_anew(was, now)
+        if was is not None and anew:
+            cause = Cause(None, self._context.differs(was, now) or None)
+        made = self._make(status, now, now.version, was.version if was is not None else None, cause)
+        if anew:
+            made = msgspec.structs.replace(made, flags=(*made.flags, "rendering"))
         if was is not None and was.segment != now.segment and "moved" not in made.flags:
             made = msgspec.structs.replace(made, flags=("moved", *made.flags))
         return made

@@ -156,10 +156,9 @@ def _sound(usage: UsageView | None, recorded: int) -> int | None:
 
 
 def _whole(sealed: Sealed) -> str | None:
-    """The API whose request is recorded whole; None: nothing says that anything is."""
-    assembly = sealed.facts.assembly
-    marks = assembly.metadata.get("ctxctl") if assembly is not None else None
-    found = marks.get("whole") if isinstance(marks, dict) else None
+    """The API whose request is recorded as its whole body; None: nothing says that it is."""
+    request = sealed.settings.request
+    found = request.get("api") if request is not None else None
     return found if isinstance(found, str) else None
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from ctxctl.model.results import Placement
 
 _CHUNK = 512
-HEAD_SEGMENTS = frozenset({"tools", "system"})
+_CITED = '"citations":{"enabled":true'
+"""In a document's form: Anthropic's switch.  In an answer `citations` is a list."""
 
 
 class Delta(NamedTuple):
@@ -149,10 +150,12 @@ class FrameState:
     __slots__ = (
         "by_method",
         "carried",
+        "cites",
         "counted",
         "current",
         "head",
         "held",
+        "images",
         "placements",
         "recorded",
         "segments",
@@ -182,7 +185,11 @@ class FrameState:
         self.stale_copies: dict[str, int] = {}
         """Number of stale copies by item."""
         self.head = 0
-        """Placements of the segments that providers put first (tools, system)."""
+        """Placements that providers put first (tools, system)."""
+        self.images = 0
+        """Placements that are images."""
+        self.cites = 0
+        """Documents for which citations are asked."""
         self.carried = 0
         """Placements carried in from before the trace."""
 
@@ -218,8 +225,12 @@ class FrameState:
             _add(self.by_method, p.method, tokens)
             _add(self.segments, p.segment, tokens)
             _add(self.held, item, tokens)
-        if p.segment in HEAD_SEGMENTS:
+        if p.rank < 2:
             self.head += sign
+        if p.kind == "image":
+            self.images += sign
+        elif p.form and _CITED in p.form:
+            self.cites += sign
         if p.stale:
             self.stale += tokens
             _add(self.stale_copies, item, sign)

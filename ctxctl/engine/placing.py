@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping
 from itertools import count as counting
 from typing import Any, NamedTuple
@@ -13,12 +14,15 @@ from ctxctl.engine.editing import Text, Texts
 from ctxctl.engine.reweighing import Anew
 from ctxctl.engine.weighing import Count, Weigher
 from ctxctl.model.content import Content, ContentStore
-from ctxctl.model.records import Block
+from ctxctl.model.records import Block, Item
 from ctxctl.model.results import Placement
 from ctxctl.model.vocab import rank_of, segment_of
 
 __all__ = ["Count", "Placer"]
 
+_MESSAGES = frozenset({"messages", "input", "contents"})
+"""Fields of a body that hold the conversation."""
+_WEB_SEARCH = re.compile(r"web_search_\d")
 _BLOCKS = 1 << 15
 """Blocks whose placement is remembered."""
 
@@ -299,12 +303,13 @@ class Placer:
         if (
             own is None and not block.before and not block.after and segment is None
             and block.role is None and not block.truncated and block.redaction_state is None
+            and not block.form and block.field is None
             and (text is not None or (estimate is None and block.digest is None))
         ):  # fmt: skip
             return self.plain(version)
         memo = (
             version, own, block.before, block.after, segment, block.role, block.truncated,
-            block.redaction_state,
+            block.redaction_state, block.form, block.field,
             (estimate, block.digest) if text is None and own is None else None,
         )  # fmt: skip
         made = self._made.get(memo)
@@ -322,19 +327,23 @@ class Placer:
         plain = self.unknown(ref)
         if (
             content is None and estimate is None and block.digest is None and segment is None
-            and block.redaction_state is None
+            and block.redaction_state is None and not block.form and block.field is None
         ):  # fmt: skip
             return plain
         digest = content.digest if content is not None else block.digest
         segment = segment or plain.segment
-        memo = ("u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state)
+        memo = (
+            "u", plain.item, plain.version, digest, estimate, segment, block.role, block.redaction_state,
+            block.form, block.field,
+        )  # fmt: skip
         made = self._made.get(memo)
         if made is None:
-            key = self._key(plain.item, plain.version, digest, estimate or 0 if content is None else 0)
+            what = _rendering(digest, block)
+            key = self._key(plain.item, plain.version, what, estimate or 0 if content is None else 0)
             size = self.weigher.size(content, estimate, plain.kind, key)
             made = self._made[memo] = msgspec.structs.replace(
                 plain, tokens=size.tokens, method=size.method, counted=size.counted, content=content,
-                digest=digest, segment=segment, rank=rank_of(segment), key=key,
+                digest=digest, segment=segment, rank=_rank(segment, block, None), key=key, form=block.form,
                 role=block.role, truncated=block.truncated, redaction=block.redaction_state, own=True,
             )  # fmt: skip
         return made
@@ -367,11 +376,14 @@ class Placer:
         ours = record.metadata.get("ctxctl")
         marks = ours if isinstance(ours, dict) else {}
         name = version.version if said is None else said.version
-        key = self._key(version.item, name, digest, estimate or 0 if content is None else 0)
+        key = self._key(
+            version.item, name, _rendering(digest, block), estimate or 0 if content is None else 0
+        )
         size = self.weigher.size(content, estimate, record.context_kind, key)
         return Placement(
             item=version.item, version=name, kind=record.context_kind, title=record.title,
-            source=record.source, segment=segment, rank=rank_of(segment),
+            source=record.source, segment=segment, rank=_rank(segment, block, record),
+            form=block.form if block is not None else "",
             tokens=size.tokens, method=size.method, counted=size.counted, content=content, digest=digest,
             key=key, instead_of=None if said is None else self._own_size(version, block, estimate),
             line=version.line, role=block.role if block is not None else None,
@@ -403,6 +415,28 @@ class Placer:
         key = self._keys.get(what)
         # Copies share the table across threads: `setdefault` and `count` are atomic, their sum need not be.
         return key if key is not None else self._keys.setdefault(what, next(self._next_key))
+
+
+def _rendering(digest: str | None, block: Block | None) -> str | None:
+    """What was sent of a text: it, and what its own JSON says beside it."""
+    return f"{digest} {block.form}" if block is not None and block.form else digest
+
+
+def _rank(segment: str, block: Block | None, record: Item | None) -> int:
+    """Where providers put it: what a body has among its messages stays there, whoever speaks.
+
+    Anthropic's own web search is a part of the system prompt ("Prompt caching": turning it on or off leaves
+    the tools' cache as it is).
+    """
+    if block is not None and block.field in _MESSAGES:
+        return 2
+    rank = rank_of(segment)
+    if rank == 0 and record is not None and record.context_kind == "tool_definition":
+        native = record.metadata.get("native")
+        kind = native.get("type") if isinstance(native, dict) else None
+        if isinstance(kind, str) and _WEB_SEARCH.match(kind):
+            return 1
+    return rank
 
 
 def _redaction(block: Block | None, version: Version) -> str | None:

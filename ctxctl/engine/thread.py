@@ -16,7 +16,9 @@ from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.misses import Cached
 from ctxctl.engine.placing import Count, Placer
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
+from ctxctl.engine.rendering import difference
 from ctxctl.engine.sent import NEW, moved_by
+from ctxctl.engine.settings import Settings, broken
 from ctxctl.engine.simulate import Sent, Simulation
 from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
@@ -73,6 +75,8 @@ class Sealed(NamedTuple):
     """What its facts say of its changes."""
     was: dict[str, int]
     """Current copies, before the step, of the items that it touched or named."""
+    settings: Settings
+    """Its request less the window."""
 
 
 class FrameTotals(NamedTuple):
@@ -144,6 +148,8 @@ class ThreadState:
         """The last frame in the provider's order."""
         self.billed: Billed | None = None
         """The last step with usage."""
+        self.settings = Settings()
+        """The last request's, less its window."""
         self.cached: Cached | None = None
         """The last request with a bill, as far as a prompt cache remembers it."""
         self.last_bill: Before | None = None
@@ -335,22 +341,23 @@ class ThreadState:
         simulated = self.sent is not None
         taken_back = frozenset(self.sent.removed) if self.sent is not None else frozenset()
         cause_of = _or_detached(cause_of, taken_back) if taken_back else cause_of
-        context = Context(cause_of, truncated, scored, named, simulated)
+        context = Context(cause_of, truncated, scored, named, simulated, self._differs)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
-        laid_out = provider_order(after, self.frame.head)
+        laid_out, settings = provider_order(after, self.frame.head), self._settings(facts)
         prefix = None
         if not self.first:
             plain = self.laid_out is before.placements and laid_out is after
             same = delta.prefix if plain else 0
-            prefix = possible_prefix(self.laid_out, laid_out, before.used, same, self.frame.holds)
-        self.laid_out = laid_out
+            setting = broken(self.settings, settings)
+            prefix = possible_prefix(self.laid_out, laid_out, before.used, same, self.frame.holds, setting)
+        self.laid_out, self.settings = laid_out, settings
         if self.mode is not None and self.mode.mode == "append":
             self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
         layer: Layer = "injected" if facts.injections else "available" if basis == "items" else "view"
         self.sealed = Sealed(
             self.ids, facts, reading, basis, layer, before, delta, changes, prefix, saved, skips, after,
-            context, was,
+            context, was, settings,
         )  # fmt: skip
         self.first = False
         self.model = facts.model or self.model
@@ -367,6 +374,19 @@ class ThreadState:
             return basis, after, self.windows.delta(before, after) or delta_of(before, after)
         basis, after, same = grown(self, facts, reading)
         return basis, after, delta_of(before, after, same)
+
+    def _settings(self, facts: Facts) -> Settings:
+        """The step's request less its window: what is told of it, else as the one before."""
+        told = facts.assembly.request if facts.assembly is not None else None
+        return Settings(
+            facts.model or self.settings.model,
+            told if told is not None else self.settings.request,
+            self.frame.images > 0,
+            self.frame.cites > 0,
+        )
+
+    def _differs(self, was: Placement, now: Placement) -> str:
+        return difference(was, now, self.placer.text)
 
     def _rescored(self, reading: Reading) -> frozenset[str]:
         scores = reading.scores()

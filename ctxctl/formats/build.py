@@ -93,11 +93,15 @@ class Block(NamedTuple):
     """The window segment, where it is not that of the item's kind."""
     wire: str = ""
     """JSON: where it stands in the request's body (`formats.wire.slots`); empty where that is not known."""
+    sent: str = ""
+    """The text as it was sent, where the item was told in another rendering of the same version."""
 
     def record(self) -> Json:
         """As it stands in `ordered_blocks`."""
-        ref, item, role, truncated, before, segment, wire = self
+        ref, item, role, truncated, before, segment, wire, sent = self
         made: Json = {"block_id": item, "item_refs": [ref], "role": role}
+        if sent:
+            made["content"] = sent
         if before:
             made["wrapper"] = {"before": before}
         if segment:
@@ -236,11 +240,23 @@ class Window:
         self.assembly_id: str | None = None
         self._client: str | None = None
         """The client's version as it was last told."""
+        self._settings: Json | None = None
+        """The request's parameters as they were last told."""
 
     def assemble(
-        self, make: Maker, assembly_id: str, edits: list[Edit], *, model: str | None = None, **ctxctl: Any
+        self,
+        make: Maker,
+        assembly_id: str,
+        edits: list[Edit],
+        *,
+        model: str | None = None,
+        settings: Json | None = None,
+        **ctxctl: Any,
     ) -> Json:
-        """The `context_assembly` of the window after `edits`; `ctxctl` goes to `metadata.ctxctl`."""
+        """The `context_assembly` of the window after `edits`; `ctxctl` goes to `metadata.ctxctl`.
+
+        `settings`: the request's parameters that a prompt cache hangs on; told where they have changed.
+        """
         meta: Json = {"mode": "window"}
         for name, value in ctxctl.items():
             if value is not None:
@@ -249,6 +265,8 @@ class Window:
             meta["model"] = model
         if make.client is not None and make.client != self._client:
             meta["client_version"] = self._client = make.client
+        if settings is not None and settings != self._settings:
+            meta["request"] = self._settings = settings
         if self.assembly_id is not None:
             meta["base"] = self.assembly_id
             meta["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]

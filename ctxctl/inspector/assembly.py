@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import orjson
+
+from ctxctl.engine.rendering import json_in
 from ctxctl.model.results import Placement, Step
 
 if TYPE_CHECKING:
@@ -48,9 +52,30 @@ def joint(step: Step) -> Joint:
     return Joint("\n", False, separator) if named is None else Joint(named, True)
 
 
-def text_of(inspector: Inspector, placement: Placement) -> str:
-    """A placement's text without what stands around it; what has none says so in brackets."""
+def text_of(inspector: Inspector, placement: Placement, *, canonical: bool = False) -> str:
+    """A placement's text without what stands around it; what has none says so in brackets.
+
+    It is the text that was sent; with `canonical`, JSON stands in its canonical form (`canonical_of`).
+    """
     if placement.content is None:
         why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
         return f"[{placement.item}: {why}]"
-    return inspector.text(placement.content)
+    text = inspector.text(placement.content)
+    return canonical_of(placement, text) if canonical else text
+
+
+def canonical_of(placement: Placement, text: str) -> str:
+    """The text with its JSON in canonical form: sorted keys, no spaces.
+
+    Only of what has its version from that form; everything else is as it is.
+    """
+    found = json_in(text) if placement.version is not None else None
+    if found is None:
+        return text
+    start, value = found
+    made = text[:start] + orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return (
+        made
+        if made != text and sha256(made.encode()).hexdigest().startswith(placement.version or "-")
+        else text
+    )

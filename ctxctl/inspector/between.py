@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxctl.engine.rendering import difference
 from ctxctl.model.results import Change, Frame
 
 if TYPE_CHECKING:
@@ -24,10 +25,24 @@ def between(
     Frames by themselves tell no cause of a removal: within one thread it is taken from the steps in between,
     which are replayed for it; `check` is called at each of them and may raise to give up.
     """
-    found = two.compare(one.frame(a), two.frame(b))
+    left, right = one.frame(a), two.frame(b)
+    found = two.compare(left, right)
+    found = found._replace(changes=tuple(_rendered(c, one, left, two, right) for c in found.changes))
     if one is not two or not any(change.status == "removed" for change in found.changes):
         return explained(found, {})
     return explained(found, removals(one, a, b, check))
+
+
+def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right: Frame) -> Change:
+    """The change with what is different in two renderings of one version."""
+    if "rendering" not in change.flags:
+        return change
+    was, now = (
+        next(p for p in reversed(frame.placements) if p.item == change.item and not p.stale)
+        for frame in (left, right)
+    )
+    what = difference(was, now, lambda content: (one if content is was.content else two).text(content))
+    return msgspec.structs.replace(change, reason=what or None)
 
 
 def removals(

@@ -30,8 +30,12 @@ def blame(
     ordinal: int,
     check: Check | None = None,
     progress: Callable[[float], None] | None = None,
+    *,
+    canonical: bool = False,
 ) -> Blame:
     """The assembled text of a step's frame by its blocks; raises UsageError("no-such-frame").
+
+    The texts are those that were sent; with `canonical`, JSON is in its canonical form.
 
     After an `outline` (or while one runs, for the steps it knows), since when each copy stands is read from
     the log that it keeps, and nothing is replayed but what `at` replays.  Before one, the trace is replayed
@@ -40,7 +44,7 @@ def blame(
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
     glue = joint(at.step)
-    texts = [text_of(inspector, p) for p in at.placements]
+    texts = [text_of(inspector, p, canonical=canonical) for p in at.placements]
     if check is not None:
         check()
     twins = _twins(at.placements, texts, check)

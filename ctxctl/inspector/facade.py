@@ -401,13 +401,17 @@ class Inspector:
         """The text of a content."""
         return self.trace.contents.text(content)
 
-    def assembled(self, ordinal: int) -> str:
-        """The texts of a frame's placements in order, with the separator that the assembly records between
-        them; where it records none, or only names one, a line end.
+    def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
+        """The texts of a frame's placements as they were sent, in order, with the separator that the assembly
+        records between them; where it records none, or only names one, a line end.
+
+        `canonical`: JSON in its canonical form.
         """
         at = self.at(ordinal)
         between = joint(at.step).text
-        return between.join(f"{p.opens}{text_of(self, p)}{p.closes}" for p in at.placements)
+        return between.join(
+            f"{p.opens}{text_of(self, p, canonical=canonical)}{p.closes}" for p in at.placements
+        )
 
     def native(self, line: int) -> dict[str, Any]:
         """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""

@@ -155,6 +155,11 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     truncated: bool = False
     redaction_state: str | None = None
     """None where it is `none`."""
+    form: str = ""
+    """What its own JSON says in the request's body beside its text (`trace.forms`); empty: nothing, or not
+    known."""
+    field: str | None = None
+    """The field of the request's body that it stands in; None: not known."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):
@@ -190,6 +195,9 @@ class Assembly(msgspec.Struct, frozen=True, eq=False):
     digest: str | None = None
     metadata: dict[str, Any] = {}
     redaction_state: str | None = None
+    request: dict[str, Any] | None = None
+    """`metadata.ctxctl.request`: the API and those parameters of the request that a prompt cache hangs on, as
+    they stood in its body; None: as with the assembly before, or not known."""
 
 
 class Injection(msgspec.Struct, frozen=True, eq=False):

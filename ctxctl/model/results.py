@@ -19,6 +19,7 @@ from ctxctl.model.vocab import (
     LimitSource,
     MissCause,
     Mode,
+    PrefixBasis,
     Provenance,
     Status,
     UsedMethod,
@@ -46,7 +47,8 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     digest: str | None
     """Digest of the rendered text, or the recorded hash where there is no text."""
     key: int
-    """Equal for equal (item, version, rendering): what the ledger and the possible prefix compare."""
+    """Equal for equal (item, version, rendering): what the ledger and the possible prefix compare.  The
+    rendering is the text and, where the request's body is known, `form`."""
     line: int
     """Line of the item record it came from; 0 for an unknown ref."""
     role: str | None = None
@@ -68,6 +70,9 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     """Its text is its block's, not the item's."""
     counted: int = 0
     """Tokens as they were counted or declared, before any calibration."""
+    form: str = ""
+    """What its own JSON says in the request's body beside its text (a signature, `is_error`); empty: nothing,
+    or not known."""
     instead_of: int | None = None
     """Tokens of the recorded text in whose place a what-if set another one; None: it is the recorded one."""
 
@@ -170,16 +175,28 @@ class StageView(msgspec.Struct, frozen=True):
 
 
 class BrokenBy(msgspec.Struct, frozen=True, gc=False):
-    """The placement whose change ended the possible prefix: one of the previous request that left, moved or
-    changed, or a new one that came before the rest."""
+    """What ended the possible prefix: the change of a placement (one of the previous request that left, moved
+    or changed, or a new one that came before the rest), or of a parameter of the request."""
 
-    item: str
+    item: str | None
+    """None: it was a parameter."""
     version: str | None
     position: int
     """Where the run ended: 0-based, in the provider's order (tools, system, then the rest)."""
     status: str
     """What happened to it: `added`, `updated`, `removed` or `moved`."""
     cause: str | None
+    setting: str | None = None
+    """The parameter: `model`, `tool_choice`, `thinking`, `effort`, `speed`, `images`, `citations`."""
+    level: str | None = None
+    """Where a parameter's change breaks: at `tools` (all), `system` or `messages`."""
+    change: str | None = None
+    """What is different where the version is the same: `signature`, `key order in input_schema` ..."""
+
+    @property
+    def name(self) -> str:
+        """The item's id, or the parameter's name."""
+        return self.item if self.item is not None else self.setting or ""
 
 
 class Miss(msgspec.Struct, frozen=True, gc=False):
@@ -213,6 +230,9 @@ class Cache(msgspec.Struct, frozen=True, gc=False):
     """The part of the cache writes that is kept for an hour; None: the bill does not tell them apart."""
     miss: Miss | None = None
     """A miss that nothing recorded explains; None: none, or the bill has no cache figures to tell by."""
+    compared: PrefixBasis | None = None
+    """What the possible prefix was held against: `wire`, the requests' own bodies, or `content`, the texts as
+    a client wrote them down; None without a prefix."""
 
 
 class Doubt(msgspec.Struct, frozen=True, gc=False):

@@ -103,6 +103,8 @@ UsedMethod = Literal["reported", "expected", "recorded"]
 """How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""
 LimitSource = Literal["recorded", "runtime", "catalogue", "supposed"]
 """Who says a limit: a budget record of the trace, the client in its capture, the model table, a what-if."""
+PrefixBasis = Literal["wire", "content"]
+"""What two requests were compared by: their bodies as they were sent, or what a client tells of them."""
 MissCause = Literal["expired", "model", "unrecorded", "unexplained"]
 """Why a cache was not read, as far as facts go: idle for longer than the provider keeps it; another model;
 the unrecorded part changed its size; nobody can tell."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Json, Maker, digest_of
+from ctxctl.formats.build import Json, Maker
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire import by_name, of_body, of_response
@@ -120,11 +120,7 @@ class _Talk:
             self._generation = core.journal.generation
             self._prints, self._rows = [], []
             conversation.tell_anew()
-        known = sent.dialect or of_body(sent.body)
-        dialect = self.dialect = known or by_name("openai-chat")
-        marks = dict(sent.marks or {})
-        if known is not None and known.whole is not None:
-            marks.setdefault("whole", known.whole)
+        dialect = self.dialect = sent.dialect or of_body(sent.body) or by_name("openai-chat")
         before = [(block.item, block.ref) for block, _ in conversation.rows]
         self._set_window(dialect.units(sent.body), dialect, core, found, sent.cause)
         if sent.compacts:
@@ -132,8 +128,11 @@ class _Talk:
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
-            *conversation.request(sent.step, model=sent.model, native_id=sent.native_id, **marks)
-        )
+            *conversation.request(
+                sent.step, model=sent.model, native_id=sent.native_id,
+                settings=_settings(dialect, sent, core), **(sent.marks or {}),
+            )
+        )  # fmt: skip
         return [
             e for e in self._drain() if sent.injected or e["event_type"] != vocab.INJECTION_APPLIED
         ], found
@@ -253,10 +252,19 @@ def _redacted(unit: Unit, core: Core, found: Found) -> Unit:
     return unit._replace(value=redactor.value(unit.value, raw, found)) if redactor.worth_a_look(raw) else unit
 
 
+def _settings(dialect: Dialect, sent: Sent, core: Core) -> Json | None:
+    """The request's parameters, without what secrets they hold."""
+    made = dialect.settings(sent.body)
+    if made is None or core.redactor is None:
+        return made
+    cleaned: Json = core.redactor.value(made, orjson.dumps(made), Found())
+    return cleaned
+
+
 def _redact(part: Part, core: Core, found: Found) -> None:
     """Once more for what the cut has put together: a call's arguments, a text of several blocks."""
     if core.redactor is None or part.text is None:
         return
     text = core.redactor.text(part.text, found)
     if text is not part.text:
-        part.text, part.digest = text, digest_of(text)
+        part.reword(text)

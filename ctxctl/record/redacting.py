@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.build import Json, digest_of
+from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire.dialect import Dialect, Names, Unit
 from ctxctl.formats.wire.slots import Slots
@@ -62,6 +62,16 @@ class Redacting(Dialect):
             return units
         return [self._without(unit) for unit in units]
 
+    def settings(self, body: Json) -> Json | None:
+        """The dialect's, without secrets."""
+        made = self._dialect.settings(body)
+        redactor = self._core.redactor
+        if made is None or redactor is None:
+            return made
+        value, raw = _encoded(made)
+        cleaned: Json = redactor.value(value, raw, Found())
+        return cleaned
+
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
         """The dialect's of a unit of `units`; what the cut has put together is looked through once more."""
         slots = self._dialect.parts(unit, names, line)
@@ -100,7 +110,7 @@ class Redacting(Dialect):
             if part.text is not None and redactor is not None:
                 text = redactor.text(part.text, Found())
                 if text is not part.text:
-                    part.text, part.digest = text, digest_of(text)
+                    part.reword(text)
 
 
 def _encoded(value: Any) -> tuple[Any, bytes]:

@@ -188,7 +188,10 @@ def patch_lines(found: Sequence[Patch] | Iterator[Patch], paint: Paint) -> Itera
             yield f"{old} and {new}: {why}"
             continue
         if not patch.diff.lines:
-            yield f"{old} and {new}: same text, another rendering or version"
+            what = (
+                f"not the same: {visible(change.reason)}" if change.reason else "another rendering or version"
+            )
+            yield f"{old} and {new}: same text, {what}"
             continue
         yield paint("head", f"--- {old}")
         yield paint("head", f"+++ {new}")

@@ -42,7 +42,7 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
     return (
         address(cost), *tokens, marked(dollars(_total(cost.believed)), bool(parts)),
         dollars(_total(cost.counted)),
-        dollars(cost.broken) if broke else "", visible(by.item) if by is not None and broke else "",
+        dollars(cost.broken) if broke else "", visible(by.name) if by is not None and broke else "",
         miss_cell(cost),
     )  # fmt: skip
 
@@ -99,7 +99,7 @@ def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[st
         for cost in breaks[:TOP_BREAKS]:
             by = cost.step.cache.broken_by
             assert by is not None
-            rows.append((address(cost), visible(by.item), by.status, dollars(cost.broken)))
+            rows.append((address(cost), visible(by.name), by.status, dollars(cost.broken)))
         listed = table(columns, rows, width)
         yield from listed.head
         yield from (line for lines in listed.rows for line in lines)
@@ -187,7 +187,7 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "billed": _money(cost.billed),
         "counted": _money(cost.counted),
         "cache_break": exact(cost.broken),
-        "broken_by": by.item if by is not None and cost.broken is not None else None,
+        "broken_by": by.name if by is not None and cost.broken is not None else None,
         "miss": miss_object(cost),
         "saved": exact(cost.saved),
         "assumed": list(cost.assumed),

@@ -30,7 +30,7 @@ def step_lines(
     said = f"{_size(window)}  +{ledger.new:,} -{ledger.freed:,}"
     flags = ", ".join(visible(flag.replace("_", " ")) for flag in step.flags)
     if step.cache.broken_by is not None and breaks(step):
-        flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.item)}"
+        flags += f"{', ' * bool(flags)}cache broken by {visible(step.cache.broken_by.name)}"
     if step.cache.miss is not None:
         flags += f"{', ' * bool(flags)}{miss_text(step.cache.miss)}"
     lead = pad(address, max(_ADDRESS, cells(address)))

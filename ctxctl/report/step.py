@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxctl.model.results import Cache, Ledger, Step, Window
+from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.doubts import doubt_text
@@ -30,6 +30,8 @@ DERIVED = {
 """In the place of the recorded assembly, where the capture holds none."""
 LAYERS = {"available": "layer available", "view": "layer view", "injected": "layer injected"}
 _BAR_LIMIT = 100
+_LEVELS = {"tools": "all", "system": "system and messages", "messages": "messages"}
+"""What of a cache is broken from a level on."""
 
 
 def heading(step: Step) -> str:
@@ -210,10 +212,9 @@ def cache_text(cache: Cache) -> str:
         if broken is None:
             parts.append("unbroken")
         else:
-            cause = f", {visible(broken.cause)}" if broken.cause else ""
-            parts.append(
-                f"broken at position {broken.position} by {visible(broken.item)} ({broken.status}{cause})"
-            )
+            parts.append(f"broken at position {broken.position} by {broken_text(broken)}")
+        if cache.compared == "content":
+            parts.append("compared by content")
     if cache.reported_cached is not None:
         parts.append(f"reported cached {cache.reported_cached:,}")
     if cache.reported_cache_write is not None:
@@ -222,6 +223,15 @@ def cache_text(cache: Cache) -> str:
     if cache.miss is not None:
         parts.append(miss_text(cache.miss))
     return "; ".join(parts)
+
+
+def broken_text(broken: BrokenBy) -> str:
+    """What broke it, and how: an item, or a parameter with the level from which on it breaks."""
+    said = [broken.status]
+    if broken.setting is not None and broken.level is not None:
+        said.append(f"breaks {_LEVELS[broken.level]}")
+    said += [visible(what) for what in (broken.cause, broken.change) if what]
+    return f"{visible(broken.name)} ({', '.join(said)})"
 
 
 def segment_lines(step: Step, width: int, *, indent: int = 4) -> Iterator[str]:

@@ -196,6 +196,7 @@ def assembly(fields: Fields, blocks: tuple[Block, ...]) -> Assembly | None:
         fields.text("hash"),
         fields.table("metadata"),
         fields.text("redaction_state"),
+        own.table("request") or None,
     )
 
 

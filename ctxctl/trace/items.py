@@ -14,6 +14,7 @@ from ctxctl.model.records import Block, Item, Redaction
 from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
+from ctxctl.trace.forms import form_of
 from ctxctl.trace.memo import Memo
 from ctxctl.trace.told import UNREDACTED, of_item
 from ctxctl.trace.utf8 import check_utf8
@@ -223,7 +224,16 @@ def _made_block(fields: Fields, content: Content | None) -> Block:
         _first(place.text("role") for place in places),
         bool(_first(place.flag("truncated") for place in places)),
         None if (state := fields.text("redaction_state")) in UNREDACTED else state,
+        *_in_body(own.get("wire") if isinstance(own, dict) else None),
     )
+
+
+def _in_body(wire: Any) -> tuple[str, str | None]:
+    """What a block's own JSON says beside its text, and the field of the body that it stands in."""
+    if not isinstance(wire, dict):
+        return "", None
+    field = wire.get("in")
+    return form_of(wire), field if isinstance(field, str) else None
 
 
 def _wrapper(fields: Fields) -> tuple[str, str]:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.oracle import cases_append, cases_changes, cases_frames, cases_identity, cases_sizes, cases_steps
+from tests.oracle import (
+    cases_append,
+    cases_changes,
+    cases_frames,
+    cases_identity,
+    cases_sizes,
+    cases_steps,
+    cases_wire,
+)
 from tests.oracle.case import Case
 
 ALL: list[Case] = [
@@ -12,4 +20,5 @@ ALL: list[Case] = [
     *cases_identity.CASES,
     *cases_steps.CASES,
     *cases_sizes.CASES,
+    *cases_wire.CASES,
 ]

@@ -290,7 +290,7 @@ CASES = [
             "1.1": {"ledger": ledger(0, 2, 0, 2)},
             "1.2": {
                 "ledger": ledger(2, 9, 2, 9),
-                "changes": {"A": updated(new=9, freed=2, in_window=9, flags=[])},
+                "changes": {"A": updated(new=9, freed=2, in_window=9, flags=["rendering"])},
                 "window": {"used": 9},
             },
         },

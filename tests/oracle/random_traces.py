@@ -23,6 +23,7 @@ REASONS = ("low_relevance", "stale", "too_large")
 LARGE = 700
 """An estimate beside which the bills of these traces cannot be true."""
 MODES = ("assemblies", "unselected", "mixed", "append", "appendix")
+LEAVES: tuple[dict[str, str], ...] = ({}, {"signature": "one"}, {"signature": "two"}, {"id": "x"})
 BRANCHED = ("r1", "r1", "r1", "r2")
 
 
@@ -166,12 +167,21 @@ class Writer:
         version = self.known.get(name)
         ref = f"{name}@{version}" if version else name
         wrapper = "<x>\n{content}\n</x>" if self.chance(5) else None
-        return build.block(ref, wrapper=wrapper)
+        more: dict[str, Any] = {}
+        if self.chance(4):
+            leaf = {"type": "text", "text": {"$": "text"}, **self.draw(st.sampled_from(LEAVES))}
+            more["metadata"] = {"ctxctl": {"wire": {"in": "messages", "leaf": leaf}}}
+        return build.block(ref, wrapper=wrapper, **more)
 
     def _assemble(self, *, splice: bool) -> None:
         """A whole assembly, its blocks shuffled and numbered, or splices of the last one."""
         name = f"m{self.thread}{self.step}"
         ctxctl: dict[str, Any] = {"root": self.draw(st.sampled_from(BRANCHED))} if self.chance(2) else {}
+        if self.chance(3):
+            asked = {name: self.draw(st.sampled_from("ab")) for name in ("speed", "tool_choice", "thinking")}
+            ctxctl["request"] = {"api": self.draw(st.sampled_from(("anthropic", "gemini"))), **asked}
+        if self.chance(6):
+            ctxctl["model"] = self.draw(st.sampled_from(("claude-a", "claude-b")))
         base = f"m{self.thread}{self.last}"
         if self.named and self.chance(5):
             self.put(build.assembly(f"draft{self.step}", self._blocks(False)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,8 +24,8 @@ def current(frame: Iterable[Placed]) -> dict[str, list[Placed]]:
     return found
 
 
-def rendered(placed: list[Placed]) -> set[tuple[str | None, str | None]]:
-    return {(p.version, p.rendering) for p in placed}
+def rendered(placed: list[Placed]) -> set[tuple[str | None, ...]]:
+    return {p.key[1:3] for p in placed}
 
 
 def increasing(places: list[int]) -> set[int]:
@@ -63,7 +64,31 @@ def differ(before: list[Placed], now: list[Placed], rules: Rules) -> tuple[Count
 def in_provider_order(frame: list[Placed], rules: Rules) -> list[Placed]:
     if rules.trace_order_prefix:
         return frame
-    return sorted(frame, key=lambda p: FIRST_SEGMENTS.get(p.kind, 2))
+    return sorted(frame, key=lambda p: rank(p, rules))
+
+
+def rank(p: Placed, rules: Rules) -> int:
+    """Tools, then the system prompt, then the rest; what a body has among its messages stays there."""
+    if p.among == "messages" and not rules.speakers_first:
+        return 2
+    return FIRST_SEGMENTS.get(p.kind, 2)
+
+
+LEVELS = {"speed": 1, "tool_choice": 2, "thinking": 2, "effort": 2}
+"""What of Anthropic's cache a parameter breaks: 1 the system prompt and the messages, 2 the messages."""
+
+
+def parameter(before: dict[str, Any], now: dict[str, Any], rules: Rules) -> tuple[str, int] | None:
+    """The parameter whose change breaks most."""
+    if rules.parameters_ignored or not before or not now:
+        return None
+    if before["model"] != now["model"] and None not in (before["model"], now["model"]):
+        return "model", 0
+    found = [(level, name) for name, level in LEVELS.items() if before.get(name) != now.get(name)]
+    if not found or before.get("api") != "anthropic" or now.get("api") != "anthropic":
+        return None
+    level, name = min(found, key=lambda pair: pair[0])
+    return name, 0 if rules.every_parameter_breaks_all else level
 
 
 def prefix(before: list[Placed], now: list[Placed], rules: Rules) -> tuple[int, int | None]:
@@ -186,7 +211,15 @@ def _present(
     if rendered(placed) == rendered(old):
         return _change("skipped", item, copy, flags=flags)
     flags += ["truncated"] if copy.truncated else []
-    return _change("updated", item, copy, flags=flags, previous_version=old[-1].version)
+    was = old[-1]
+    if copy.version is None or copy.version != was.version or copy.truncated or was.truncated:
+        return _change("updated", item, copy, flags=flags, previous_version=was.version)
+    flags.append("rendering")
+    one, other = json.loads(was.fields or "{}"), json.loads(copy.fields or "{}")
+    differ = ["text"] if was.rendering != copy.rendering else []
+    differ += [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    reason = ", ".join(differ)
+    return _change("updated", item, copy, flags=flags, previous_version=was.version, reason=reason)
 
 
 def _change(status: str, item: str, copy: Placed | None, **more: Any) -> dict[str, Any]:

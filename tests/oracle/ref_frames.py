@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,8 @@ from tests.oracle.ref_steps import places
 from tests.oracle.rules import Rules
 
 Count = Callable[[str], int]
+NO_MATTER = ("type", "id", "role", "status")
+"""Fields of a block that reach no model."""
 Key = tuple[str, str | None, str | None, int]
 
 
@@ -28,11 +31,16 @@ class Placed:
     stale: bool = False
     carried: bool = False
     truncated: bool = False
+    fields: str = ""
+    """JSON of what its block's own JSON says beside the text, in the request's body."""
+    among: str | None = None
+    """The field of the body that it stands in."""
 
     @property
     def key(self) -> Key:
-        """Item, version and digest of the rendered text, and the tokens: they tell two opaque ones apart."""
-        return (self.item, self.version, self.rendering, self.tokens)
+        """Item, version and digest of what was sent (the rendered text, the block's own fields), and the
+        tokens: they tell two opaque ones apart."""
+        return (self.item, self.version, f"{self.rendering} {self.fields}", self.tokens)
 
 
 @dataclass
@@ -58,11 +66,17 @@ class Thread:
             before, _, after = wrapper.partition("{content}")
             text = before + text + after
         cut = bool(block.get("metadata", {}).get("truncated"))
+        wire = block.get("metadata", {}).get("ctxctl", {}).get("wire", {})
+        said = {k: v for k, v in wire.get("leaf", {}).items() if k not in NO_MATTER and v != {"$": "text"}}
+        fields = json.dumps(said, sort_keys=True) if said and not self.rules.only_texts else ""
         item, version = (found.item, found.version) if found else (ref, None)
         kind = found.kind if found else "custom"
         tokens, method = self._tokens(text, found.estimate if found else None)
         rendering = sha(text) if text is not None else found.digest if found else None
-        return Placed(item, version, rendering, tokens, method, kind, truncated=cut)
+        among = wire.get("in")
+        return Placed(
+            item, version, rendering, tokens, method, kind, truncated=cut, fields=fields, among=among
+        )
 
     def _tokens(self, text: str | None, estimate: int | None) -> tuple[int, str]:
         if text is not None and not (self.rules.estimate_first and estimate is not None):

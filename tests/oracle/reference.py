@@ -14,7 +14,17 @@ from typing import Any
 
 from tests.oracle.build import Event
 from tests.oracle.case import Replayed
-from tests.oracle.ref_changes import Facts, changes, differ, facts, in_provider_order, prefix, total
+from tests.oracle.ref_changes import (
+    Facts,
+    changes,
+    differ,
+    facts,
+    in_provider_order,
+    parameter,
+    prefix,
+    rank,
+    total,
+)
 from tests.oracle.ref_frames import Count, Placed, Thread, append_frame, chosen, skips, window_frame
 from tests.oracle.ref_items import ITEM_EVENTS, name_of, said, sha, text_of
 from tests.oracle.ref_sizes import limits, segments, sizes, sound
@@ -94,6 +104,7 @@ def _thread(
     before: list[Placed] | None = None
     turn_start: list[Placed] = []
     root: str | None = None
+    asked: dict[str, Any] = {}
     billed: int | None = None
     own: list[dict[str, Any]] = []
     everything: list[tuple[int, Event]] = []
@@ -104,7 +115,10 @@ def _thread(
         else:
             basis, frame = window_frame(thread, sorted(elsewhere + past, key=lambda pair: pair[0]), events)
         found = facts(thread, events, root)
+        was, asked = asked, _asked(thread, events, asked)
         step = _step(thread, g, events, before, frame, found, basis, method)
+        if before is not None:
+            _broken_by_parameter(thread, step["cache"], before, parameter(was, asked, thread.rules))
         bill = g.usage.get("input_tokens") if g.usage else None
         bill = sound(bill, step["window"]["recorded"], replace(thread, target="model"))
         cut = _unrecorded_cut(bill, billed, step, found)
@@ -251,6 +265,33 @@ def _cache(
     if broken is not None:
         out["broken_by"] = _broken_by(thread, before, frame, listed, broken)
     return out
+
+
+def _asked(thread: Thread, events: list[tuple[int, Event]], before: dict[str, Any]) -> dict[str, Any]:
+    """The model and the parameters of a step's request: as told, else as before."""
+    assembly = chosen(thread, events)
+    ours = assembly[1]["data"].get("metadata", {}).get("ctxctl", {}) if assembly else {}
+    told = ours.get("request") or {name: value for name, value in before.items() if name != "model"}
+    return {**told, "model": ours.get("model", before.get("model"))}
+
+
+def _broken_by_parameter(
+    thread: Thread, cache: dict[str, Any], before: list[Placed], by: tuple[str, int] | None
+) -> None:
+    """A parameter ends the prefix where its level begins, unless a placement did in front of that."""
+    if by is None:
+        return
+    order = in_provider_order(before, thread.rules)
+    left = [p for p in order if rank(p, thread.rules) < by[1]]
+    broken = cache["broken_by"]
+    if len(left) == len(order) or (broken is not None and broken["position"] < len(left)):
+        return
+    cache["possible_prefix"] = sum(p.tokens for p in left)
+    level = ("tools", "system", "messages")[by[1]]
+    cache["broken_by"] = {
+        "item": None, "version": None, "position": len(left), "status": "updated", "cause": None,
+        "setting": by[0], "level": level,
+    }  # fmt: skip
 
 
 def _broken_by(

@@ -53,3 +53,7 @@ class Rules:
     unrecorded_never_null: bool = False
     unrecorded_never_negative: bool = False
     unrecorded_last: bool = False
+    only_texts: bool = False
+    parameters_ignored: bool = False
+    every_parameter_breaks_all: bool = False
+    speakers_first: bool = False

@@ -65,6 +65,8 @@ class Conversation:
         self._later: list[Callable[[Place], Json]] = []
         self._versions: dict[str, str] = {}
         """Version last announced, by item."""
+        self._told: dict[str, tuple[str, str | None]] = {}
+        """By item: the version that is announced, or is going to be, and the digest of its text."""
         self._derived: set[str] = set()
         """Items whose identity was made here."""
         self._names: dict[str, str] = {}
@@ -240,6 +242,7 @@ class Conversation:
         line: int = 0,
         model: str | None = None,
         native_id: str | None = None,
+        settings: Json | None = None,
         **ctxctl: Any,
     ) -> Place:
         """Seal a step: the window as it is now went to the model.
@@ -249,6 +252,8 @@ class Conversation:
             line: Line of the foreign file.
             model: The model that was asked.
             native_id: The provider's id of the request.
+            settings: Parameters of its body that a prompt cache hangs on (`Dialect.settings`); None where
+                the body is not known.
             ctxctl: Further fields of the assembly's `metadata.ctxctl` (`derived=True` where the window was
                 put together rather than read, …).
         """
@@ -261,7 +266,7 @@ class Conversation:
         marks = {**self._origin, **ctxctl, "mode": self._mode}
         make, out = self._make, self._out
         assembly = self._window.assemble(
-            make, f"asm-{scope}", self._edits(), model=model, cause=self._cause, **marks
+            make, f"asm-{scope}", self._edits(), model=model, settings=settings, cause=self._cause, **marks
         )
         self._origin = {}
         self._cause = None
@@ -291,6 +296,7 @@ class Conversation:
         last step, which may come again.
         """
         self._versions.clear()
+        self._told.clear()
         self._window = Window()
         self._old, self._clean = [], 0
         self._puts.clear()
@@ -309,6 +315,7 @@ class Conversation:
         """
         held = {row[0].item for row in self.rows}
         self._versions = {item: mark for item, mark in self._versions.items() if item in held}
+        self._told = {item: told for item, told in self._told.items() if item in held}
         self._derived &= held
         self._names = {item: name for item, name in self._names.items() if item in held}
         self._steps = dict(list(self._steps.items())[-1:])
@@ -361,7 +368,13 @@ class Conversation:
             if not item:
                 item = part.item = self._name(part)
                 self._derived.add(item)
-            if item in versions and versions[item] == part.mark:
+            mark = part.mark
+            told = self._told.get(item)
+            if told is None or told[0] != mark:
+                self._told[item] = mark, part.digest
+            elif told[1] != part.digest:
+                part.sent = part.text or ""  # one version, two renderings
+            if item in versions and versions[item] == mark:
                 part.text = None
             else:
                 part.time = part.time or self._make.time

@@ -31,7 +31,7 @@ class Part:
 
     __slots__ = (
         "before", "data", "derived", "digest", "estimate", "item", "kind", "line", "native", "place", "role",
-        "segment", "source", "text", "time", "title", "truncated", "version",
+        "segment", "sent", "source", "text", "time", "title", "truncated", "version",
         "wire",
     )  # fmt: skip
 
@@ -84,6 +84,8 @@ class Part:
         """The text was put together from several native facts."""
         self.wire = wire
         """Where it stands in the request's JSON (`formats.wire.slots`); a fact of the placement."""
+        self.sent = ""
+        """The text as it was sent here, where the item was told in another rendering of the same version."""
         self.data = data
         """Further fields of the `context_item` (`mime_type`, `byte_size`, `priority` …)."""
 
@@ -94,11 +96,17 @@ class Part:
             return self.version
         return self.digest[: build.VERSION_DIGITS] if self.digest is not None else ""
 
+    def reword(self, text: str) -> None:
+        """Give it another text, such as one without secrets; its version is that text's."""
+        self.text, self.digest, self.version = text, build.digest_of(text), None
+
     def block(self) -> build.Block:
         """Its placement in a window."""
         mark = self.mark
         ref = f"{self.item}@{mark}" if mark else self.item
-        return build.Block(ref, self.item, self.role, self.truncated, self.before, self.segment, self.wire)
+        return build.Block(
+            ref, self.item, self.role, self.truncated, self.before, self.segment, self.wire, self.sent
+        )
 
     def record(self, *, derived_identity: bool) -> Json:
         """Its `context_item`, text inline."""

@@ -20,7 +20,7 @@ from ctxctl.formats.wire.dialect import (
     unknown,
     without,
 )
-from ctxctl.formats.wire.slots import TEXT, Slots, compact, plain
+from ctxctl.formats.wire.slots import JSON, TEXT, Slots, plain, short, structured
 
 _BILLING: Final = "x-anthropic-billing-header:"
 _MEDIA: Final = ("image", "document")
@@ -80,7 +80,8 @@ class Anthropic(Dialect):
         for name in ("output_format", "output_config"):
             value = body.get(name)
             if isinstance(value, dict) and ("schema" in value or isinstance(value.get("format"), dict)):
-                found.append(Unit(name, value, 0, True))
+                shape = {"format": value["format"]} if "format" in value else value
+                found.append(Unit(name, shape, 0, True))
         system = body.get("system")
         if isinstance(system, str):
             system = [{"type": "text", "text": system}]
@@ -104,6 +105,17 @@ class Anthropic(Dialect):
         else:
             extra(slots, value, unit.section)
         return slots
+
+    def settings(self, body: Json) -> Json | None:
+        """Tool choice, thinking, effort and speed."""
+        made: Json = {"api": self.name}
+        for name in ("tool_choice", "thinking", "speed"):
+            if body.get(name) is not None:
+                made[name] = short(body[name])
+        config = body.get("output_config")
+        if isinstance(config, dict) and config.get("effort") is not None:
+            made["effort"] = short(config["effort"])
+        return made
 
     def reply(self, response: Json) -> list[Part]:
         """The answer's blocks as an assistant message."""
@@ -242,9 +254,14 @@ def _result(slots: Slots, names: Names, block: Json, role: str) -> None:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list) or not content:
-        text = "" if content is None or content == [] else compact(plain(content))
-        leaf = plain(block) if not text else {**without(block, ("content",)), "content": {"$": "json"}}
-        slots.put(Part("tool_result", text, role, key=key, title=title, native=native, line=slots.line), leaf)
+        if content is None or content == []:
+            made = Part("tool_result", "", role, key=key, title=title, native=native, line=slots.line)
+            slots.put(made, plain(block))
+            return
+        made = structured(
+            "tool_result", plain(content), role, key=key, title=title, native=native, line=slots.line
+        )
+        slots.put(made, {**without(block, ("content",)), "content": JSON})
         return
     slots.enter({**without(block, ("content",)), "content": PARTS})
     for index, inner in enumerate(content):
@@ -256,15 +273,9 @@ def _result(slots: Slots, names: Names, block: Json, role: str) -> None:
             leaf = _leaf(inner, "text") if isinstance(inner, dict) else TEXT
             slots.text("tool_result", said, role, leaf, key=name, title=title, native=native)
         else:
-            made = Part(
-                "tool_result",
-                compact(plain(inner)),
-                role,
-                key=name,
-                title=title,
-                native=native,
-                line=slots.line,
+            made = structured(
+                "tool_result", plain(inner), role, key=name, title=title, native=native, line=slots.line
             )
-            slots.put(made, {"$": "json"})
+            slots.put(made, JSON)
         slots.mark(inner)
     slots.leave()

@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar, Final, NamedTuple
 
-from ctxctl.formats import build
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.wire import billing
-from ctxctl.formats.wire.slots import CALL, JSON, PARTS, Slots, compact, plain
+from ctxctl.formats.wire.slots import CALL, JSON, PARTS, Slots, compact, plain, structured
 
+_SEARCHES: Final = "web_search"
+"""How the types of Anthropic's and OpenAI's own search tools begin."""
 _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
 
 
@@ -53,8 +54,6 @@ class Dialect(ABC):
     name: ClassVar[str]
     provider: ClassVar[str]
     """Whose convention of counting tokens its bills follow."""
-    whole: ClassVar[str | None] = None
-    """The API by whose rules the size of a whole request is known (`vocab.OPENAI_CHAT`); None: by none."""
 
     @abstractmethod
     def detect(self, body: Json) -> int:
@@ -75,6 +74,13 @@ class Dialect(ABC):
     @abstractmethod
     def reply(self, response: Json) -> list[Part]:
         """The items that an answer adds, with the keys they have when they are sent back."""
+
+    def settings(self, body: Json) -> Json | None:
+        """The parameters of a request body, as they stand there, that a prompt cache hangs on.
+
+        None: what was read is not the body that was sent.  What follows of a change is `engine.settings`'.
+        """
+        return None
 
     def cut(self, body: Json, line: int = 0) -> list[Part]:
         """A whole request body as items."""
@@ -115,10 +121,11 @@ def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None
     kind = definition.get("type") if isinstance(definition, dict) else None
     shown = named or string(kind)
     slots.put(
-        Part(
-            "tool_definition", build.canonical(bare), role,
+        structured(
+            "tool_definition", bare, role,
             key=f"tool:{shown}" if shown is not None else None, title=shown,
             source=f"mcp:{server.group(1)}" if server is not None else None, line=slots.line,
+            native={"type": kind} if isinstance(kind, str) and kind.startswith(_SEARCHES) else None,
         ),
         JSON,
     )  # fmt: skip
@@ -126,13 +133,15 @@ def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None
 
 
 def extra(slots: Slots, value: Any, title: str, kind: str = "custom") -> None:
-    """Place what stands in the body beside tools, system and messages and reaches the model as JSON."""
-    slots.put(
-        Part(
-            kind, build.canonical(plain(value)), "system", key=f"body:{title}", title=title, line=slots.line
-        ),
-        JSON,
+    """Place what stands in the body beside tools, system and messages and reaches the model as JSON.
+
+    It is a part of the system prompt: OpenAI puts an answer's schema in front of it ("Prompt caching"), and
+    Anthropic adds a prompt that explains it ("Structured outputs").
+    """
+    made = structured(
+        kind, plain(value), "system", key=f"body:{title}", title=title, line=slots.line, segment="system"
     )
+    slots.put(made, JSON)
 
 
 def call(
@@ -144,11 +153,19 @@ def call(
     leaf: Any,
     *,
     to: str | None = None,
+    sent: str | None = None,
 ) -> Part:
-    """Place a tool call; arguments that are no JSON object stand as they are."""
-    text = f"{name} {arguments if isinstance(arguments, str) else build.canonical(arguments)}"
+    """Place a tool call; arguments that are no JSON object stand as they are.
+
+    `sent`: the arguments as they were sent, where that was JSON in a string.
+    """
     title = names.call(key, name, arguments)
-    part = Part("tool_call", text, "assistant", key=key, title=title, line=slots.line)
+    if isinstance(arguments, str):
+        part = Part("tool_call", f"{name} {arguments}", "assistant", key=key, title=title, line=slots.line)
+    else:
+        part = structured(
+            "tool_call", arguments, "assistant", name=name, text=sent, key=key, title=title, line=slots.line
+        )
     return slots.put(part, leaf, to)
 
 
@@ -158,8 +175,8 @@ def unknown(slots: Slots, block: Any, role: str, key: str | None = None, *, to: 
     bare = plain(block)
     result = kind is not None and kind.endswith(("tool_result", "_output"))
     slots.put(
-        Part(
-            "tool_result" if result else "custom", compact(bare), role, key=key, title=kind, line=slots.line,
+        structured(
+            "tool_result" if result else "custom", bare, role, key=key, title=kind, line=slots.line,
             native={"type": kind} if kind is not None else None,
         ),
         JSON, to,
@@ -178,9 +195,9 @@ def sealed(
     **fields: Any,
 ) -> Part:
     """Place what the capture holds no text of: sealed reasoning, an image, a file."""
-    digest = build.digest_of(data if isinstance(data, str) else compact(data))
+    digest = digest_of(data if isinstance(data, str) else compact(data))
     part = Part(
-        kind, None, role, key=key, version=digest[: build.VERSION_DIGITS], line=slots.line,
+        kind, None, role, key=key, version=digest[:VERSION_DIGITS], line=slots.line,
         **{name: value for name, value in fields.items() if value is not None},
     )  # fmt: skip
     return slots.put(part, leaf, to)

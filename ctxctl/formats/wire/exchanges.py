@@ -138,7 +138,7 @@ class Exchanges:
             self._step_name(thread), line=exchange.line, model=asked_model(exchange, request),
             native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
-            error=exchange.error, **marks,
+            error=exchange.error, settings=request.dialect.settings(request.body), **marks,
         )  # fmt: skip
         return thread, place, lent
 
@@ -371,17 +371,14 @@ def _summary(tail: list[Slots], thread: Thread) -> Part | None:
 
 
 def _marks(request: Request, thread: Thread, tail: list[Slots]) -> Json:
-    """Rows that carry the request's cache markers, and whose rules its size follows."""
+    """Rows that carry the request's cache markers."""
     first = len(request.units) - len(tail)
     points: list[int] = []
     for at in request.marked:
         base = sum(thread.rows[:at])
         slots = tail[at - first] if at >= first else request.dialect.parts(request.units[at], Names())
         points += [base + inner for inner in slots.marked]
-    made: Json = {"cache_points": points} if points else {}
-    if request.dialect.whole is not None:
-        made["whole"] = request.dialect.whole
-    return made
+    return {"cache_points": points} if points else {}
 
 
 def _dialect(exchange: Exchange) -> Dialect | None:

@@ -21,7 +21,7 @@ from ctxctl.formats.wire.dialect import (
     unknown,
     without,
 )
-from ctxctl.formats.wire.slots import TEXT, Slots, compact, plain
+from ctxctl.formats.wire.slots import TEXT, Slots, plain, structured
 
 _SYSTEM: Final = ("systemInstruction", "system_instruction")
 _DECLARED: Final = ("functionDeclarations", "function_declarations")
@@ -99,6 +99,10 @@ class Gemini(Dialect):
         else:
             extra(slots, value, "answer schema")
         return slots
+
+    def settings(self, body: Json) -> Json | None:
+        """None but the API's name: Google documents a common prefix of one model's requests."""
+        return {"api": self.name}
 
     def reply(self, response: Json) -> list[Part]:
         """The first candidate's content."""
@@ -199,13 +203,15 @@ def _call(slots: Slots, names: Names, part: Json, field: str, inner: Json) -> No
 def _response(slots: Slots, names: Names, part: Json, field: str, inner: Json) -> None:
     call_id, name = string(inner.get("id")), string(inner.get("name"))
     response = inner.get("response")
-    text = "" if response is None else compact(plain(response))
     leaf = without(inner, ("response", "parts"))
     if "response" in inner:
-        leaf["response"] = JSON if text else None
+        leaf["response"] = JSON if response is not None else None
     title = names.result(call_id, name)
     key = f"{call_id}/result" if call_id is not None else None
-    made = Part("tool_result", text, "tool", key=key, title=title, line=slots.line)
+    if response is None:
+        made = Part("tool_result", "", "tool", key=key, title=title, line=slots.line)
+    else:
+        made = structured("tool_result", plain(response), "tool", key=key, title=title, line=slots.line)
     media = listed(inner.get("parts"))
     if not media:
         if "parts" in inner:
@@ -213,7 +219,7 @@ def _response(slots: Slots, names: Names, part: Json, field: str, inner: Json) -
         slots.put(made, {**without(part, (field,)), field: leaf})
         return
     slots.enter({**without(part, (field,)), field: {**leaf, "response": {"$1": "response"}, "parts": PARTS}})
-    slots.put(made, JSON if text else None, "response")
+    slots.put(made, JSON if response is not None else None, "response")
     for index, piece in enumerate(media, 1):
         _part(slots, names, piece, "tool", f"{key}/{index}" if key is not None else None)
     slots.leave()

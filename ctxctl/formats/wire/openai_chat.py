@@ -21,8 +21,7 @@ from ctxctl.formats.wire.dialect import (
     unknown,
     without,
 )
-from ctxctl.formats.wire.slots import ARGUMENTS, CALL, TEXT, Slots, is_data_url, plain
-from ctxctl.model import vocab
+from ctxctl.formats.wire.slots import CALL, INPUT, TEXT, Slots, is_data_url, plain
 
 _FRONT: Final = ("system", "developer")
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
@@ -39,7 +38,6 @@ class OpenAIChat(Dialect):
 
     name: ClassVar[str] = "openai-chat"
     provider: ClassVar[str] = "openai"
-    whole: ClassVar[str | None] = vocab.OPENAI_CHAT
 
     @property
     def section(self) -> str:
@@ -104,6 +102,10 @@ class OpenAIChat(Dialect):
         else:
             extra(slots, value, unit.section)
         return slots
+
+    def settings(self, body: Json) -> Json | None:
+        """None but the API's name: OpenAI documents no parameter beside model, tools, schema and messages."""
+        return {"api": self.name}
 
     def reply(self, response: Json) -> list[Part]:
         """The first choice's message."""
@@ -242,7 +244,7 @@ def _call(slots: Slots, names: Names, value: Any, to: str) -> None:
         name = string(custom.get("name")) or "tool"
         leaf = {
             **without(value, ("custom",)),
-            "custom": {**without(custom, ("input",)), "input": {"$": "input"}},
+            "custom": {**without(custom, ("input",)), "input": INPUT},
         }
         call(slots, names, string(value.get("id")), name, custom["input"], leaf, to=to)
         return
@@ -251,25 +253,25 @@ def _call(slots: Slots, names: Names, value: Any, to: str) -> None:
 
 def _function(slots: Slots, names: Names, outer: Json | None, inner: Json, to: str) -> None:
     name = string(inner.get("name")) or "tool"
-    arguments, hole = parsed(inner.get("arguments"))
+    arguments, hole, sent = parsed(inner.get("arguments"))
     leaf: Json = {**without(inner, ("arguments",))}
     if "arguments" in inner:
         leaf["arguments"] = hole
     if outer is not None:
         leaf = {**without(outer, ("function",)), "function": leaf}
     key = string(outer.get("id")) if outer is not None else None
-    call(slots, names, key, name, arguments, leaf, to=to)
+    call(slots, names, key, name, arguments, leaf, to=to, sent=sent)
 
 
-def parsed(arguments: Any) -> tuple[Any, Any]:
-    """The arguments of a call, and the hole that gives them back: JSON in a string, or what stands there."""
+def parsed(arguments: Any) -> tuple[Any, Any, str | None]:
+    """The arguments of a call, the hole that gives them back, and the string that they were sent as."""
     if not isinstance(arguments, str):
-        return (arguments if arguments is not None else {}), (CALL if arguments is not None else None)
+        return (arguments if arguments is not None else {}), (CALL if arguments is not None else None), None
     try:
         value = orjson.loads(arguments)
     except orjson.JSONDecodeError:
-        return arguments, {"$": "input"}
-    return (value, ARGUMENTS) if isinstance(value, dict | list) else (arguments, {"$": "input"})
+        return arguments, INPUT, None
+    return (value, INPUT, arguments) if isinstance(value, dict | list) else (arguments, INPUT, None)
 
 
 def _result(slots: Slots, names: Names, message: Json, role: str) -> None:

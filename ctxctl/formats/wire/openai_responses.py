@@ -20,7 +20,7 @@ from ctxctl.formats.wire.dialect import (
     without,
 )
 from ctxctl.formats.wire.openai_chat import described, parsed
-from ctxctl.formats.wire.slots import TEXT, Slots, compact, plain
+from ctxctl.formats.wire.slots import INPUT, JSON, TEXT, Slots, compact, plain, structured
 
 _KINDS: Final = {
     "system": "system_prompt",
@@ -127,6 +127,10 @@ class OpenAIResponses(Dialect):
         else:
             extra(slots, value, "answer schema")
         return slots
+
+    def settings(self, body: Json) -> Json | None:
+        """None but the API's name: OpenAI documents no parameter beside model, tools, schema and messages."""
+        return {"api": self.name}
 
     def reply(self, response: Json) -> list[Part]:
         """The output items."""
@@ -266,14 +270,15 @@ def _reasoning(slots: Slots, item: Json) -> None:
 
 def _call(slots: Slots, names: Names, item: Json, field: str) -> None:
     name = string(item.get("name")) or "tool"
-    arguments, hole = parsed(item.get(field)) if field == "arguments" else (item[field], {"$": "input"})
-    if not isinstance(item.get(field), str) and field != "arguments":
-        arguments, hole = parsed(item.get(field))
+    if field == "arguments" or not isinstance(item.get(field), str):
+        arguments, hole, sent = parsed(item.get(field))
+    else:
+        arguments, hole, sent = item[field], INPUT, None
     leaf = without(item, (field,))
     if field in item:
         leaf[field] = hole
     key = string(item.get("call_id")) or string(item.get("id"))
-    call(slots, names, key, name, arguments, leaf)
+    call(slots, names, key, name, arguments, leaf, sent=sent)
 
 
 def _result(slots: Slots, names: Names, item: Json) -> None:
@@ -295,25 +300,30 @@ def _result(slots: Slots, names: Names, item: Json) -> None:
         _content(slots, output, "tool_result", "tool", key, title)
         slots.leave()
     else:
-        text = "" if output is None else compact(plain(output))
-        leaf = plain(item) if not text else {**without(item, ("output",)), "output": {"$": "json"}}
-        slots.put(Part("tool_result", text, "tool", key=key, title=title, line=slots.line), leaf)
+        if output is None:
+            slots.put(Part("tool_result", "", "tool", key=key, title=title, line=slots.line), plain(item))
+            return
+        leaf = {**without(item, ("output",)), "output": JSON}
+        made = structured("tool_result", plain(output), "tool", key=key, title=title, line=slots.line)
+        slots.put(made, leaf)
 
 
 def _mcp(slots: Slots, names: Names, item: Json) -> None:
     """A call that the provider made itself, with its result in the same item."""
     key = string(item.get("id"))
     name = string(item.get("name")) or "tool"
-    arguments, hole = parsed(item.get("arguments"))
+    arguments, hole, sent = parsed(item.get("arguments"))
     output = item.get("output")
     template = {**without(item, ("arguments", "output", "name")), "$": "merge"}
     if not isinstance(output, str):
         leaf = without(item, ("arguments",))
-        call(slots, names, key, name, arguments, {**leaf, "arguments": hole} if "arguments" in item else leaf)
+        leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
+        call(slots, names, key, name, arguments, leaf, sent=sent)
         return
     slots.enter(template)
     leaf = {"name": item.get("name")}
-    call(slots, names, key, name, arguments, {**leaf, "arguments": hole} if "arguments" in item else leaf)
+    leaf = {**leaf, "arguments": hole} if "arguments" in item else leaf
+    call(slots, names, key, name, arguments, leaf, sent=sent)
     slots.text("tool_result", output, "tool", {"output": TEXT}, title=names.result(key),
                key=f"{key}/result" if key is not None else None)  # fmt: skip
     slots.leave()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+import os
 from typing import Any, Final, NamedTuple
 
 import orjson
+import xxhash
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.wire.dialect import Dialect, Unit
-from ctxctl.formats.wire.slots import compact, without_cache
+from ctxctl.formats.wire.slots import compact, sent, without_cache
 
 _GIST: Final = 120
-_BYTES: Final = 16
+SEED: Final = int.from_bytes(os.urandom(8), "little")
+"""Digests are compared within one process only, and nobody who writes a body can make two alike."""
 _KEPT: Final = 4
 """Bodies kept."""
 _NEAR: Final = 8
@@ -23,15 +25,18 @@ _PROMPTS: Final = ("system", "messages", "instructions", "input", "systemInstruc
 
 
 def fingerprint(unit: Unit) -> tuple[bytes, bool]:
-    """A digest of a piece less its cache markers, and whether it has any."""
+    """A digest of a piece as it was sent, less its cache markers, and whether it has any.
+
+    The order of keys counts: another one is another text for the model.
+    """
     try:
         data = orjson.dumps(unit.value)
     except (TypeError, ValueError, RecursionError):
         data = compact(unit.value).encode()
     marked = b'"cache_control":' in data
     if marked:
-        data = compact(without_cache(unit.value)).encode()
-    return sha256(unit.section.encode() + data).digest()[:_BYTES], marked
+        data = sent(without_cache(unit.value)).encode()
+    return xxhash.xxh3_128_digest(unit.section.encode() + b"\0" + data, SEED), marked
 
 
 class Head(NamedTuple):
@@ -105,20 +110,19 @@ def goes_on(earlier: Json, later: Json, dialect: Dialect) -> bool:
 
 
 class Opened:
-    """A body that was taken to pieces lately; what of it comes again is not digested again."""
+    """A body that was taken to pieces lately."""
 
-    __slots__ = ("dialect", "request", "thread", "values")
+    __slots__ = ("dialect", "request", "thread")
 
     def __init__(self, request: Request, thread: Any) -> None:
         self.request = request._replace(body={}, units=[])
-        self.values = [unit.value for unit in request.units]
         self.thread = thread
         """Whose request it was."""
         self.dialect = request.dialect
 
 
 class Opener:
-    """Takes bodies to pieces, in time linear in the body; keeps the last bodies of a few threads."""
+    """Takes bodies to pieces, in time linear in the body; keeps the digests of a few threads' last bodies."""
 
     def __init__(self) -> None:
         self._last: list[Opened] = []
@@ -127,24 +131,19 @@ class Opener:
         """The body in pieces, and the kept body that it goes on with: equal head, and all but its end."""
         units = dialect.units(body)
         start = next((at for at, unit in enumerate(units) if not unit.head), len(units))
-        known = self._nearest(dialect, units, start)
-        old = known.values if known is not None else []
         prints: list[bytes] = []
         marked: list[int] = []
-        flags = set(known.request.marked) if known is not None else ()
-        limit = len(old)
         for at, unit in enumerate(units):
-            if at < limit and known is not None and _equal(old[at], unit.value):
-                made, has = known.request.prints[at], at in flags
-            else:
-                made, has = fingerprint(unit)
+            made, has = fingerprint(unit)
             prints.append(made)
             if has:
                 marked.append(at)
-        whole = known is not None and known.request.prints[:start] == prints[:start]
+        known = self._nearest(dialect, prints, start)
+        old = known.request.prints if known is not None else []
+        whole = known is not None and old[:start] == prints[:start]
         head = known.request.head if known is not None and whole else _head(units[:start])
         request = Request(body, dialect, units, prints, marked, start, head)
-        if known is None or not whole or _common(known.request.prints, prints) < len(old) - _TAIL:
+        if known is None or not whole or _common(old, prints) < len(old) - _TAIL:
             return request, None
         return request, known if len(old) > start + _TAIL else None
 
@@ -153,26 +152,20 @@ class Opener:
         self._last = [kept for kept in self._last if kept.thread is not thread][: _KEPT - 1]
         self._last.insert(0, Opened(request, thread))
 
-    def _nearest(self, dialect: Dialect, units: list[Unit], start: int) -> Opened | None:
+    def _nearest(self, dialect: Dialect, prints: list[bytes], start: int) -> Opened | None:
         """The kept body that begins as this one does."""
         best: Opened | None = None
         longest = 0
         for kept in self._last:
+            old = kept.request.prints
             if kept.dialect is dialect and kept.request.start == start:
                 at = start
-                limit = min(len(kept.values), len(units), start + _NEAR)
-                while at < limit and _equal(kept.values[at], units[at].value):
+                limit = min(len(old), len(prints), start + _NEAR)
+                while at < limit and old[at] == prints[at]:
                     at += 1
                 if at - start + 1 > longest:
                     best, longest = kept, at - start + 1
         return best
-
-
-def _equal(one: Any, other: Any) -> bool:
-    try:
-        return bool(one == other)
-    except RecursionError:
-        return False
 
 
 def _common(old: list[bytes], new: list[bytes]) -> int:

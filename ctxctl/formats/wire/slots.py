@@ -10,9 +10,9 @@ Every placement carries its place as `metadata.ctxctl.wire`, an object with thes
 
 JSON here has holes: `{"$": NAME}` in an opened object is a list of what goes into it, `{"$1": NAME}` the one
 thing that does.  In a leaf `{"$": "text"}` is the item's text, `{"$": "json"}` its text read as JSON,
-`{"$": "call"}` a tool call's text less its name, read as JSON, `{"$": "arguments"}` the same as JSON in a
-string, and `{"$": "input"}` the text less the name as it is.  An opened object with `"$": "merge"` is the
-union of what goes into it.  `{"#": SHA-256, "bytes": N}` stands for a string that is no text: an image, a
+`{"$": "call"}` a tool call's text less its name, read as JSON, and `{"$": "input"}` the text less the name as
+it is (older traces have `{"$": "arguments"}`: the JSON in a string).  An opened object with `"$": "merge"` is
+the union of what goes into it.  `{"#": SHA-256, "bytes": N}` stands for a string that is no text: an image, a
 signature, sealed reasoning.  Cache markers are left out, they move from request to request; a plain string
 stands as one text block.
 """
@@ -33,9 +33,11 @@ from ctxctl.formats.wire import reminders
 TEXT: Final = {"$": "text"}
 JSON: Final = {"$": "json"}
 CALL: Final = {"$": "call"}
-ARGUMENTS: Final = {"$": "arguments"}
+INPUT: Final = {"$": "input"}
 PARTS: Final = {"$": "parts"}
 _SHORT: Final = 200
+_LONGEST: Final = 1000
+"""Characters of a parameter."""
 _OPTIONS: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 _SEALED: Final = (
     "signature",
@@ -54,6 +56,45 @@ def compact(value: Any) -> str:
         return orjson.dumps(value, option=_OPTIONS, default=str).decode()
     except (TypeError, ValueError, RecursionError):
         return orjson.dumps(build.digest_of(_repr(value))).decode()
+
+
+def sent(value: Any) -> str:
+    """JSON with its keys in the order that they were sent in, without spaces.
+
+    A provider reads a body as JSON, so that spaces between its tokens reach no model; the order of keys in
+    what a client made up itself (a schema, a call's arguments) does.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
+    except (TypeError, ValueError, RecursionError):
+        return compact(value)
+
+
+def short(value: Any) -> Any:
+    """A parameter of a request as it stands there; of one that is long, a digest."""
+    text = compact(plain(value))
+    return orjson.loads(text) if len(text) <= _LONGEST else blob(text)
+
+
+def structured(
+    kind: str, value: Any, role: str, *, name: str = "", text: str | None = None, **fields: Any
+) -> Part:
+    """A part whose text is JSON as it was sent; its version is that of the canonical form.
+
+    Args:
+        kind: Context kind.
+        value: What the JSON says.
+        role: Of the block.
+        name: What stands in front of it, with a space: a tool's name.
+        text: The JSON as it was sent, where that was text already.
+        fields: The part's.
+    """
+    head = f"{name} " if name else ""
+    shown = head + (sent(value) if text is None else text)
+    plainest = head + compact(value)
+    if shown != plainest and fields.get("version") is None:
+        fields["version"] = build.digest_of(plainest)[: build.VERSION_DIGITS]
+    return Part(kind, shown, role, **fields)
 
 
 def _repr(value: Any) -> str:

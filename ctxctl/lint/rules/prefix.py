@@ -48,7 +48,12 @@ class VolatilePrefix(Rule):
         """A step whose possible prefix was broken by an item that changed in such a value only."""
         cache = look.step.cache
         broken = cache.broken_by
-        if broken is None or broken.status != "updated" or cache.possible_prefix is None:
+        if (
+            broken is None
+            or broken.item is None
+            or broken.status != "updated"
+            or cache.possible_prefix is None
+        ):
             return
         lost = look.step.ledger.window_before - cache.possible_prefix
         if lost < self.tokens:

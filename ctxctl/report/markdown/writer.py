@@ -246,7 +246,7 @@ class _Report:
         rows = []
         for cost in found.breaks:
             by = cost.step.cache.broken_by
-            item = (self._say(by.item), by.status) if by is not None else ("", "")
+            item = (self._say(by.name), by.status) if by is not None else ("", "")
             rows.append([self._say(address(cost.step)), *item, dollars(cost.broken)])
         if not rows:
             return []

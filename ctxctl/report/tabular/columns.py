@@ -39,7 +39,7 @@ def _other(at: At) -> int:
 
 
 def _broken(at: At) -> str | None:
-    return None if at.step.cache.broken_by is None else at.step.cache.broken_by.item
+    return None if at.step.cache.broken_by is None else at.step.cache.broken_by.name
 
 
 _PLACE: Final = (

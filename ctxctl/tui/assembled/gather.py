@@ -117,9 +117,11 @@ def _prefix(inspector: Inspector, ordinal: int, frame: Frame, check: Check) -> P
             kept[placement.key] -= 1
             again += placement.tokens
     check()
-    broken = f"{_STATUS.get(by.status, '')} {_name_of(by.item, frame, old)} {by.status}"
-    if by.cause and by.cause != by.status:
-        broken += f" ({by.cause})"
+    name = by.name if by.item is None else _name_of(by.item, frame, old)
+    broken = f"{_STATUS.get(by.status, '')} {name} {by.status}"
+    told = by.change or by.cause
+    if told and told != by.status:
+        broken += f" ({told})"
     return Prefix(cached, order[length] if length < len(order) else None, broken.strip(), again)
 
 

@@ -107,7 +107,7 @@ def test_prose_is_taken_apart_and_said_to_be() -> None:
                 {"role": "tool", "content": {"type": "function", "function": {"name": "find"}}},
                 {"role": "user", "content": "Ask."},
             ],
-            [("tool_definition", '{"function":{"name":"find"},"type":"function"}'), ("user_message", "Ask.")],
+            [("tool_definition", '{"type":"function","function":{"name":"find"}}'), ("user_message", "Ask.")],
         ),
         (
             [

@@ -462,4 +462,4 @@ def test_two_packs_of_one_goal_show_what_moved_and_what_is_rescored(tmp_path: Pa
     told = [json.loads(line) for line in done.stdout.splitlines()]
     (diff,) = [line for line in told if line["type"] == "diff"]
     flags = {c["item"]: c["flags"] for c in diff["changes"]}
-    assert (flags["a"], flags["b"]) == (["rescored"], ["moved"])
+    assert (flags["a"], flags["b"]) == (["rescored"], ["moved", "rendering"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import wire
+from ctxctl.formats.build import digest_of
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire import reminders
 from tests.unit.formats.wire_rebuild import compare, rebuilt
@@ -83,7 +84,8 @@ def test_a_messages_body_is_tools_then_system_then_messages() -> None:
         ("tool_result", "t1/result"),
         ("user_message", ""),
     ]
-    assert parts[5].text == 'read {"a":[2],"b":1}'
+    assert parts[5].text == 'read {"b":1,"a":[2]}'  # as it was sent
+    assert parts[5].mark == digest_of('read {"a":[2],"b":1}')[:16]  # the version is that of the content
     assert parts[4].text is None
     assert parts[6].native == {"is_error": True}
 
@@ -234,7 +236,8 @@ def test_a_chat_body() -> None:
         ("developer_instruction", ""),
         ("user_message", ""),
     ]
-    assert parts[8].text == 'read {"path":"a"}'
+    assert parts[8].text == 'read {"path": "a"}'
+    assert parts[8].mark == digest_of('read {"path":"a"}')[:16]
     assert parts[9].text == 'read {"path": '
     assert parts[10].title == parts[8].title == "read: a"
     assert all(PNG not in (part.text or "") for part in parts)

@@ -1,0 +1,99 @@
+"""What is different in two renderings of one version: the same content, but not the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.model.content import Content
+from ctxctl.model.results import Placement
+
+_LONGEST: Final = 4_000_000
+"""Characters of a text that is looked into."""
+_DEEPEST: Final = 60
+
+
+def rendered_anew(was: Placement, now: Placement) -> bool:
+    """Whether a version that stayed was sent in another form; what was cut to fit is another matter."""
+    return (
+        was.key != now.key
+        and was.version is not None
+        and was.version == now.version
+        and not (was.truncated or now.truncated)
+        and (was.form != now.form or (was.content is not None and now.content is not None))
+    )
+
+
+def difference(was: Placement, now: Placement, text: Callable[[Content], str]) -> str:
+    """What differs: `signature`, `is_error`, `key order in input_schema.properties`, `spacing`, `text`."""
+    found = _fields(was.form, now.form)
+    if was.content is not None and now.content is not None and was.digest != now.digest:
+        found.insert(0, _texts(text(was.content), text(now.content)))
+    return ", ".join(found)
+
+
+def _fields(was: str, now: str) -> list[str]:
+    if was == now:
+        return []
+    one, other = _json(was or "{}"), _json(now or "{}")
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return ["fields"]
+    return ["fields" if name == "#" else name for name in _differing(one, other, "")]
+
+
+def _differing(one: dict[str, Any], other: dict[str, Any], path: str) -> list[str]:
+    found = []
+    for name in sorted({*one, *other}):
+        a, b = one.get(name), other.get(name)
+        if isinstance(a, dict) and isinstance(b, dict) and not {"#"} & {*a, *b}:
+            found += _differing(a, b, f"{path}{name}.")
+        elif a != b:
+            found.append(path + name)
+    return found
+
+
+def _texts(was: str, now: str) -> str:
+    one, other = json_in(was), json_in(now)
+    if one is None or other is None or was[: one[0]] != now[: other[0]] or one[1] != other[1]:
+        return "text"
+    path = _reordered(one[1], other[1], "", 0)
+    if path is None:
+        return "spacing"
+    return f"key order in {path}" if path else "key order"
+
+
+def json_in(text: str) -> tuple[int, Any] | None:
+    """Where the JSON of a text begins (behind the name, in a tool call), and what it says; None without."""
+    if len(text) > _LONGEST:
+        return None
+    for start in (0, text.find(" ") + 1):
+        if text[start : start + 1] in ("{", "["):
+            value = _json(text[start:])
+            if value is not None:
+                return start, value
+    return None
+
+
+def _json(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _reordered(one: Any, other: Any, path: str, depth: int) -> str | None:
+    """Path of the first object whose keys stand in another order; None if there is none."""
+    if depth > _DEEPEST:
+        return None
+    if isinstance(one, dict):
+        if list(one) != list(other):
+            return path
+        pairs = [(f"{path}.{name}" if path else name, one[name], other[name]) for name in one]
+    elif isinstance(one, list):
+        pairs = [(f"{path}[{n}]", a, b) for n, (a, b) in enumerate(zip(one, other, strict=True))]
+    else:
+        return None
+    found = (_reordered(a, b, where, depth + 1) for where, a, b in pairs)
+    return next((path for path in found if path is not None), None)
