@@ -153,8 +153,8 @@ def test_a_question_beside_the_conversation_is_a_thread_of_its_own(tmp_path: Pat
     log("llm:response", {"status": "ok"}, **ASK, usage={"input_tokens": 4, "output_tokens": 1})
     log("provider:request", iteration=2)("llm:request", **ASK, raw=body(user("hi"), user("more")))
     found = log.windows(tmp_path)
-    assert [(w.thread, w.billed()) for w in found] == [("main", 10), ("main", None), ("main/internal", 4)]
-    assert named(found[1].step, "added") == ["user_message-2"]
+    assert [(w.thread, w.billed()) for w in found] == [("main", 10), ("main/internal", 4), ("main", None)]
+    assert named(found[2].step, "added") == ["user_message-2"]
 
 
 def test_a_body_in_an_event_of_its_own_belongs_to_the_request_before(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_each_pair_is_a_step_and_side_calls_are_threads_of_their_own() -> None:
 
 def test_a_window_is_what_the_body_holds_in_the_providers_order() -> None:
     steps, _ = seen(PATH)
-    main = steps[1]
+    main = [step for step in steps if step.thread == "main"][1]
     assert main.kinds() == [
         "tool_definition", "tool_definition", "system_prompt", "policy_note", "user_message",
         "assistant_message", "tool_call", "tool_result",
@@ -36,7 +36,7 @@ def test_an_answer_that_was_streamed_is_what_the_next_request_repeats() -> None:
 
 def test_a_new_prompt_begins_a_turn_and_a_tool_result_does_not() -> None:
     steps, _ = seen(PATH)
-    assert [step.turn for step in steps[:3]] == [1, 1, 2]
+    assert [step.turn for step in steps if step.thread == "main"][:3] == [1, 1, 2]
 
 
 def test_the_session_is_the_one_that_the_request_names() -> None:

@@ -44,8 +44,9 @@ def test_a_folder_lists_regular_files_in_order_and_follows_no_link(tmp_path: Pat
 
 
 def test_captures_beside_each_other_are_the_sessions_of_one_trace(tmp_path: Path) -> None:
-    for name in ("a.jsonl", "b.jsonl"):
-        (tmp_path / name).write_bytes((CLAUDE / "session.jsonl").read_bytes())
+    for name in ("a", "b"):
+        data = (CLAUDE / "session.jsonl").read_bytes().replace(b'"msg_', b'"msg_' + name.encode())
+        (tmp_path / f"{name}.jsonl").write_bytes(data)
     (tmp_path / "notes.txt").write_text("nothing of ours")
     found = sessions(tmp_path)
     assert len(found) == 2

@@ -73,8 +73,8 @@ def test_a_log_of_calls_is_a_turn_a_pack() -> None:
     found, inspector = steps(SIBYL / "mcp.jsonl")
     assert [(s.thread, s.turn, s.step_id, s.time) for s in found] == [
         ("main", 1, "1", "2026-03-02T09:00:01Z"),
-        ("main", 2, "3", "2026-03-03T09:00:01Z"),
         ("failed", 1, "2", "2026-03-02T09:05:01Z"),
+        ("main", 2, "3", "2026-03-03T09:00:01Z"),
     ]
     assert all(s.layer == "view" for s in found)
     assert all(
@@ -115,14 +115,14 @@ def test_the_second_selection_is_marked_derived() -> None:
 
 def test_two_packs_of_a_goal_are_compared() -> None:
     found, inspector = steps(SIBYL / "mcp.jsonl")
-    second = found[1]
+    second = found[2]
     assert named(second, "added", KIND) == ["dec_moon2", "dec_width", "err_feb"]
     assert named(second, "updated", KIND) == ["task_leap", "sess_may"]
     assert change(second, "task_leap").version != change(second, "task_leap").previous_version
     # The same content, rendered whole this time.
     assert change(second, "sess_may").version == change(second, "sess_may").previous_version
     assert "rescored" in change(second, "task_leap").flags
-    facets = {p.item: p.segment for p in inspector.frame(1).placements}
+    facets = {p.item: p.segment for p in inspector.frame(2).placements}
     assert facets["task_leap"] == "prior_art"
 
 
@@ -241,7 +241,7 @@ def test_names_with_marks_in_them() -> None:
 
 
 def test_an_error_is_missing_context() -> None:
-    (_, _, failed), _ = steps(SIBYL / "mcp.jsonl")
+    (_, failed, _), _ = steps(SIBYL / "mcp.jsonl")
     assert failed.window.used == 0
     found, _ = events("sibyl", (SIBYL / "mcp.jsonl").read_bytes())
     (missing,) = data(found, MISSING)
