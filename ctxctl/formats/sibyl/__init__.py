@@ -24,6 +24,8 @@ _LINES: Final = 20
 _LINE: Final = 1 << 20
 _BASELINE: Final = frozenset({"auth_login", "rest", "mcp_list_tools", "mcp_tool", "mcp_resource"})
 _KEYS: Final = re.compile(rb'(?<!\\)"(goal|sections|facet|usage_hint|total_items|layer|intent)"\s*:')
+_ANY_KEYS: Final = re.compile(rb'"(goal|sections|facet|usage_hint|total_items|layer|intent)\\*"\s*:')
+"""Also in a text that holds the JSON of a pack."""
 _GOLDEN: Final = re.compile(rb'"schema_version"\s*:\s*"sibyl-golden|"fixture_id"\s*:\s*"[^"]*dogfood')
 _FOREIGN: Final = re.compile(rb'"(?:parentUuid|tool_use_id|resourceSpans|toolUseResult)"\s*:')
 _MAX_FILES: Final = 2000
@@ -128,12 +130,16 @@ def sure(head: bytes) -> int:
     if values and body.startswith(b"{") and b"\n" in body[:3]:
         # One document in lines: what parses is a part of it.
         values = []
-    return max(_by_records(values), _baselines(values)) if values else _by_keys(body)
+    if not values:
+        return _by_keys(_KEYS, body)
+    found = max(_by_records(values), _baselines(values))
+    # The first bytes may hold a call whole, and of the pack that answers it no more than its beginning.
+    return 97 if found == 80 and _by_keys(_ANY_KEYS, body) else found
 
 
-def _by_keys(body: bytes) -> int:
+def _by_keys(pattern: re.Pattern[bytes], body: bytes) -> int:
     """A document of which the first bytes are not yet one value, or that is damaged."""
-    keys = {match[1] for match in _KEYS.finditer(body)}
+    keys = {match[1] for match in pattern.finditer(body)}
     whole = {b"goal", b"sections", b"facet"} <= keys and len(keys) >= 5
     return 90 if whole and not _FOREIGN.search(body) else 0
 
