@@ -49,7 +49,9 @@ def frameworks(*options: str) -> list[str]:
     for source in sorted(FRAMEWORKS.glob("*.in")):
         name = source.relative_to(ROOT)
         output = name.with_name(f"requirements-{source.stem}.txt")
-        made.append(resolve(str(output), str(name), f"--constraints={RUN}", *options, python=python_of(source)))
+        made.append(
+            resolve(str(output), str(name), f"--constraints={RUN}", *options, python=python_of(source))
+        )
     return made
 
 

@@ -1,4 +1,4 @@
-"""Budgets in items, bytes, characters and time, beside those in tokens: what was used, and by how much it is over."""
+"""Budgets in items, bytes, characters and time, beside those in tokens: what was used, and how far over."""
 
 from __future__ import annotations
 
@@ -109,8 +109,9 @@ def used_bytes(thread: ThreadState) -> int | None:
 
 
 class Excess(dict[str, int]):
-    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`; none if it is not.
+    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`.
 
+    None if it is not.
     What the runtime measured counts; where it measured nothing, what the trace shows does.
     """
 

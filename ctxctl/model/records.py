@@ -135,11 +135,11 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
     compacts_by: str | None = None
     """`metadata.ctxctl.compacts_by`: the rule that says so, in words; from a trace, so untrusted."""
     max_chars: int | None = None
-    """`metadata.ctxctl.max_chars`: a limit that the runtime keeps in characters, whatever it calls its unit."""
+    """`metadata.ctxctl.max_chars`: a limit that the runtime keeps in characters, whatever it calls them."""
     actual_chars: int | None = None
     """Used of them, as the runtime counts."""
     chars_by: str | None = None
-    """`metadata.ctxctl.chars_by`: the limit in the runtime's own words (`300 tokens, 4 characters each`); untrusted."""
+    """`metadata.ctxctl.chars_by`: how the runtime says it (`300 tokens, 4 characters each`); untrusted."""
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):

@@ -28,10 +28,11 @@ from sibyl_core.tools import context
 Json = dict[str, Any]
 
 VERSION = version("sibyl-core")
-WORDS = (
+PROSE = (
     "tide table moon almanac press column width leap year row print station gauge ebb flood harbour "
     "`code` **bold** _mark_ naïve 潮汐 🌊 a… e\u0301 [x](y) <b> ## # - * 12:30"
-).split()
+)
+WORDS = PROSE.split()
 TYPES = ("decision", "task", "procedure", "error_pattern", "session", "rule", "artifact", "note", "")
 BUDGETS = (0, 1, 99, 100, 150, 200, 300, 450, 700, 1000, 1500, 2500, 4000, 8000, 32_000, None, -5)
 
@@ -46,7 +47,11 @@ def prose(rng: random.Random, most: int) -> str:
 
 def name(rng: random.Random) -> str:
     """An item's name; now and then of several lines, or none."""
-    return rng.choice(("", " ", "One\nand two", "- **x** `y`\nz")) if rng.random() < 0.04 else prose(rng, 6).strip()
+    return (
+        rng.choice(("", " ", "One\nand two", "- **x** `y`\nz"))
+        if rng.random() < 0.04
+        else prose(rng, 6).strip()
+    )
 
 
 def stamp(rng: random.Random) -> str | None:
@@ -62,7 +67,9 @@ def related(rng: random.Random) -> ContextRelatedItem:
 def metadata(rng: random.Random, kind: str) -> Json:
     made: Json = {}
     if rng.random() < 0.4:
-        made["status"] = rng.choice(("doing", "blocked", " review\nnow ", "x" * 130, True, 3, 1.5, None, ["a"]))
+        made["status"] = rng.choice(
+            ("doing", "blocked", " review\nnow ", "x" * 130, True, 3, 1.5, None, ["a"])
+        )
     if rng.random() < 0.1:
         made |= {"category": "operational_experience", "operational_schema_version": rng.choice((6, 7, 8))}
         present = rng.random() < 0.7
@@ -98,7 +105,7 @@ def item(rng: random.Random, number: int, facet: ContextFacet) -> ContextItem:
     )  # fmt: skip
     return ContextItem(
         id=native, type=kind, name=title, content=content(rng, kind, title),
-        score=rng.choice((0.0, 0.5, 0.5, round(rng.random() * 2, 3), rng.random())), facet=facet, reason="it fits",
+        score=rng.choice((0.0, 0.5, 0.5, round(rng.random() * 2, 3), rng.random())), facet=facet, reason="r",
         source=rng.choice((None, native)), quality=quality, metadata=metadata(rng, kind),
         related=[related(rng) for _ in range(rng.choice((0, 0, 1, 3, 5)))],
     )  # fmt: skip
@@ -163,8 +170,7 @@ def called(number: int) -> tuple[Json, Json, ContextPack]:
 
 
 def _budget_of(given: Json) -> Json:
-    named = "markdown_token_budget"
-    return {"token_budget": given[named] if named in given else context.DEFAULT_MARKDOWN_TOKEN_BUDGET}
+    return {"token_budget": given.get("markdown_token_budget", context.DEFAULT_MARKDOWN_TOKEN_BUDGET)}
 
 
 async def _compiled(rng: random.Random, given: Json) -> ContextPack:

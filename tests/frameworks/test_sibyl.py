@@ -44,7 +44,9 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_packs_of_its_own_code(first: int, tmp_path: Path, told: list[Any]) -> None:
     calls = {number: called(number) for number in range(first, first + AT_ONCE)}
     path = tmp_path / "calls.jsonl"
-    path.write_text("".join(line for n, (given, payload, _) in calls.items() for line in lines(n, given, payload)))
+    path.write_text(
+        "".join(line for n, (given, payload, _) in calls.items() for line in lines(n, given, payload))
+    )
     with Inspector.open(str(path), policy="sibyl") as inspector:
         steps = [step for step in inspector.replay() if isinstance(step, Step)]
         held = list(told)
@@ -113,5 +115,8 @@ def test_the_packs_are_of_all_kinds() -> None:
     assert sum("markdown_token_budget" not in given for given, _, _ in made) > 50
     assert sum("limit" not in given for given, _, _ in made) > 50
     assert sum(pack.total_items > 20 for _, _, pack in made) > 5
-    later = sum("````markdown\n" in text for text in texts), sum("trajectory outcome" in text for text in texts)
+    later = (
+        sum("````markdown\n" in text for text in texts),
+        sum("trajectory outcome" in text for text in texts),
+    )
     assert all(count > 5 for count in later) or VERSION.startswith("1.2")

@@ -1,4 +1,4 @@
-"""Sibyl context packs: answers of its MCP tool `context`, as results of the tool and as files (1.2.2).
+"""Sibyl context packs: answers of its MCP tool `context`, as results of the tool and as files (1.2 to 1.4).
 
 One pack is one turn; packs of one goal are consecutive turns of one thread.  What the pack holds was
 selected; what its markdown renders of that is a second selection, which the pack does not tell of.  Whether
@@ -32,9 +32,9 @@ _MAX_FILES: Final = 2000
 
 ABOUT: Final = About(
     reads=(
-        "Context packs of the MCP tool `context` (Sibyl 1.2): results of tools/call with or without their"
-        " JSON-RPC messages, request/response pairs, pack files, their markdown alone, the memory audit;"
-        " lines or directories of these."
+        "Context packs of the MCP tool `context` (Sibyl 1.2 to 1.4): results of tools/call with or without"
+        " their JSON-RPC messages, request/response pairs, pack files, their markdown alone, the memory"
+        " audit; lines or directories of these."
     ),
     places=(
         "the result of `context` in an MCP client's or proxy's log",
@@ -51,7 +51,10 @@ ABOUT: Final = About(
         "item_ids": native(),
         "selected": native("facet, score and reason of each item"),
         "omitted": absent("what the markdown leaves out of the pack stands under truncation"),
-        "limit": derived("limit of the call, cut to the layer's; token budget of the markdown"),
+        "limit": derived(
+            "limit of the call, cut to the layer's; the markdown's budget, in characters; the tool's defaults"
+            " where a call names none"
+        ),
         "truncation": derived("items that the markdown does not hold, or shortens; native with a receipt"),
         "reminders": native("the pack's items"),
         "order": derived("the markdown taken apart; without one, none"),
@@ -67,9 +70,11 @@ ABOUT: Final = About(
         "Where a request holds a pack as JSON, items are counted by their contents, without the JSON around.",
         "An audit row whose pack is not there is a turn of its own, with ids and without texts.",
         "Baselines, golden sets and other results of Sibyl's tools are no packs: nothing to replay.",
-        "The layers' limits (8, 24, 50) are those of version 1.2.2.",
+        "The layers' limits (8, 24, 50) and the tool's defaults (recall, 24 items, 4,000 of its tokens for"
+        " the markdown) are those of versions 1.2.2 to 1.4.10; before 1.2 a markdown had none.",
+        "What the tool calls a token is four characters: its budget is told in characters, and is no window.",
     ),
-    origin="hyperb1iss/sibyl 1.2.2",
+    origin="hyperb1iss/sibyl 1.2.2; sibyl-core 1.2.2 and 1.4.10",
 )
 
 

@@ -15,7 +15,7 @@ LAYER_LIMITS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 DEFAULT_LAYER: Final = "recall"
 DEFAULT_LIMIT: Final = 24
 DEFAULT_TOKENS: Final = 4000
-"""What the tool takes where a call names none (Sibyl 1.2.2 to 1.4.10; before 1.2 a markdown had no budget)."""
+"""What the tool takes where a call names none (1.2.2 to 1.4.10; before 1.2 a markdown had no budget)."""
 CHARS_PER_TOKEN: Final = 4
 LEAST_CHARS: Final = 400
 """A budget of tokens is one of so many characters each, and of no fewer than that."""

@@ -183,7 +183,7 @@ def _header_lines(pack: Pack, lines: Sequence[str]) -> int:
 
 
 def _lines(wanted: str, lines: Sequence[str], at: int) -> int:
-    """How many lines a text takes that stands at a place; the last of them may go on behind it.  0: it does not."""
+    """How many lines a text takes that stands at a place, the last one whole or in part.  0: it does not."""
     many = wanted.count("\n") + 1
     return many if "\n".join(lines[at : at + many]).startswith(wanted) else 0
 
@@ -219,7 +219,11 @@ def dispositions(pack: Pack) -> dict[str, Disposition]:
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, dict) or not isinstance(row.get("state"), str):
             continue
-        at, native, reason = row.get("item_index"), row.get("record_id", row.get("item_id")), row.get("reason")
+        at, native, reason = (
+            row.get("item_index"),
+            row.get("record_id", row.get("item_id")),
+            row.get("reason"),
+        )
         name = places.get(at) if isinstance(at, int) else None
         if name is None:
             name = by_id.get(native) if isinstance(native, str) else None

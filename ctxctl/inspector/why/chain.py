@@ -198,6 +198,8 @@ class Chain:
         cause = row.cause or "unrecorded"
         if not found:
             text = _CAUSES.get(cause, "left the window ({cause})").format(cause=cause)
+            if cause == "expired" and self._target == "tool":
+                text = "left the view: it was given to one call, and that was over"
             found = [self._derived("window", cause, text, row.first, evidence.window(), cause=cause)]
         yield from found
         yield from self._against(row.first, found)

@@ -1,4 +1,4 @@
-"""A pack's markdown by Sibyl's rules (1.2.2 to 1.4.10): which items, in what order, each with how much of its text."""
+"""A pack's markdown by Sibyl's rules (1.2.2 to 1.4.10): which items, in what order, how much of each."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def outcome_lines(metadata: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     return (
         f"  - Source-reported trajectory outcome: {_shown(present, value)}",
-        "    Actions and reasoning are agent reports; a trajectory outcome does not establish success of each action.",
+        "    Actions and reasoning are agent reports; a trajectory outcome does not establish success of each"
+        " action.",
     )
 
 

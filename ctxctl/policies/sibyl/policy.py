@@ -37,7 +37,7 @@ _FIRST_RECEIPT: Final = "sibyl-context-render-v1"
 class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Sibyl's context packs: how many items a layer gives, and what of them the markdown has room for.
 
-    Rules of Sibyl 1.2.2 to 1.4.10 (`tools/context.py`, `tools/context_rendering.py` of its package `sibyl-core`):
+    Rules of its package `sibyl-core`, 1.2.2 to 1.4.10 (`tools/context.py`, `tools/context_rendering.py`):
 
     - Selection: at most the call's limit, and never more than its layer gives (wake 8, recall 24, deep search
       50). Items stand by facet; within one, work in progress that was looked up is first, the rest by score.
@@ -165,9 +165,9 @@ class _Told(NamedTuple):
 def _told(recorded: Recorded) -> _Told | None:
     """The markdown of the recorded pack; None where none was recorded, or what it is made of is not known.
 
-    What the record leaves open (a budget that no call names, the version of a pack that was stored without its
-    receipt) has few values: the first with which the rules give the recorded markdown is taken.  Where none
-    does, it is held against the likeliest; where nobody captured the call, nothing can be said against it.
+    What the record leaves open (a budget that no call names, the version of a pack that was stored without
+    its receipt) has few values: the first with which the rules give the recorded markdown is taken.  Where
+    none does, it is held against the likeliest; where nobody captured the call, nothing is said.
     """
     pack = _pack(recorded)
     if pack is None:

@@ -207,7 +207,9 @@ def test_limits(arguments: Json, limit: int | None) -> None:
     )
     budgets = data(found, BUDGET)
     assert [b.get("max_items") for b in budgets] == ([limit] if limit is not None else [])
-    assert all(("limit" in b["metadata"]["native"]["defaults"]) == ("limit" not in arguments) for b in budgets)
+    assert all(
+        ("limit" in b["metadata"]["native"]["defaults"]) == ("limit" not in arguments) for b in budgets
+    )
 
 
 TITLE = "# Sibyl Context Pack: g\n\n## Decisions\n- **A** `a`"
@@ -270,7 +272,8 @@ def test_characters_are_no_tokens_of_a_window() -> None:
 def test_names_and_goals_of_several_lines() -> None:
     rows = [item("a", "A") | {"name": "One\n## Two\n- **x** `b`"}, item("b", "B", score=0.5) | {"name": "b"}]
     text = (
-        "# Sibyl Context Pack: g\n\n## of it\nIntent: build\nLayer: recall\nQuery: g\n\n## of it\n\n## Decisions\n"
+        "# Sibyl Context Pack: g\n\n## of it\nIntent: build\nLayer: recall\nQuery: g\n\n## of it\n"
+        "\n## Decisions\n"
         "- **One\n## Two\n- **x** `b`** (decision) `a`\n  - Memory: A\n- **b** (decision) `b`\n  - Memory: B"
     )
     goal = "g\n\n## of it"

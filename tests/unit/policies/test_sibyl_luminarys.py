@@ -181,7 +181,7 @@ def holds(told: Recorded) -> bool:
 def test_context_before_the_result_with_a_line_between() -> None:
     made = Luminarys().recompute(given(["llmctx-1", "res-1"], "\n---\n"))["assembly"]
     assert made.expected == made.recorded
-    assert made.expected["text"] == "hint\n---\nresult"
+    assert made.expected["content"] == ["hint\n---\nresult"]
 
 
 @pytest.mark.parametrize(
