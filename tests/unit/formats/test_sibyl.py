@@ -265,6 +265,7 @@ def test_characters_are_no_tokens_of_a_window() -> None:
     done = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True)
     said = " ".join(done.stdout.split())
     assert "530 of 800 characters (200 of the tool's tokens, 4 characters each) used" in said
+    assert "the budget there counts characters (530 of 800), so no number of tokens says" in said
     assert "of 800 tokens" not in said
     assert "of 200 tokens" not in said
 
