@@ -169,7 +169,8 @@ def _in_characters(said: list[Link], ordinal: int) -> str | None:
         used, limit = link.numbers.get("actual_chars"), link.numbers.get("max_chars")
         if link.at is not None and link.at.ordinal == ordinal and isinstance(limit, int):
             of = f"{used:,} of {limit:,}" if isinstance(used, int) else f"{limit:,}"
-            return f"the budget there counts characters ({of}), so no number of tokens says what it had room for"
+            why = "so no number of tokens says what it had room for"
+            return f"the budget there counts characters ({of}), {why}"
     return None
 
 
