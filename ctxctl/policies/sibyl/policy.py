@@ -23,7 +23,7 @@ from ctxctl.policies.sibyl.markdown import (
     sizes,
     trailer,
 )
-from ctxctl.policies.sibyl.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, shortened
+from ctxctl.policies.sibyl.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, length, shortened
 
 LAYERS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 _HINT: Final = "\n_Hint: "
@@ -50,11 +50,13 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     - Since 1.4 a procedure stands whole or not at all, and a pack of no project says so.
     - What retrieval dropped before the pack is returned is not told, and cannot be recomputed.
 
-    Under a supposed limit the rendered items are cut to their share, and the last ones leave; what the
-    recorded markdown left out does not come back, for its text is not in the window.
+    Under a supposed limit the rendered items are cut to their share, even where all have room, and the last
+    ones leave; what the recorded markdown left out does not come back, for its text is not in the window.
+    That is 1.2's way: of 1.4's, procedures passed over and the room that a scope keeps are not modelled.
     """
 
     name = "sibyl"
+    early = True
     limit: Annotated[int, Meta(description="items asked for; 0: as recorded", ge=0)] = 0
 
     def recompute(self, recorded: Recorded) -> Mapping[str, Recomputed]:
@@ -76,10 +78,13 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         limit = sizes(room.cap, len(items), len(sections))
         assert limit.chars is not None
         pack = [*items, *_header(candidates), *_headings(candidates)]
-        if not items or sum(candidates[at].chars + 1 for at in pack) <= limit.chars:
-            # By characters, as Sibyl has it.
+        if not items or sum(length(candidates[at]) + 1 for at in pack) <= limit.chars:
+            # By characters, as Sibyl has it; an item that takes more than its share is cut all the same.
+            cut = {at: text for at in items if (text := _cut(candidates[at], limit.content)) is not None}
+            if cut:
+                return _fit(candidates, set(), cut, room)
             return Fit("fits" if size(candidates) <= room.cap else "still_over")
-        used = sum(candidates[at].chars + 1 for at in _header(candidates))
+        used = sum(length(candidates[at]) + 1 for at in _header(candidates))
         kept: list[int] = []
         swaps: dict[int, str] = {}
         opened: set[int] = set()
@@ -90,9 +95,9 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             elif candidate.kind == KIND:
                 was = candidate.read()
                 text = shortened(was, limit.content)
-                block = (candidate.chars if text is None else len(text)) + 1
+                block = (length(candidate) if text is None else len(text)) + 1
                 if heading is not None and heading not in opened:
-                    block += candidates[heading].chars + 1
+                    block += length(candidates[heading]) + 1
                 if kept and used + block > limit.chars:
                     break
                 if heading is not None:
@@ -247,6 +252,12 @@ def _assembly(recorded: Recorded, told: _Told) -> Recomputed:
     ours = was if told.same else [[name, text] for name, text in told.shown.pieces]
     inputs = {"tokens": told.tokens, "items": len(recorded.selected), "version": told.version.name}
     return Recomputed(ours, was, inputs)
+
+
+def _cut(candidate: Candidate, most: int) -> str | None:
+    """An item with no more content than its share; None where it has no more."""
+    text = None if is_heading(candidate) else shortened(candidate.read(), most)
+    return text if text is not None and text != candidate.read() else None
 
 
 def _header(candidates: Sequence[Candidate]) -> list[int]:
