@@ -27,8 +27,10 @@ export PYTHONDONTWRITEBYTECODE =
 DEMO ?= traces/coding-agent.jsonl
 CORPUS ?= ../shared
 WORKERS ?= 2
-# Sets of packages that hooks are tested with; httpx2 and httpx cannot be had together.
-FRAMEWORKS ?= httpx2 httpx
+# Sets of packages that hooks and policies are tested with; httpx2 and httpx cannot be had together.
+FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
+# Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
+PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 ARGS ?=
 
 .PHONY: help demo test calibration corpus frameworks check lint format docs bench goldens lock hooks clean
@@ -48,7 +50,7 @@ corpus: $(DEV) ## run the tests that read captures kept outside the repository; 
 calibration: $(DEV) ## fit the shipped calibration to captures kept outside the repository; CORPUS=DIR
 	@$(BIN)/python -m tests.corpus.shipping '$(CORPUS)'
 
-frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test the hooks with the real packages, each set in an environment of its own
+frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \
 		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
@@ -98,7 +100,8 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 
 .venv-frameworks/%/.ready: tests/frameworks/requirements-%.txt pyproject.toml | $(DEV)
 	@echo 'Setting up .venv-frameworks/$* (once)…' >&2
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-frameworks/$* >&2
+	@needs=$$(sed -n 's/^# python: />=/p' tests/frameworks/$*.in); PATH="$(abspath $(BIN)):$$PATH$(PYENV)" \
+		$(BIN)/uv venv --quiet --clear --python-preference system --python "$${needs:->=3.11}" .venv-frameworks/$* >&2
 	@$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2
 	@$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2
 	@touch $@

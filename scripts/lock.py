@@ -5,7 +5,7 @@ machine that installs them.  They are universal: one resolution for every suppor
 ``requirements.txt`` runs a checkout with the extra `all`; ``requirements-dev.txt`` is a superset with every
 extra and the same versions.  The packages that hooks are tested with have files of their own, as their needs
 clash: each ``NAME.in`` in tests/frameworks gives ``requirements-NAME.txt`` beside it; what ctxctl needs has
-the same versions there.
+the same versions there.  A line ``# python: 3.13`` in one of them says that its packages need that at least.
 
     lock.py             keep what still fits
     lock.py --upgrade   take the newest of everything that fits
@@ -22,10 +22,11 @@ UV = Path(sys.executable).parent / "uv"
 RUN, DEV = "requirements.txt", "requirements-dev.txt"
 FRAMEWORKS = ROOT / "tests" / "frameworks"
 
+PYTHON = "3.11"
+NEEDS = "# python: "
 OPTIONS = (
     "--quiet",
     "--universal",
-    "--python-version=3.11",
     "--generate-hashes",
     "--no-emit-index-url",
     "--no-emit-find-links",
@@ -34,9 +35,10 @@ OPTIONS = (
 )
 
 
-def resolve(output: str, *more: str) -> str:
+def resolve(output: str, *more: str, python: str = PYTHON) -> str:
     """Write one file; versions already in it are kept unless an option says otherwise."""
-    command = [str(UV), "pip", "compile", "pyproject.toml", *OPTIONS, *more, "--output-file", output]
+    command = [str(UV), "pip", "compile", "pyproject.toml", *OPTIONS, f"--python-version={python}", *more]
+    command += ["--output-file", output]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return output
 
@@ -47,8 +49,16 @@ def frameworks(*options: str) -> list[str]:
     for source in sorted(FRAMEWORKS.glob("*.in")):
         name = source.relative_to(ROOT)
         output = name.with_name(f"requirements-{source.stem}.txt")
-        made.append(resolve(str(output), str(name), f"--constraints={RUN}", *options))
+        made.append(
+            resolve(str(output), str(name), f"--constraints={RUN}", *options, python=python_of(source))
+        )
     return made
+
+
+def python_of(source: Path) -> str:
+    """The least Python that an environment needs; the Makefile reads the same line."""
+    named = [line for line in source.read_text(encoding="utf-8").splitlines() if line.startswith(NEEDS)]
+    return named[0].removeprefix(NEEDS).strip() if named else PYTHON
 
 
 def main() -> int:

@@ -62,7 +62,7 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         thread.sent = thread.simulation.send(thread, facts)
         return "policy", thread.sent.placements
     if facts.assembly is not None:
-        return "assembly", thread.assembled
+        return "assembly", _separated(thread, facts.assembly.separator)
     dropped = reading.dropped()
     book, placer = thread.book, thread.placer
     if facts.selection is not None:
@@ -71,6 +71,15 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     entered = (book.live.get(item) for item in facts.entered)
     sent = [placer.plain(v) for v in entered if v is not None and v.visible and v.item not in dropped]
     return ("items" if sent else "repeat"), sent
+
+
+def _separated(thread: ThreadState, separator: str | None) -> list[Placement]:
+    """An assembly's blocks: what stands between them stays theirs, whatever later ones have."""
+    blocks = thread.assembled
+    if separator is None or len(blocks) < 2:
+        return blocks
+    behind = thread.placer.behind
+    return [blocks[0], *(behind(placement, separator) for placement in blocks[1:])]
 
 
 def compacted(

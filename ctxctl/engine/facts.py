@@ -20,7 +20,7 @@ from ctxctl.model.records import (
     Surface,
 )
 from ctxctl.model.results import Placement
-from ctxctl.model.vocab import CAUSES
+from ctxctl.model.vocab import CAUSES, TOOL_ARGUMENT
 
 _SUMMED = tuple(name for name in Budget.__struct_fields__ if name not in ("target", "metadata"))
 
@@ -188,7 +188,10 @@ class Reading:
         return (r for r in self.omitted().values() if r.reason == UNCHANGED)
 
     def cause_of(self, item: str) -> Cause:
-        """Why an item left: the recorded cause, then compaction, selection, budget, redaction, new root."""
+        """Why an item left: the recorded cause, then compaction, selection, budget, redaction, new root.
+
+        What a tool's call was given ends with that call: in the next one's view it has expired.
+        """
         recorded = self.facts.removed.get(item)
         if recorded in CAUSES:
             return Cause(recorded, None, self.compacted().get(item))
@@ -204,6 +207,8 @@ class Reading:
             return Cause("redacted")
         if self.facts.causes is not None:
             return Cause(self.facts.causes)
+        if any(one.injection_point == TOOL_ARGUMENT for one in self.facts.injections):
+            return Cause("expired", recorded)
         return Cause("unrecorded", recorded)
 
     def named(self) -> tuple[Named, ...]:

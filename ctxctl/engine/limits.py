@@ -1,4 +1,4 @@
-"""Budgets in items, bytes and time, beside those in tokens: what was used, and by how much it is over."""
+"""Budgets in items, bytes, characters and time, beside those in tokens: what was used, and how far over."""
 
 from __future__ import annotations
 
@@ -109,14 +109,15 @@ def used_bytes(thread: ThreadState) -> int | None:
 
 
 class Excess(dict[str, int]):
-    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_time_ms`; none if it is not.
+    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`.
 
+    None if it is not.
     What the runtime measured counts; where it measured nothing, what the trace shows does.
     """
 
 
 def excess(thread: ThreadState, sealed: Sealed) -> Excess:
-    """How far the step is over its budget in items, bytes and time."""
+    """How far the step is over its budget in items, bytes, characters and time."""
     found = Excess()
     budget = sealed.facts.budget
     if budget is None:
@@ -138,6 +139,7 @@ def _measures(
     return [
         ("over_items", budget.max_items, items),
         ("over_bytes", budget.max_bytes, size),
+        ("over_chars", budget.max_chars, budget.actual_chars),
         ("over_time_ms", budget.max_time_ms, budget.actual_time_ms),
     ]
 

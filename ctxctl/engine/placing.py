@@ -53,6 +53,7 @@ class Placer:
         self._twins: dict[Placement, Placement] = {}
         self._blocks: dict[int, _Placed] = {}
         self._veils: dict[Placement, Placement] = {}
+        self._behind: dict[tuple[Placement, str], Placement] = {}
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
         self.weigher = Weigher(count)
@@ -247,6 +248,14 @@ class Placer:
         twin = self._twins.get(placement)
         if twin is None:
             twin = self._twins[placement] = msgspec.structs.replace(placement, stale=True)
+        return twin
+
+    def behind(self, placement: Placement, separator: str) -> Placement:
+        """The same copy, behind another block of its assembly."""
+        twin = self._behind.get((placement, separator))
+        if twin is None:
+            twin = msgspec.structs.replace(placement, separator=separator)
+            self._behind[placement, separator] = twin
         return twin
 
     def veiled(self, placement: Placement, state: str) -> Placement:

@@ -60,7 +60,6 @@ def _recorded(thread: ThreadState, sealed: Sealed) -> Recorded:
         query=selection.query if selection is not None else None,
         selection=_native(selection.metadata) if selection is not None else None,
         budget=_native(budget.metadata) if budget is not None else None,
-        max_tokens=budget.max_tokens if budget is not None else None,
         max_items=budget.max_items if budget is not None else None,
         dropped=tuple(reading.item_of(t.ref) for t in truncations if t.dropped),
         cut=tuple(reading.item_of(t.ref) for t in truncations if not t.dropped),

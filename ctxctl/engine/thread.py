@@ -26,7 +26,7 @@ from ctxctl.engine.window import Windows
 from ctxctl.model.content import ContentStore
 from ctxctl.model.records import Failure, Injection, Usage
 from ctxctl.model.results import Placement
-from ctxctl.model.vocab import Basis, Layer, Mode
+from ctxctl.model.vocab import MODEL, Basis, Layer, Mode
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 
 _NO_SEGMENTS: dict[str, str] = {}
@@ -345,7 +345,7 @@ class ThreadState:
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
         laid_out, settings = provider_order(after, self.frame.head), self._settings(facts)
         prefix = None
-        if not self.first:
+        if not self.first and self.book.target == MODEL:
             plain = self.laid_out is before.placements and laid_out is after
             same = delta.prefix if plain else 0
             setting = broken(self.settings, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -44,7 +45,36 @@ def joint(step: Step) -> Joint:
     """
     stage = step.stages.get("assembly")
     separator = None if stage is None else stage.facts.get("separator")
-    if not isinstance(separator, str):
+    return _joint_of(separator if isinstance(separator, str) else None)
+
+
+class Joints(NamedTuple):
+    """What stands between and behind the placements of a frame."""
+
+    between: Joint
+    """Between each two."""
+    closes: list[str]
+    """Behind each, in front of that."""
+
+
+def joints(step: Step, placements: Sequence[Placement]) -> Joints:
+    """What a frame's text has beside the texts of its placements.
+
+    In `append` mode each assembly's separator stands between its own blocks: there is none for all, and what
+    is between those that two steps appended is not recorded.
+    """
+    closes = [p.closes for p in placements]
+    if step.mode != "append":
+        return Joints(joint(step), closes)
+    if all(p.separator is None for p in placements[1:]):
+        return Joints(_joint_of(None), closes)
+    each = [_joint_of(p.separator) for p in placements[1:]]
+    closes[:-1] = [text + one.text for one, text in zip(each, closes[:-1], strict=True)]
+    return Joints(Joint("", all(one.known for one in each)), closes)
+
+
+def _joint_of(separator: str | None) -> Joint:
+    if separator is None:
         return Joint("\n", False)
     if not _NAME.fullmatch(separator):
         return Joint(separator, True)

@@ -12,7 +12,7 @@ from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.query.facts import server_of
 from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
-from ctxctl.inspector.assembly import joint, text_of
+from ctxctl.inspector.assembly import joints, text_of
 from ctxctl.inspector.between import several_sessions
 from ctxctl.inspector.lacks import fidelity_of
 from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
@@ -43,13 +43,14 @@ def blame(
     """
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
-    glue = joint(at.step)
+    glue, closes = joints(at.step, at.placements)
     texts = [text_of(inspector, p, canonical=canonical) for p in at.placements]
     if check is not None:
         check()
     twins = _twins(at.placements, texts, check)
-    blocks = _blocks(inspector, ordinal, known, texts, twins, len(glue.text))
-    pieces = (f"{p.opens}{text}{p.closes}" for p, text in zip(at.placements, texts, strict=True))
+    blocks = _blocks(inspector, ordinal, known, texts, twins, closes, len(glue.text))
+    parts = zip(at.placements, texts, closes, strict=True)
+    pieces = (f"{p.opens}{text}{behind}" for p, text, behind in parts)
     return Blame(
         ordinal=ordinal,
         step=at.step,
@@ -127,6 +128,7 @@ def _blocks(
     known: _Known,
     texts: Sequence[str],
     twins: Sequence[Alike | None],
+    closes: Sequence[str],
     glue: int,
 ) -> tuple[Block, ...]:
     moment = _Moments(inspector, ordinal, known.at)
@@ -139,7 +141,7 @@ def _blocks(
     for n, (placement, text) in enumerate(zip(known.at.placements, texts, strict=True)):
         body = start + len(placement.opens)
         stop = body + len(text)
-        end = stop + len(placement.closes)
+        end = stop + len(closes[n])
         since = known.since[n]
         came = None if placement.carried else moment.of(since.copy)
         twin = twins[n]

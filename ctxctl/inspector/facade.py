@@ -20,7 +20,7 @@ from ctxctl.engine.rules import Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.ahead import Lookahead
-from ctxctl.inspector.assembly import joint, text_of
+from ctxctl.inspector.assembly import joints, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported, frame_diff
 from ctxctl.inspector.learned import OFF
@@ -403,14 +403,16 @@ class Inspector:
 
     def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
         """The texts of a frame's placements as they were sent, in order, with the separator that the assembly
-        records between them; where it records none, or only names one, a line end.
+        records between them; where it records none, or only names one, a line end.  What a step appended
+        keeps its own.
 
         `canonical`: JSON in its canonical form.
         """
         at = self.at(ordinal)
-        between = joint(at.step).text
-        return between.join(
-            f"{p.opens}{text_of(self, p, canonical=canonical)}{p.closes}" for p in at.placements
+        between, closes = joints(at.step, at.placements)
+        pairs = zip(at.placements, closes, strict=True)
+        return between.text.join(
+            f"{p.opens}{text_of(self, p, canonical=canonical)}{behind}" for p, behind in pairs
         )
 
     def native(self, line: int) -> dict[str, Any]:

@@ -23,7 +23,8 @@ class Candidate(NamedTuple):
     tokens: int
     """Its text's and its own wrapper's; 0 where nobody knows."""
     chars: int = 0
-    """Length of its text; 0 where the trace does not have it."""
+    """Length of its text in UTF-8 bytes, which is no less than its characters; 0 where the trace lacks it.
+    Who needs characters reads the text."""
     priority: float | None = None
     """As recorded; more is kept longer."""
     score: float | None = None

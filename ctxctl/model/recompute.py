@@ -38,7 +38,6 @@ class Recorded(NamedTuple):
     """The runtime's own record of the selection; None: there was none."""
     budget: Mapping[str, Any] | None
     """The same of the budget."""
-    max_tokens: int | None
     max_items: int | None
     dropped: tuple[str, ...]
     cut: tuple[str, ...]

@@ -134,6 +134,12 @@ class Budget(msgspec.Struct, frozen=True, eq=False):
     """`metadata.ctxctl.compacts_at`: tokens of a request from which on the runtime compacts by itself."""
     compacts_by: str | None = None
     """`metadata.ctxctl.compacts_by`: the rule that says so, in words; from a trace, so untrusted."""
+    max_chars: int | None = None
+    """`metadata.ctxctl.max_chars`: a limit that the runtime keeps in characters, whatever it calls them."""
+    actual_chars: int | None = None
+    """Used of them, as the runtime counts."""
+    chars_by: str | None = None
+    """`metadata.ctxctl.chars_by`: how the runtime says it (`300 tokens, 4 characters each`); untrusted."""
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):

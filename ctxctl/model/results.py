@@ -62,6 +62,9 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     opens: str = ""
     """Text in front of it that is not its own: an overhead, shown in the assembled text and not counted."""
     closes: str = ""
+    separator: str | None = None
+    """In `append` mode: the separator (a text or a name) that its own assembly records, where it follows
+    another block of that.  None: not recorded, or it is the first that a step appended."""
     carried: bool = False
     """Carried in from before the trace: current, never seen, uncounted."""
     redaction: str | None = None
@@ -223,6 +226,7 @@ class Cache(msgspec.Struct, frozen=True, gc=False):
     """What a prompt cache could reuse of the previous request, beside what the provider reported."""
 
     possible_prefix: int | None
+    """None in a thread's first request, and of every target but the model: only its requests have a cache."""
     broken_by: BrokenBy | None
     reported_cached: int | None
     reported_cache_write: int | None

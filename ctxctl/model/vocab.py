@@ -132,6 +132,9 @@ def mode_of(name: str | None) -> Mode | None:
 APPEND_POINTS: Final = frozenset({"user_message_appendix", "peer_agent_message"})
 """Injection points that mean "only differences are sent" (DESIGN section 3, Mode)."""
 
+TOOL_ARGUMENT: Final = "tool_argument"
+"""The injection point of what one call of a tool is given: it ends with the call."""
+
 UNRECORDED: Final = "unrecorded"
 """The segment of what was sent and is not in the capture; first, where instructions and tools are."""
 SEGMENTS: Final = (UNRECORDED, "tools", "system", "history", "context", "user")

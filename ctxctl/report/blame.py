@@ -63,7 +63,8 @@ def _remarks(found: Blame) -> Iterator[str]:
         yield f"as {visible(step.target)} sees it"
     if not found.joint_known:
         called = f"only called {visible(found.joint_name)!r}" if found.joint_name else "not recorded"
-        yield f"what stands between the blocks is {called}; here it is a line end"
+        which = "what two steps appended" if step.mode == "append" and not found.joint else "the blocks"
+        yield f"what stands between {which} is {called}; here it is a line end"
 
 
 # The text ---------------------------------------------------------------------------------------------------

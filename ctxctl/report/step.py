@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
-from ctxctl.model.vocab import UNRECORDED
+from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
 from ctxctl.report.doubts import doubt_text
 from ctxctl.report.misses import miss_text
@@ -71,7 +72,7 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "usage", usage_text(step)
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
-    yield "cache", cache_text(step.cache)
+    yield "cache", cache_text(step.cache) if step.target == MODEL else _NO_CACHE
     missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
     if missing:
         yield "missing", ", ".join(missing)
@@ -199,6 +200,9 @@ def usage_text(step: Step) -> str:
         within = f" ±{error:,}" if isinstance(error, int) else ""
         said += f"; {expected:,}{within} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
     return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
+
+
+_NO_CACHE: Final = "not applicable: prompt caches are of a model's requests"
 
 
 def cache_text(cache: Cache) -> str:

@@ -44,10 +44,11 @@ def ids_text(ids: Ids) -> str:
 
 
 def limits(step: Step) -> Iterator[tuple[str, str]]:
-    """Budgets in items, bytes and time, each as used of allowed."""
+    """Budgets in items, bytes, characters and time, each as used of allowed."""
     facts = _facts(step, "budget")
     said = []
-    for unit, noun in (("items", "items"), ("bytes", "bytes"), ("time_ms", "ms")):
+    chars = "characters" + (f" ({_say(by)})" if (by := facts.get("chars_by")) else "")
+    for unit, noun in (("items", "items"), ("bytes", "bytes"), ("chars", chars), ("time_ms", "ms")):
         limit = facts.get(f"max_{unit}")
         used = facts.get(f"actual_{unit}", facts.get(f"counted_{unit}"))
         if limit is None:

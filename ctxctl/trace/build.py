@@ -119,6 +119,9 @@ def budget(fields: Fields) -> Budget:
         _milliseconds(fields, "actual"),
         ours(fields).count("compacts_at"),
         ours(fields).text("compacts_by"),
+        ours(fields).count("max_chars"),
+        ours(fields).count("actual_chars"),
+        ours(fields).text("chars_by"),
     )
 
 

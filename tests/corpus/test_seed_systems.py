@@ -57,7 +57,10 @@ def test_the_markdown_of_a_small_budget_renders_three_of_nine(corpus: Path) -> N
     assert of(step, "added") == ["task_audit", "task_rot", "sess_1"]
     assert len(of(step, "omitted")) == 6
     assert {c.reason for c in step.changes if c.status == "omitted"} == {"budget_limit"}
-    assert step.window.limit == 300
+    facts = step.stages["budget"].facts
+    assert (facts["max_chars"], facts["chars_by"]) == (1200, "300 of the tool's tokens, 4 characters each")
+    assert facts["actual_chars"] == len(pack["markdown"].partition("\n\n_Trimmed")[0]) + 1
+    assert step.window.limit is None, "a markdown's budget is no window"
     (cut,) = [c for c in step.changes if "truncated" in c.flags]
     assert cut.item == "sess_1"
 

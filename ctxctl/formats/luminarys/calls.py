@@ -8,16 +8,17 @@ from typing import Any, Final, NamedTuple
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.kit.parts import call_title, count
+from ctxctl.formats.luminarys.returned import SEPARATOR, Arrangement, arrangement
 from ctxctl.formats.luminarys.wire import Blob, Request, Response, shown
 from ctxctl.model import vocab
 
 Json = dict[str, Any]
 
-SEPARATOR: Final = "\n---\n"
-"""Between LLM context and result, as the host joins them."""
 STATE_LIMIT: Final = 1_000_000
 """Bytes that a skill's state should not exceed."""
 TOOL: Final = "tool"
+_PREFIXES: Final = {"context": "llmctx-", "result": "res-"}
+"""Of the items of a response."""
 
 
 class Call(NamedTuple):
@@ -120,7 +121,7 @@ class Calls:
             injection_id=f"call-{key}",
             assembly_id=f"tool-{key}",
             target=TOOL,
-            injection_point="tool_argument",
+            injection_point=vocab.TOOL_ARGUMENT,
             native_id=request.text("request_id"),
             visibility=[TOOL],
             hash=f"sha256:{_digest(request.state)}" if request.state is not None else None,
@@ -219,26 +220,23 @@ class Calls:
     def _joined(
         self, call: Call, names: list[str], context: str | None, result: str | None, key: str
     ) -> None:
-        """What the host returns to the model: where it was captured, in its order; else as documented."""
+        """What the host returns to the model: where it was captured, as it was; else as documented."""
         placed = arrangement(context, result, call.returned)
-        order = list(names)
-        if placed is not None and placed.after:
-            order.reverse()
-        separator = placed.separator if placed is not None else SEPARATOR
-        both = context is not None and len(names) == 2
         marks: Json = {"mode": "append"}
+        both, order, separator = context is not None and len(names) == 2, names, SEPARATOR
+        if placed is not None:
+            order = [f"{_PREFIXES[which]}{key}" for which in placed.order]
+            separator = placed.separator or SEPARATOR
         if both:
-            only = _only(context, result, call.returned) if placed is None else None
-            order = order if only is None else [names[only]]
-            marks["derived" if placed is not None or only is not None else "simulated"] = True
-        kind = placed.name if placed is not None else "documented" if len(order) == len(names) else "alone"
+            marks["derived" if placed is not None else "simulated"] = True
+        native = {"llm_context": placed.name if placed is not None else "documented"} if both else {}
         assembly = self._make.record(
             assembly_id=f"asm-{key}",
             target=vocab.MODEL,
-            separator_policy=separator if both and len(order) > 1 else "none",
-            ordered_blocks=[{"block_id": name, "item_refs": [name], "role": "tool"} for name in order],
+            separator_policy=separator if len(order) > 1 else None,
+            ordered_blocks=[_block(name, placed) for name in order],
             visibility=[vocab.MODEL],
-            metadata={"native": {"llm_context": kind} if both else {}, "ctxctl": marks},
+            metadata={"native": native, "ctxctl": marks},
         )
         self._emit(vocab.ASSEMBLY_CREATED, assembly)
 
@@ -254,42 +252,11 @@ class Calls:
         self._emit(vocab.MISSING_DETECTED, record)
 
 
-def _only(context: str | None, result: str | None, returned: tuple[str, ...]) -> int | None:
-    """Which of the two is all that the host returned: 0 for the context, 1 for the result; else None."""
-    told = {text.strip() for text in returned}
-    alone = [at for at, text in enumerate((context, result)) if text is not None and told == {text.strip()}]
-    return alone[0] if len(alone) == 1 else None
-
-
-class Arrangement(NamedTuple):
-    """How LLM context and result stand in what the host returned."""
-
-    name: str
-    """`before`, `after` or `block`."""
-    after: bool
-    """The context comes after the result."""
-    separator: str | None
-
-
-def arrangement(context: str | None, result: str | None, returned: tuple[str, ...]) -> Arrangement | None:
-    """Which of the three placements a host used; None where nothing of it was captured.
-
-    A result may hold a line `---` itself, so the two are looked for as they are, not split.
-    """
-    if context is None or result is None:
-        return None
-    for text in returned:
-        if text.startswith(context) and text.endswith(result) and len(text) > len(context) + len(result):
-            between = text[len(context) : len(text) - len(result)]
-            if "---" in between and len(between) <= 16:
-                return Arrangement("before", False, between)
-        if text.startswith(result) and text.endswith(context) and len(text) > len(context) + len(result):
-            between = text[len(result) : len(text) - len(context)]
-            if not between.strip("-\r\n "):
-                return Arrangement("after", True, between)
-    if context in returned and result in returned:
-        return Arrangement("block", returned.index(context) > returned.index(result), None)
-    return None
+def _block(name: str, placed: Arrangement | None) -> Json:
+    made: Json = {"block_id": name, "item_refs": [name], "role": "tool"}
+    if placed is not None and placed.result is not None and name.startswith(_PREFIXES["result"]):
+        made["content"] = placed.result
+    return made
 
 
 def _result_text(payload: Blob | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Sibyl context packs: answers of its MCP tool `context`, as results of the tool and as files (1.2.2).
+"""Sibyl context packs: answers of its MCP tool `context`, as results of the tool and as files (1.2 to 1.4).
 
 One pack is one turn; packs of one goal are consecutive turns of one thread.  What the pack holds was
 selected; what its markdown renders of that is a second selection, which the pack does not tell of.  Whether
@@ -24,15 +24,17 @@ _LINES: Final = 20
 _LINE: Final = 1 << 20
 _BASELINE: Final = frozenset({"auth_login", "rest", "mcp_list_tools", "mcp_tool", "mcp_resource"})
 _KEYS: Final = re.compile(rb'(?<!\\)"(goal|sections|facet|usage_hint|total_items|layer|intent)"\s*:')
+_ANY_KEYS: Final = re.compile(rb'"(goal|sections|facet|usage_hint|total_items|layer|intent)\\*"\s*:')
+"""Also in a text that holds the JSON of a pack."""
 _GOLDEN: Final = re.compile(rb'"schema_version"\s*:\s*"sibyl-golden|"fixture_id"\s*:\s*"[^"]*dogfood')
 _FOREIGN: Final = re.compile(rb'"(?:parentUuid|tool_use_id|resourceSpans|toolUseResult)"\s*:')
 _MAX_FILES: Final = 2000
 
 ABOUT: Final = About(
     reads=(
-        "Context packs of the MCP tool `context` (Sibyl 1.2): results of tools/call with or without their"
-        " JSON-RPC messages, request/response pairs, pack files, their markdown alone, the memory audit;"
-        " lines or directories of these."
+        "Context packs of the MCP tool `context` (Sibyl 1.2 to 1.4): results of tools/call with or without"
+        " their JSON-RPC messages, request/response pairs, pack files, their markdown alone, the memory"
+        " audit; lines or directories of these."
     ),
     places=(
         "the result of `context` in an MCP client's or proxy's log",
@@ -49,7 +51,10 @@ ABOUT: Final = About(
         "item_ids": native(),
         "selected": native("facet, score and reason of each item"),
         "omitted": absent("what the markdown leaves out of the pack stands under truncation"),
-        "limit": derived("limit of the call, cut to the layer's; token budget of the markdown"),
+        "limit": derived(
+            "limit of the call, cut to the layer's; the markdown's budget, in characters; the tool's defaults"
+            " where a call names none"
+        ),
         "truncation": derived("items that the markdown does not hold, or shortens; native with a receipt"),
         "reminders": native("the pack's items"),
         "order": derived("the markdown taken apart; without one, none"),
@@ -65,9 +70,11 @@ ABOUT: Final = About(
         "Where a request holds a pack as JSON, items are counted by their contents, without the JSON around.",
         "An audit row whose pack is not there is a turn of its own, with ids and without texts.",
         "Baselines, golden sets and other results of Sibyl's tools are no packs: nothing to replay.",
-        "The layers' limits (8, 24, 50) are those of version 1.2.2.",
+        "The layers' limits (8, 24, 50) and the tool's defaults (recall, 24 items, 4,000 of its tokens for"
+        " the markdown) are those of versions 1.2.2 to 1.4.10; before 1.2 a markdown had none.",
+        "What the tool calls a token is four characters: its budget is told in characters, and is no window.",
     ),
-    origin="hyperb1iss/sibyl 1.2.2",
+    origin="hyperb1iss/sibyl 1.2.2; sibyl-core 1.2.2 and 1.4.10",
 )
 
 
@@ -128,12 +135,16 @@ def sure(head: bytes) -> int:
     if values and body.startswith(b"{") and b"\n" in body[:3]:
         # One document in lines: what parses is a part of it.
         values = []
-    return max(_by_records(values), _baselines(values)) if values else _by_keys(body)
+    if not values:
+        return _by_keys(_KEYS, body)
+    found = max(_by_records(values), _baselines(values))
+    # The first bytes may hold a call whole, and of the pack that answers it no more than its beginning.
+    return 97 if found == 80 and _by_keys(_ANY_KEYS, body) else found
 
 
-def _by_keys(body: bytes) -> int:
+def _by_keys(pattern: re.Pattern[bytes], body: bytes) -> int:
     """A document of which the first bytes are not yet one value, or that is damaged."""
-    keys = {match[1] for match in _KEYS.finditer(body)}
+    keys = {match[1] for match in pattern.finditer(body)}
     whole = {b"goal", b"sections", b"facet"} <= keys and len(keys) >= 5
     return 90 if whole and not _FOREIGN.search(body) else 0
 

@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 
 from ctxctl.formats import build
 from ctxctl.formats.kit.parts import string
-from ctxctl.formats.sibyl.pack import LAYER_LIMITS, Pack, requested
+from ctxctl.formats.sibyl.pack import (
+    CHARS_PER_TOKEN,
+    DEFAULT_LAYER,
+    DEFAULT_LIMIT,
+    DEFAULT_TOKENS,
+    LAYER_LIMITS,
+    LEAST_CHARS,
+    Pack,
+    requested,
+)
 from ctxctl.formats.sibyl.reach import Reached
 from ctxctl.formats.sibyl.rendering import Rendering
 from ctxctl.formats.sibyl.shapes import TITLE, Answer, Call
@@ -29,14 +38,70 @@ class Exchange(NamedTuple):
     audits: tuple[Json, ...] = ()
 
 
-def limits(found: Exchange) -> tuple[int | None, int | None, str | None]:
-    """The limit that the call asked for, that limit cut to the layer's, and the layer; None: not told."""
+class Asked(NamedTuple):
+    """What a call asked for, with the tool's own defaults where it named nothing; None: not told."""
+
+    limit: int | None
+    most: int | None
+    """The limit cut to its layer's."""
+    layer: str | None
+    tokens: int | None
+    """The budget of the markdown, in the tool's tokens of four characters."""
+    told: bool
+    """Whether the budget is known; it may be none."""
+    defaults: tuple[str, ...]
+    """Which of these the tool added."""
+
+    @property
+    def chars(self) -> int | None:
+        """The budget of the markdown as the tool keeps it."""
+        return None if self.tokens is None else max(LEAST_CHARS, self.tokens * CHARS_PER_TOKEN)
+
+    @property
+    def words(self) -> str:
+        """That budget as it was asked for, and how it becomes characters."""
+        least = f", {LEAST_CHARS} at least" if self.chars == LEAST_CHARS else ""
+        whose = ", by default" if "markdown_token_budget" in self.defaults else ""
+        return f"{self.tokens or 0:,} of the tool's tokens{whose}, {CHARS_PER_TOKEN} characters each{least}"
+
+
+def asked(found: Exchange) -> Asked:
+    """The limits of one call: as a receipt has them, as it named them, else the tool's defaults.
+
+    Without a call only what the pack says of itself is known.
+    """
     arguments = found.call.arguments if found.call is not None else {}
-    asked = requested(arguments)
-    layer = found.pack.layer or string(arguments.get("layer"))
+    whole = found.call is not None and found.call.whole
+    defaults = []
+    limit, layer = requested(arguments), found.pack.layer or string(arguments.get("layer"))
+    if layer is None and whole and "layer" not in arguments:
+        layer = DEFAULT_LAYER
+        defaults.append("layer")
+    if limit is None and whole and "limit" not in arguments:
+        limit = DEFAULT_LIMIT
+        defaults.append("limit")
     most = LAYER_LIMITS.get(layer or "")
-    limit = min(n for n in (asked, most) if n is not None) if asked is not None else None
-    return asked, limit, layer
+    cut = min(n for n in (limit, most) if n is not None) if limit is not None else None
+    tokens, told = _budget(found, arguments)
+    if not told and whole and "markdown_token_budget" not in arguments:
+        tokens, told = DEFAULT_TOKENS, True
+        defaults.append("markdown_token_budget")
+    return Asked(limit, cut, layer, tokens, told, tuple(defaults))
+
+
+def _budget(found: Exchange, arguments: Json) -> tuple[int | None, bool]:
+    """The markdown's budget in the tool's tokens, and whether anything tells of it."""
+    receipt = found.pack.record.get("render_receipt")
+    options = receipt.get("options") if isinstance(receipt, dict) else None
+    for holder, key in ((options, "token_budget"), (arguments, "markdown_token_budget")):
+        value = holder.get(key, False) if isinstance(holder, dict) else False
+        if value is None:
+            return None, True
+        # No limit is larger than what a file can hold; a negative one counts as none left.
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53:
+            return value, True
+    trimmed = found.rendering.trimmed if found.rendering is not None else None
+    return trimmed, trimmed is not None
 
 
 def goal(found: Exchange) -> str | None:

@@ -11,7 +11,14 @@ from ctxctl.formats.kit.parts import count, string
 Json = dict[str, Any]
 
 LAYER_LIMITS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
-"""Most items by layer (Sibyl 1.2.2): a larger `limit` is cut to it without a word."""
+"""Most items by layer (Sibyl 1.2.2 to 1.4.10): a larger `limit` is cut to it without a word."""
+DEFAULT_LAYER: Final = "recall"
+DEFAULT_LIMIT: Final = 24
+DEFAULT_TOKENS: Final = 4000
+"""What the tool takes where a call names none (1.2.2 to 1.4.10; before 1.2 a markdown had no budget)."""
+CHARS_PER_TOKEN: Final = 4
+LEAST_CHARS: Final = 400
+"""A budget of tokens is one of so many characters each, and of no fewer than that."""
 
 
 class Item(NamedTuple):
@@ -30,6 +37,8 @@ class Item(NamedTuple):
     """As the pack holds it."""
     digest: str | None
     """SHA-256 hex of the content."""
+    at: int = 0
+    """Its place in the pack, from 0."""
 
 
 class Pack(NamedTuple):
@@ -48,6 +57,13 @@ class Pack(NamedTuple):
         """`wake`, `recall` or `deep_search`."""
         return string(self.record.get("layer"))
 
+    @property
+    def receipt(self) -> str | None:
+        """Which kind of render receipt it has (`sibyl-context-render-v2`); None: none (before 1.4)."""
+        receipt = self.record.get("render_receipt")
+        kind = receipt.get("schema_version") if isinstance(receipt, dict) else None
+        return string(kind) or ("unnamed" if isinstance(receipt, dict) else None)
+
     def text(self, key: str) -> str | None:
         """A field of the pack that is a text."""
         return string(self.record.get(key))
@@ -59,6 +75,7 @@ def read(record: Json) -> Pack:
     titles: dict[str, str] = {}
     taken: dict[str, int] = {}
     skipped = 0
+    at = -1
     sections = record.get("sections")
     for section in sections if isinstance(sections, list) else ():
         if not isinstance(section, dict):
@@ -69,12 +86,13 @@ def read(record: Json) -> Pack:
             titles.setdefault(title, facet)
         rows = section.get("items")
         for row in rows if isinstance(rows, list) else ():
+            at += 1
             native = string(row.get("id")) if isinstance(row, dict) else None
             if native is None:
                 skipped += 1
                 continue
             again = taken[native] = taken.get(native, 0) + 1
-            items.append(_item(row, native, native if again == 1 else f"{native}~{again}", facet))
+            items.append(_item(row, native, native if again == 1 else f"{native}~{again}", facet, at))
     return Pack(tuple(items), titles, string(record.get("markdown")), skipped, record)
 
 
@@ -84,7 +102,7 @@ def of_ids(ids: list[str], details: Any) -> Pack:
     return Pack(items, {}, None, 0, dict(details) if isinstance(details, dict) else {})
 
 
-def _item(row: Json, native: str, name: str, facet: str) -> Item:
+def _item(row: Json, native: str, name: str, facet: str, at: int) -> Item:
     content = row.get("content")
     return Item(
         name,
@@ -95,6 +113,7 @@ def _item(row: Json, native: str, name: str, facet: str) -> Item:
         _score(row.get("score")),
         row,
         digest_of(content) if isinstance(content, str) else None,
+        at,
     )
 
 
@@ -108,9 +127,9 @@ def _score(value: Any) -> float | None:
     return score if math.isfinite(score) else None
 
 
-def requested(arguments: Json | None) -> int | None:
-    """The `limit` that the call asked for; None where it named none."""
-    limit = arguments.get("limit") if arguments is not None else None
+def requested(arguments: Json) -> int | None:
+    """The `limit` that a call names; None where it names none that is one."""
+    limit = arguments.get("limit")
     # The tool takes anything below one as one.
     if isinstance(limit, int) and not isinstance(limit, bool):
         return count(max(1, limit))

@@ -201,7 +201,7 @@ def _audits(row: Json, pack: packs.Pack) -> bool:
 def _of_audit(row: Json, line: int, file: str | None) -> Exchange | None:
     """What an audit row tells of a pack that the capture does not hold; None if it names no item."""
     details = row.get("details")
-    call = Call(details if isinstance(details, dict) else {})
+    call = Call(details if isinstance(details, dict) else {}, whole=False)
     if row.get("policy_allowed") is False:
         why = row.get("policy_reason")
         answer = Answer(

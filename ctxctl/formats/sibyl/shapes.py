@@ -36,6 +36,8 @@ class Call(NamedTuple):
     arguments: Json
     native_id: str | None = None
     time: Any = None
+    whole: bool = True
+    """All that was asked is here: what is absent was not named.  An audit row holds some of it."""
 
 
 class Answer(NamedTuple):

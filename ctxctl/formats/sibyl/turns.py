@@ -8,7 +8,7 @@ from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.sibyl import rendering as md
-from ctxctl.formats.sibyl.exchange import Exchange, faults, goal, limits, receipt_id
+from ctxctl.formats.sibyl.exchange import Asked, Exchange, asked, faults, goal, receipt_id
 from ctxctl.formats.sibyl.pack import LAYER_LIMITS, Item
 from ctxctl.formats.sibyl.reach import Placed
 from ctxctl.formats.sibyl.rendering import Piece
@@ -17,7 +17,10 @@ from ctxctl.model import vocab
 Json = dict[str, Any]
 
 KIND: Final = "durable_memory"
-_KEPT: Final = ("intent", "query", "domain", "project", "layer", "total_items", "usage_metadata", "evidence")
+_KEPT: Final = (
+    "intent", "query", "domain", "project", "scope", "layer", "total_items", "usage_hint", "usage_metadata",
+    "evidence",
+)  # fmt: skip
 _OF_ITEM: Final = ("type", "reason", "source", "quality", "metadata", "related")
 _OVER: Final = {"content_limit": "too_large"}
 """Reasons of a render receipt that are not the budget's."""
@@ -123,6 +126,8 @@ class Turns:
         native: Json = {
             key: item.record[key] for key in _OF_ITEM if item.record.get(key) not in (None, {}, [])
         }
+        if item.name != item.native_id:
+            native["id"] = item.native_id
         if item.facet:
             native["facet"] = item.facet
             native["score"] = item.score
@@ -156,6 +161,10 @@ class Turns:
     def _selection(self, found: Exchange, scope: str) -> None:
         pack = found.pack
         native = _told(pack.record, _KEPT)
+        if pack.titles:
+            native["titles"] = {facet: title for title, facet in pack.titles.items()}
+        if pack.receipt is not None:
+            native["receipt"] = pack.receipt
         if found.audits:
             native["audit"] = list(found.audits)
         names: list[Json | str]
@@ -182,10 +191,11 @@ class Turns:
 
     def _notes(self, found: Exchange) -> list[str]:
         """What no field of the standard tells of the choice: a limit that was cut, and the audit's rows."""
-        asked, limit, layer = limits(found)
+        wanted = asked(found)
         said = []
-        if asked is not None and limit != asked:
-            said.append(f"limit {asked}, cut to {limit} by the layer {layer}")
+        if wanted.limit is not None and wanted.most != wanted.limit:
+            whose = " (the tool's default)" if "limit" in wanted.defaults else ""
+            said.append(f"limit {wanted.limit}{whose}, cut to {wanted.most} by the layer {wanted.layer}")
         if self._audits:
             said.append(f"audit {', '.join(self._audits)}")
         return said
@@ -193,31 +203,26 @@ class Turns:
     def _budget(self, found: Exchange, scope: str) -> None:
         """The clamp of the layer and the budget of the markdown, with what either left out or cut."""
         pack, rendering = found.pack, found.rendering
-        arguments = found.call.arguments if found.call is not None else {}
-        asked, limit, layer = limits(found)
-        most = LAYER_LIMITS.get(layer or "")
-        tokens = None
-        if rendering is not None:
-            tokens = count(arguments.get("markdown_token_budget")) or rendering.trimmed
+        wanted = asked(found)
         left = _left_out(found)
-        if limit is None and tokens is None and not left:
+        chars = wanted.chars if rendering is not None else None
+        if wanted.most is None and chars is None and not left:
             return
-        told = bool(md.dispositions(pack.record)) and limit in (None, asked)
-        native: Json = {"limit": asked, "layer": layer, "layer_limit": most if asked is not None else None}
-        native = {key: value for key, value in native.items() if value is not None}
-        if limit is not None and asked != limit:
-            native["clamped"] = True
+        told = bool(md.dispositions(pack)) and wanted.most in (None, wanted.limit)
+        marks: Json = {} if told and not wanted.defaults else {"derived": True}
+        if rendering is not None and chars is not None:
+            marks["max_chars"], marks["actual_chars"] = chars, rendering.counted
+            marks["chars_by"] = wanted.words
         markdown = pack.markdown
         record = self._make.record(
             budget_id=f"budget-{scope}",
             target=vocab.MODEL,
-            max_tokens=tokens,
-            max_items=limit,
-            actual_items=len(pack.items) if limit is not None else None,
+            max_items=wanted.most,
+            actual_items=len(pack.items) if wanted.most is not None else None,
             actual_bytes=len(markdown.encode("utf-8", "replace")) if markdown is not None else None,
             overflow_strategy="truncate_tail" if left else None,
             truncation_records=left or None,
-            metadata={"native": native, **({} if told else {"ctxctl": {"derived": True}})},
+            metadata={"native": _native_budget(found, wanted), **({"ctxctl": marks} if marks else {})},
         )
         self._emit(vocab.BUDGET_APPLIED, record)
 
@@ -285,6 +290,21 @@ def _told(record: Json, keys: tuple[str, ...]) -> Json:
     return {key: record[key] for key in keys if record.get(key) not in (None, {}, [])}
 
 
+def _native_budget(found: Exchange, wanted: Asked) -> Json:
+    """The tool's own words for what was asked; a budget of null is one that was asked for."""
+    native: Json = {"limit": wanted.limit, "layer": wanted.layer}
+    if wanted.limit is not None:
+        native["layer_limit"] = LAYER_LIMITS.get(wanted.layer or "")
+    native = {key: value for key, value in native.items() if value is not None}
+    if wanted.most is not None and wanted.limit != wanted.most:
+        native["clamped"] = True
+    if wanted.told and found.rendering is not None:
+        native["markdown_token_budget"] = wanted.tokens
+    if wanted.defaults:
+        native["defaults"] = list(wanted.defaults)
+    return native
+
+
 def ref(item: Item) -> str:
     """`ID@VERSION` of an item; its id alone where the capture holds no content."""
     return item.name if item.digest is None else f"{item.name}@{item.digest[: build.VERSION_DIGITS]}"
@@ -321,11 +341,11 @@ def _left_out(found: Exchange) -> list[Json]:
     pack, rendering = found.pack, found.rendering
     if rendering is None and found.reached is None:
         return []
-    told = md.dispositions(pack.record)
+    told = md.dispositions(pack)
     rendered = rendering.items if rendering is not None else {}
     records: list[Json] = []
     for item in pack.items:
-        state, why = told.get(item.native_id, (None, None))
+        state, why = told.get(item.name, (None, None))
         piece = rendered.get(item.name)
         if rendering is not None and piece is None:
             why = why or ("token budget" if rendering.trimmed is not None else "limits of the rendering")

@@ -181,7 +181,7 @@ class Chain:
     def _against(self, ordinal: int, said: list[Link]) -> Iterator[Link]:
         """The limits of the step, where the decision did not name them."""
         reasons = {link.numbers.get("reason") for link in said}
-        if "max_tokens" in {name for link in said for name in link.numbers}:
+        if {"max_tokens", "max_chars"} & {name for link in said for name in link.numbers}:
             return
         if reasons & {"budget_limit", "too_large"}:
             limits = self._evidence(ordinal).limits()
@@ -198,6 +198,8 @@ class Chain:
         cause = row.cause or "unrecorded"
         if not found:
             text = _CAUSES.get(cause, "left the window ({cause})").format(cause=cause)
+            if cause == "expired" and self._target == "tool":
+                text = "left the view: it was given to one call, and that was over"
             found = [self._derived("window", cause, text, row.first, evidence.window(), cause=cause)]
         yield from found
         yield from self._against(row.first, found)

@@ -310,10 +310,12 @@ def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
         told.append(f"{used} of {tokens:,} tokens used{kept}")
         numbers.update(max_tokens=record.max_tokens, actual_tokens=record.actual_tokens)
         numbers.update(reserved_tokens=record.reserved_tokens, max_input=record.max_input)
-    for name in ("items", "bytes"):
+    for name in ("chars", "items", "bytes"):
         limit, used_of = getattr(record, f"max_{name}"), getattr(record, f"actual_{name}")
         if limit is not None:
-            told.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {name}")
+            by = f" ({record.chars_by})" if record.chars_by else ""
+            noun = f"characters{by} used" if name == "chars" else name
+            told.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {noun}")
             numbers[f"max_{name}"], numbers[f"actual_{name}"] = limit, used_of
     return (f"; {', '.join(told)}" if told else ""), numbers
 

@@ -102,8 +102,9 @@ def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], sa
     numbers = {"tokens": tokens, **sizes(step), "cap": step.cap, "limit_source": step.source}
     if step.cap is None:
         why = f" ({step.note.rstrip('.')})" if step.note else ""
-        text = (
-            f"it would take {tokens:,} tokens; no limit is known{why}, so whether they were free is not known"
+        text = f"it would take {tokens:,} tokens; "
+        text += _in_characters(said, ordinal) or (
+            f"no limit is known{why}, so whether they were free is not known"
         )
         return [Link("room", "no-limit", text, moment, None, _known(numbers), "derived")]
     cap, free = limit_words(step.cap, step.source), step.cap - step.used
@@ -160,6 +161,17 @@ def _by_its_own(said: list[Link], ordinal: int) -> str:
         if here and isinstance(used, int) and isinstance(limit, int):
             return f"; by our count, for the budget itself counted {used:,} of {limit:,} used"
     return ""
+
+
+def _in_characters(said: list[Link], ordinal: int) -> str | None:
+    """That the step's budget is one of characters, with which no number of tokens can be compared."""
+    for link in reversed(said):
+        used, limit = link.numbers.get("actual_chars"), link.numbers.get("max_chars")
+        if link.at is not None and link.at.ordinal == ordinal and isinstance(limit, int):
+            of = f"{used:,} of {limit:,}" if isinstance(used, int) else f"{limit:,}"
+            why = "so no number of tokens says what it had room for"
+            return f"the budget there counts characters ({of}), {why}"
+    return None
 
 
 def _limit_of(step: StepRow, need: int) -> str:

@@ -120,4 +120,4 @@ class StillOverBudget(Rule):
         yield Hit("", message, look.place(), None, over or None)
 
 
-_OTHERS = ("over_items", "over_bytes", "over_time_ms")
+_OTHERS = ("over_items", "over_bytes", "over_chars", "over_time_ms")

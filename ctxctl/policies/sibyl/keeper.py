@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ctxctl.model.fitting import Drop, Fate, Moves, Outcome, Room, Seat, Swap
 from ctxctl.policies.sibyl.markdown import sizes, trailer
-from ctxctl.policies.sibyl.pieces import HEADER, KIND, TRAILER, is_heading, shortened
+from ctxctl.policies.sibyl.pieces import HEADER, KIND, TRAILER, is_heading, length, shortened
 
 _GONE: Final = Drop(0, "budget_limit")
 _by_place = attrgetter("place")
@@ -53,6 +53,8 @@ class Packer:
         """Of the pack as recorded, with line ends."""
         self._header = 0
         """Characters of the header."""
+        self._lengths: dict[Seat, int] = {}
+        """Of the pack's parts and the header."""
         self._odd = 0
         """Headings that are memories themselves: they never stay in a markdown that is cut."""
         self._most = 0
@@ -80,12 +82,14 @@ class Packer:
         self._changed = {}
         beside = self._move(moves.left, moves.came)
         limit = sizes(room.cap if room is not None else None, self._items, 1)
-        if room is None or limit.chars is None or not self._items or self._chars <= limit.chars:
+        if room is None or limit.chars is None or not self._items:
             for seat in list(self._fated):
                 self._turn(seat, None)
             self._most, self._end, self._trimmed = 0, None, False
             fits = room is None or self._tokens <= room.cap
             return Outcome("fits" if fits else "still_over", self._changed)
+        if self._chars <= limit.chars:
+            return self._all_in(limit.content, room, beside)
         whole = limit.content != self._most
         if whole:
             self._sums, self._most = [], limit.content
@@ -107,6 +111,24 @@ class Packer:
         verdict = "fitted" if self._tokens - self._saved <= room.cap else "still_over"
         cut = len(self._fated) - self._dropped
         return Outcome(verdict, self._changed, self._dropped, cut)  # type: ignore[arg-type]
+
+    def _all_in(self, most: int, room: Room, beside: list[int]) -> Outcome:
+        """All have room: only what is longer than its share is cut."""
+        whole = most != self._most or self._end is not None or self._trimmed
+        if most != self._most:
+            self._sums, self._most = [], most
+        self._end, self._trimmed, self._cap = None, False, room.cap
+        parts = self._parts
+        for at in range(len(parts)) if whole else [self._at(place) for place in beside]:
+            if at < len(parts):
+                known = None if is_heading(parts[at].candidate) else self._known(parts[at]).swap
+                self._turn(parts[at], known)
+        for seat in self._trailers if whole else ():
+            if seat.candidate.kind != KIND:
+                self._turn(seat, None)
+        if self._tokens - self._saved > room.cap:
+            return Outcome("still_over", self._changed, 0, len(self._fated))
+        return Outcome("fitted" if self._fated else "fits", self._changed, 0, len(self._fated))
 
     def _move(self, left: Iterable[Seat], came: Iterable[Seat]) -> list[int]:
         """Follow a window; the places of the items and headings that left or came."""
@@ -132,7 +154,7 @@ class Packer:
         """Count one in or out; whether it is an item or a heading."""
         candidate = seat.candidate
         memory, heading = candidate.kind == KIND, is_heading(candidate)
-        size = sign * (candidate.chars + 1)
+        size = sign * (self._length(seat, sign) + 1) if memory or heading or candidate.item == HEADER else 0
         if memory:
             self._items += sign
             self._chars += size
@@ -151,6 +173,15 @@ class Packer:
             seat.unit = _Piece()
         return memory or heading
 
+    def _length(self, seat: Seat, sign: int = 0) -> int:
+        """Characters of an item, a heading or the header; read once, while it is there."""
+        found = self._lengths.get(seat)
+        if found is None:
+            found = self._lengths[seat] = length(seat.candidate)
+        if sign < 0:
+            del self._lengths[seat]
+        return found
+
     def _ended(self, space: int) -> int:
         """Index of the first item that has no room; the number of parts where all have."""
         parts, sums = self._parts, self._sums
@@ -160,7 +191,7 @@ class Packer:
             if not is_heading(parts[at].candidate):
                 total += self._known(parts[at]).block
                 if at and is_heading(parts[at - 1].candidate):
-                    total += parts[at - 1].candidate.chars + 1
+                    total += self._length(parts[at - 1]) + 1
             sums.append(total)
         end, first = bisect_right(sums, space), bisect_right(sums, 0)
         if end <= first < len(parts):
@@ -179,7 +210,7 @@ class Packer:
             text = seat.candidate.read()
             short = shortened(text, self._most)
             piece.most = self._most
-            piece.block = (seat.candidate.chars if short is None else len(short)) + 1
+            piece.block = (self._length(seat) if short is None else len(short)) + 1
             piece.swap = Swap(0, short) if short is not None and short != text else None
         return piece
 

@@ -1,22 +1,42 @@
-"""A pack's markdown by Sibyl's rules (1.2.2): which items, in what order, each with how much of its text."""
+"""A pack's markdown by Sibyl's rules (1.2.2 to 1.4.10): which items, in what order, how much of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.recompute import Part
+from ctxctl.policies.sibyl.outcome import outcome_lines
 
 CHARS_PER_TOKEN: Final = 4
 LEAST_CHARS: Final = 400
 MOST_ITEMS: Final = 50
-MOST_IN_SECTION: Final = 10
 MOST_CONTENT: Final = 1200
 CONTENT_SHARE: Final = 0.85
 PLAIN: Final = (8, 3, 280)
 """Items, items of a section, characters of an item, where there is no budget."""
 _ANCHORED: Final = frozenset({"build", "general"})
 _VALUE: Final = 120
+_EVERYWHERE: Final = "Scope: all accessible projects"
+_NO_BODIES: Final = "_Procedures omitted by content limit; set --budget for complete bodies._"
+
+
+class Version(NamedTuple):
+    """What the versions of the renderer do differently."""
+
+    name: str
+    procedures: bool = False
+    """A procedure stands whole between fences, or not at all; else it is cut like all others."""
+    outcomes: bool = False
+    """What a source reports of a trajectory's outcome stands under the item's name."""
+    scope: bool = False
+    """A pack of no project says so, and keeps room for the line that ends it."""
+
+
+FIRST: Final = Version("1.2")
+RECEIPTS: Final = Version("1.4.0", procedures=True, outcomes=True)
+SCOPES: Final = Version("1.4.2", procedures=True, outcomes=True, scope=True)
 
 
 class Pack(NamedTuple):
@@ -32,6 +52,8 @@ class Pack(NamedTuple):
     """Facet and items, in the pack's order."""
     titles: Mapping[str, str]
     total: int
+    hint: str | None = None
+    """What ends a markdown from which nothing was left out."""
 
 
 class Shown(NamedTuple):
@@ -41,6 +63,11 @@ class Shown(NamedTuple):
     """Name and text: `pack/header`, `pack/section/FACET`, an item, `pack/trailer`."""
     cut: tuple[str, ...]
     trimmed: bool
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return "\n".join(text for _, text in self.pieces)
 
 
 class Sizes(NamedTuple):
@@ -65,37 +92,105 @@ def sizes(tokens: int | None, total: int, sections: int) -> Sizes:
     return Sizes(chars, items, in_section, min(MOST_CONTENT, max(content, share)))
 
 
-def rendered(pack: Pack, tokens: int | None) -> Shown:
-    """The markdown; at least one item is always in it."""
-    limit = sizes(tokens, pack.total, len(pack.sections))
-    head = [f"# Sibyl Context Pack: {pack.goal}", f"Intent: {pack.intent}", f"Layer: {pack.layer}"]
-    head.append(f"Query: {pack.query}")
-    head += [f"Domain: {pack.domain}"] if pack.domain else []
-    head += [f"Project: {pack.project}"] if pack.project else []
-    pieces = [("pack/header", "\n".join(head))]
-    cut: list[str] = []
-    used = sum(len(line) + 1 for line in head)
-    left = limit.items
-    trimmed = False
-    for facet, items in _in_order(pack):
-        title = f"\n## {pack.titles.get(facet) or facet.replace('_', ' ').title()}"
+def rendered(pack: Pack, tokens: int | None, version: Version = FIRST) -> Shown:
+    """The markdown; of items that may be cut at least one is always in it."""
+    return _Renderer(pack, tokens, version).shown()
+
+
+class _Renderer:
+    def __init__(self, pack: Pack, tokens: int | None, version: Version) -> None:
+        self._pack = pack
+        self._tokens = tokens
+        self._version = version
+        self._limit = sizes(tokens, pack.total, len(pack.sections))
+        self._pieces = [("pack/header", self._header())]
+        self._cut: list[str] = []
+        self._used = len(self._pieces[0][1]) + 1
+        self._left = self._limit.items
+        self._room = self._limit.chars
+        if version.scope and pack.project is None and self._room is not None:
+            ends = (trailer(tokens or 0).strip(), _NO_BODIES, f"_Hint: {pack.hint}_" if pack.hint else "")
+            self._room -= max(len(end) for end in ends) + 2
+        self._trimmed = False
+        """The budget ended it."""
+        self._passed = False
+        """A procedure was larger than the rest of the budget."""
+        self._bodies = False
+        """A procedure was larger than an item may be, without a budget."""
+
+    def shown(self) -> Shown:
+        for facet, items in _in_order(self._pack):
+            if self._left <= 0 or self._trimmed:
+                break
+            self._section(facet, items[: self._limit.in_section])
+        short = self._trimmed or self._passed
+        end = f"\n_Hint: {self._pack.hint}_" if self._pack.hint else None
+        if short:
+            end = trailer(self._tokens or 0)
+        elif self._bodies:
+            end = f"\n{_NO_BODIES}"
+        if end is not None:
+            self._pieces.append(("pack/trailer", end))
+        return Shown(tuple(self._pieces), tuple(self._cut), short)
+
+    def _header(self) -> str:
+        pack = self._pack
+        lines = [f"# Sibyl Context Pack: {pack.goal}", f"Intent: {pack.intent}", f"Layer: {pack.layer}"]
+        lines.append(f"Query: {pack.query}")
+        lines += [f"Domain: {pack.domain}"] if pack.domain else []
+        if pack.project:
+            lines.append(f"Project: {pack.project}")
+        elif self._version.scope:
+            lines.append(_EVERYWHERE)
+        return "\n".join(lines)
+
+    def _section(self, facet: str, items: Sequence[Part]) -> None:
+        title = f"\n## {self._pack.titles.get(facet) or facet.replace('_', ' ').title()}"
         opened = False
-        for item in items[: limit.in_section]:
-            if left <= 0 or trimmed:
-                break
-            text, shortened = _item(item, pack.project, limit.content)
+        for item in items:
+            if self._left <= 0:
+                return
+            whole = self._version.procedures and _is_procedure(item)
+            if whole and self._limit.chars is None and len(item.read() or "") > self._limit.content:
+                self._bodies = True
+                continue
+            text, shortened = self._item(item, whole)
             size = len(text) + 1 + (0 if opened else len(title) + 1)
-            if limit.chars is not None and left < limit.items and used + size > limit.chars:
-                trimmed = True
-                break
-            pieces += [(item.item, text)] if opened else [(f"pack/section/{facet}", title), (item.item, text)]
-            cut += [item.item] if shortened else []
-            used += size
+            if self._room is not None and self._used + size > self._room:
+                if whole:
+                    self._passed = True
+                    continue
+                if self._left < self._limit.items:
+                    self._trimmed = True
+                    return
+            if not opened:
+                self._pieces.append((f"pack/section/{facet}", title))
+            self._pieces.append((item.item, text))
+            self._cut += [item.item] if shortened else []
+            self._used += size
             opened = True
-            left -= 1
-    if trimmed:
-        pieces.append(("pack/trailer", trailer(tokens or 0)))
-    return Shown(tuple(pieces), tuple(cut), trimmed)
+            self._left -= 1
+
+    def _item(self, item: Part, whole: bool) -> tuple[str, bool]:
+        """An item's lines, and whether its content was cut."""
+        native_id = item.native.get("id", item.item)
+        kind, status = item.native.get("type"), _value(_meta(item).get("status"))
+        label = (f" ({kind} · {status})" if status else f" ({kind})") if kind else ""
+        quality = _quality(item.native.get("quality"), native_id, self._pack.project)
+        lines = [f"- **{item.title or ''}**{label} `{native_id}`" + (f" _{quality}_" if quality else "")]
+        lines += outcome_lines(_meta(item)) if self._version.outcomes else ()
+        content = item.read() or ""
+        shortened = False
+        if whole:
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", content)), default=0))
+            lines.append(f"  - Memory:\n\n{fence}markdown\n{content}\n{fence}")
+        elif content and content.strip() != (item.title or "").strip():
+            line, shortened = compact(content, self._limit.content)
+            lines.append(f"  - Memory: {line}")
+        told = list(_related(item))
+        if told:
+            lines.append(f"  - Related: {'; '.join(told[:3])}")
+        return "\n".join(lines), shortened
 
 
 def trailer(tokens: int) -> str:
@@ -140,30 +235,18 @@ def _meta(item: Part) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _item(item: Part, project: str | None, most: int) -> tuple[str, bool]:
-    """An item's lines, and whether its content was cut."""
-    native_id = item.item.partition("~")[0]
-    label = " · ".join(v for v in (_value(item.native.get("type")), _value(_meta(item).get("status"))) if v)
-    quality = _quality(item.native.get("quality"), native_id, project)
-    lines = [
-        f"- **{item.title or ''}**" + (f" ({label})" if label else "") + f" `{native_id}`"
-        + (f" _{quality}_" if quality else "")
-    ]  # fmt: skip
-    content = item.read() or ""
-    shortened = False
-    if content.strip() and content.strip() != (item.title or "").strip():
-        line, shortened = compact(content, most)
-        lines.append(f"  - Memory: {line}")
+def _is_procedure(item: Part) -> bool:
+    return item.native.get("type") == "procedure" and bool((item.read() or "").strip())
+
+
+def _related(item: Part) -> Iterator[str]:
+    """What an item is related to, but for the project that it belongs to."""
     related = item.native.get("related")
-    told = [
-        f"{one.get('relationship')} {one.get('name')} ({one.get('type')})"
-        for one in (related if isinstance(related, list) else ())
-        if isinstance(one, dict)
-        and not (one.get("relationship") == "BELONGS_TO" and one.get("type") == "project")
-    ]
-    if told:
-        lines.append(f"  - Related: {'; '.join(told[:3])}")
-    return "\n".join(lines), shortened
+    for one in related if isinstance(related, list) else ():
+        if isinstance(one, dict):
+            kind, how = one.get("type"), one.get("relationship")
+            if (how, kind) != ("BELONGS_TO", "project"):
+                yield f"{how} {one.get('name')} ({kind})"
 
 
 def _quality(given: Any, native_id: str, project: str | None) -> str:

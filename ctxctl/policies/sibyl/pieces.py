@@ -19,6 +19,12 @@ def is_heading(candidate: Candidate) -> bool:
     return candidate.item.startswith(SECTION)
 
 
+def length(candidate: Candidate) -> int:
+    """Characters of its text; where nobody knows that, as many as it may have."""
+    text = candidate.read()
+    return candidate.chars if text is None else len(text)
+
+
 def shortened(text: str | None, most: int) -> str | None:
     """An item with at most so many characters of content; None where nobody knows its text."""
     if text is None:
@@ -26,5 +32,6 @@ def shortened(text: str | None, most: int) -> str | None:
     lines = text.split("\n")
     for at, line in enumerate(lines):
         if line.startswith(_MEMORY):
-            lines[at] = _MEMORY + compact(line.removeprefix(_MEMORY), most)[0]
+            short, cut = compact(line.removeprefix(_MEMORY), most)
+            lines[at] = _MEMORY + short if cut else line
     return "\n".join(lines)

@@ -18,6 +18,7 @@ from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
+    from ctxctl.inspector.assembly import Joints
 
 Check = Callable[[], None]
 
@@ -39,14 +40,15 @@ class Prefix(NamedTuple):
 
 def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
     """The text of a frame exactly as `Inspector.assembled` gives it, and what each stretch of it is."""
-    from ctxctl.inspector.assembly import joint
+    from ctxctl.inspector.assembly import joints
     from ctxctl.inspector.between import address, several_sessions
 
     frame = inspector.frame(ordinal)
     step = frame.step
     prefix = _prefix(inspector, ordinal, frame, check)
-    between = joint(step)
-    document = _document(inspector, frame, prefix, between.text, check)
+    stands = joints(step, frame.placements)
+    between = stands.between
+    document = _document(inspector, frame, prefix, stands, check)
     trace = os.path.basename(inspector.name) or inspector.name
     return Assembled(
         ordinal=ordinal,
@@ -68,6 +70,7 @@ def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
         again=prefix.again,
         reported=step.cache.reported_cached,
         missed="" if step.cache.miss is None else miss_text(step.cache.miss),
+        target=step.target,
         joint_known=between.known or len(frame.placements) < 2,
         joint_name=between.name,
         remarks=tuple(_remarks(frame)),
@@ -135,7 +138,9 @@ def _name_of(item: str, frame: Frame, old: tuple[Placement, ...]) -> str:
 # The text ---------------------------------------------------------------------------------------------------
 
 
-def _document(inspector: Inspector, frame: Frame, prefix: Prefix, joint: str, check: Check) -> BlockDocument:
+def _document(
+    inspector: Inspector, frame: Frame, prefix: Prefix, stands: Joints, check: Check
+) -> BlockDocument:
     from ctxctl.inspector.assembly import text_of
 
     texts: list[str] = []
@@ -147,17 +152,17 @@ def _document(inspector: Inspector, frame: Frame, prefix: Prefix, joint: str, ch
         if not n & 63:
             check()
         text = text_of(inspector, placement)
-        tail = joint if n < last else ""
+        tail = stands.between.text if n < last else ""
         start = at
         body = start + len(placement.opens)
         stop = body + len(text)
-        end = stop + len(placement.closes) + len(tail)
+        end = stop + len(stands.closes[n]) + len(tail)
         spans.add(start, body, "wrapper")
         if placement.content is None:
             spans.add(body, stop, "remark")
         spans.add(stop, end, "wrapper")
         loose = bool(start) and not texts[-1].endswith("\n")
-        texts.append(placement.opens + text + placement.closes + tail)
+        texts.append(placement.opens + text + stands.closes[n] + tail)
         blocks.append(_block(placement, text, (start, end), n in prefix.cached, loose, _breaks(n, prefix)))
         at = end
     return BlockDocument("".join(texts), blocks, spans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.model.vocab import SEGMENTS
+from ctxctl.model.vocab import MODEL, SEGMENTS
 from ctxctl.text import cells, clip, pad
 from ctxctl.tui.assembled.values import Assembled, Block
 from ctxctl.tui.diff.lines import label
@@ -49,7 +49,9 @@ def _held(shown: Assembled) -> str:
 def _prefix(shown: Assembled, width: int) -> Parts:
     if shown.prefix is None:
         said = "no cache prefix is known"
-        if shown.first:
+        if shown.target != MODEL:
+            said = "no prompt cache: that is of a model's requests"
+        elif shown.first:
             said = "the first request of its thread: no cache prefix is possible"
         return spread([Piece(said, "muted", 9)], [], width)
     share = f"{percent(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""

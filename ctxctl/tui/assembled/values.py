@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ctxctl.model.vocab import UsedMethod
+from ctxctl.model.vocab import MODEL, UsedMethod
 from ctxctl.tui.document import Document
 from ctxctl.tui.spans import Spans
 
@@ -73,7 +73,7 @@ class Assembled:
     """How `sent` is known."""
     uncounted: int = 0
     prefix: int | None = None
-    """Tokens of the possible prefix; None in a thread's first request."""
+    """Tokens of the possible prefix; None in a thread's first request, and of what is no model's."""
     first: bool = False
     """It is its thread's first request."""
     broken: str = ""
@@ -86,6 +86,8 @@ class Assembled:
     """What the provider said it read from its cache."""
     missed: str = ""
     """What it could have read and did not, where nothing recorded explains it; empty where it is nothing."""
+    target: str = MODEL
+    """Whose view it is."""
     joint_known: bool = True
     """Whether the trace records what stands between the blocks."""
     joint_name: str = ""

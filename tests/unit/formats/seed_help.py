@@ -54,9 +54,9 @@ def detected(head: bytes) -> str | None:
     return found.name if found is not None else None
 
 
-def steps(path: Path, target: str = "model") -> tuple[list[Step], Inspector]:
+def steps(path: Path, target: str = "model", policy: str | None = None) -> tuple[list[Step], Inspector]:
     """The steps of a capture; the caller has a few and no need to close the file."""
-    inspector = Inspector.open(path, target=target)
+    inspector = Inspector.open(path, target=target, policy=policy)
     found = [result for result in inspector.replay() if isinstance(result, Step)]
     for step in found:
         ledger = step.ledger

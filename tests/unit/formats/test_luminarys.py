@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from ctxctl.errors import UnavailableError
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.luminarys import Luminarys
-from ctxctl.formats.luminarys.calls import STATE_LIMIT, arrangement
+from ctxctl.formats.luminarys.calls import STATE_LIMIT
+from ctxctl.formats.luminarys.returned import arrangement
+from ctxctl.inspector.blame import blame
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,
@@ -119,21 +122,43 @@ def test_what_the_host_returned_tells_the_placement() -> None:
     assert model(found)[0]["metadata"]["ctxctl"] == {"mode": "append", "derived": True}
 
 
-def test_placements() -> None:
-    before = arrangement("c", "r", ("c\n---\nr",))
-    after = arrangement("c", "r", ("r\n---\nc",))
-    block = arrangement("c", "r", ("r", "c"))
-    assert before is not None
-    assert after is not None
-    assert block is not None
-    assert (before.name, before.after, before.separator) == ("before", False, "\n---\n")
-    assert (after.name, after.after, after.separator) == ("after", True, "\n---\n")
-    assert (block.name, block.after, block.separator) == ("block", True, None)
-    assert arrangement("c", "r", ("something else",)) is None
+@pytest.mark.parametrize(
+    ("returned", "name", "order", "separator", "result"),
+    [
+        (("c\n---\nr",), "before", "cr", "\n---\n", None),
+        (("c\r\n---\r\nr",), "before", "cr", "\r\n---\r\n", None),
+        (("r\n---\nc",), "after", "rc", "\n---\n", None),
+        (("r\nc",), "after", "rc", "\n", None),
+        (("r", "c"), "block", "rc", "content_block", None),
+        (("c", "r"), "block", "cr", "content_block", None),
+        (("r",), "alone", "r", None, None),
+        (("c",), "alone", "c", None, None),
+        # What a host made of the result is what the model got.
+        (("c\n---\nR!",), "before", "cr", "\n---\n", "R!"),
+        (("R!\n\nc",), "after", "rc", "\n\n", "R!"),
+        (("R!", "c"), "block", "rc", "content_block", "R!"),
+        (("R!",), "alone", "r", None, "R!"),
+        (("<c> R!",), "within", "r", None, "<c> R!"),
+    ],
+)
+def test_placements(
+    returned: tuple[str, ...], name: str, order: str, separator: str | None, result: str | None
+) -> None:
+    made = arrangement("c", "r", returned)
+    assert made is not None
+    named = {"c": "context", "r": "result"}
+    assert (made.name, made.order) == (name, tuple(named[letter] for letter in order))
+    assert (made.separator, made.result) == (separator, result)
+
+
+def test_what_nobody_captured_has_no_arrangement() -> None:
+    assert arrangement("c", "r", ()) is None
+    assert arrangement(None, None, ("x",)) is None
     # A line of dashes in the result itself is not the host's.
     inner = arrangement("c", "a\n---\nb", ("c\n---\na\n---\nb",))
     assert inner is not None
-    assert inner.separator == "\n---\n"
+    assert (inner.separator, inner.result) == ("\n---\n", None)
+    assert arrangement(None, "r", ("r",)) == ("result", ("result",), None, None)
 
 
 def test_the_call_of_another_skill_is_not_the_models() -> None:
@@ -190,6 +215,34 @@ def test_a_skill_sees_its_own_state_only() -> None:
     ]  # fmt: skip
     assert found[3].changes[1].status == "updated"
     assert {s.layer for s in found} == {"injected"}
+
+
+def test_what_a_skill_was_given_ends_with_its_call() -> None:
+    found, _ = steps(HERE / "stream.msgpack", target="tool")
+    gone = [(s.step_id, c.item, c.cause) for s in found for c in s.changes if c.status == "removed"]
+    assert gone == [
+        ("q2", "args-q1", "expired"), ("q3", "args-q2", "expired"), ("q4", "args-q3", "expired"),
+    ]  # fmt: skip
+    assert {(s.cache.possible_prefix, s.cache.broken_by) for s in found} == {(None, None)}
+    told = subprocess.run(
+        [sys.executable, "-m", "ctxctl", "replay", str(HERE / "stream.msgpack"), "--target=tool", "--plain"],
+        capture_output=True, check=True, timeout=60, text=True,
+    ).stdout  # fmt: skip
+    assert "unrecorded" not in told
+    assert told.count("cache    not applicable: prompt caches are of a model's requests") == 4
+
+
+def test_another_skill_s_call_is_no_view_of_the_first_ones_state(tmp_path: Path) -> None:
+    state = packed({"schema_version": 1, "data": packed({"n": 1})})
+    path = tmp_path / "c.msgpack"
+    path.write_bytes(
+        stream(asked(1, "a", state), answered(), asked(2, "b"), answered(), asked(3, "a", state), answered())
+    )
+    found, _ = steps(path, target="tool")
+    changes = [[(c.item, c.status, c.cause) for c in s.changes if c.item == "state:a"] for s in found]
+    assert changes == [
+        [("state:a", "added", None)], [("state:a", "removed", "expired")], [("state:a", "added", None)],
+    ]  # fmt: skip
 
 
 def test_versions_and_migrations_of_state() -> None:
@@ -337,3 +390,62 @@ def test_a_join_that_nobody_recorded_is_shown_as_simulated(tmp_path: Path) -> No
     path.write_bytes(lines(DECODED))
     (step,), _ = steps(path)
     assert step.stages["assembly"].facts["provenance"] == "simulated"
+
+
+def called(number: int, payload: Any, context: str | None, *returned: str) -> Json:
+    row: Json = {"request": {**DECODED["request"], "request_id": f"q{number}"},
+                 "response": {"version": 1, "payload": payload}}  # fmt: skip
+    if context is not None:
+        row["response"]["llm_context"] = context
+    if returned:
+        row["mcp_result"] = {"content": [{"type": "text", "text": text} for text in returned]}
+    return row
+
+
+def test_each_answer_keeps_its_own_separator(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    rows = [
+        called(1, "one", "hint 1", "hint 1\n---\none"),
+        called(2, "two", None),
+        called(3, "three", "hint 3", "three", "hint 3"),
+        called(4, "four", "hint 4", "four\n\nhint 4"),
+        called(5, {"n": 5}, "hint 5", 'hint 5\n---\n{"n": 5}'),
+    ]
+    path.write_bytes(lines(*rows))
+    _, inspector = steps(path)
+    told = ["hint 1\n---\none", "two", "three\nhint 3", "four\n\nhint 4", 'hint 5\n---\n{"n": 5}']
+    for n in range(5):
+        assert inspector.assembled(n) == "\n".join(told[: n + 1])
+        found = blame(inspector, n)
+        assert found.text == inspector.assembled(n)
+        assert found.joint.join(found.text[b.start : b.end] for b in found.blocks) == found.text
+        assert found.joint_known == (n == 0), "what is between two answers nobody recorded"
+
+
+@pytest.mark.parametrize(
+    ("payload", "returned", "verdict", "placement"),
+    [
+        ("r", ("c\n---\nr",), "matches", "before"),
+        ({"n": 1}, ('c\n---\n{"n": 1}',), "matches", "before"),
+        ("r", ("r", "c"), "matches", "block"),
+        ({"n": 1}, ('{"n": 1}', "c"), "matches", "block"),
+        ("r", ("r\n\nc",), "matches", "after"),
+        ("r", ("r", "c"), "differs", "before"),
+        ({"n": 1}, ('{"n": 1}', "c"), "differs", "before"),
+        ("r", ("c", "r"), "differs", "block"),
+        ("r", ("r\nc",), "differs", "block"),
+        ("r", ("c\n---\nr",), "differs", "after"),
+        ("r", ("r",), "differs", "before"),
+    ],
+)
+def test_verdicts_of_what_a_host_returned(
+    tmp_path: Path, payload: Any, returned: tuple[str, ...], verdict: str, placement: str
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(lines(called(1, payload, "c", *returned)))
+    (step,), _ = steps(path, policy=f"luminarys:placement={placement}")
+    view = step.stages["assembly"]
+    assert view.verdict == verdict
+    if verdict == "differs" and len(returned) == 2 and placement == "before":
+        assert view.facts["recorded"]["content"] == list(returned), "two blocks, and no text of both"
+        assert view.facts["inputs"]["recorded_placement"] == "block"

@@ -98,14 +98,20 @@ def test_the_markdown_is_a_second_selection() -> None:
 def test_the_second_selection_is_marked_derived() -> None:
     found, _ = events("sibyl", (SIBYL / "mcp.jsonl").read_bytes())
     budget = data(found, BUDGET)[0]
-    assert (budget["max_items"], budget["actual_items"], budget["max_tokens"]) == (24, 5, 200)
+    assert (budget["max_items"], budget["actual_items"], budget.get("max_tokens")) == (24, 5, None)
     assert budget["metadata"]["native"] == {
         "limit": 40,
         "layer": "recall",
         "layer_limit": 24,
         "clamped": True,
+        "markdown_token_budget": 200,
     }
-    assert budget["metadata"]["ctxctl"] == {"derived": True}
+    assert budget["metadata"]["ctxctl"] == {
+        "derived": True,
+        "max_chars": 800,
+        "actual_chars": 530,
+        "chars_by": "200 of the tool's tokens, 4 characters each",
+    }
     assert [(r["item_ref"].partition("@")[0], r["dropped"]) for r in budget["truncation_records"]] == [
         ("dec_moon", True), ("dec_width", True), ("err_feb", True), ("sess_may", False),
     ]  # fmt: skip
@@ -188,7 +194,9 @@ def test_the_layer_clamps_the_limit() -> None:
         ({"limit": 6}, 6),
         ({"limit": 0}, 1),
         ({"limit": 90, "layer": "deep_search"}, 50),
-        ({}, None),
+        ({}, 24),
+        ({"layer": "wake"}, 8),
+        ({"layer": "deep_search"}, 24),
         ({"limit": "9"}, None),
     ],
 )
@@ -199,6 +207,89 @@ def test_limits(arguments: Json, limit: int | None) -> None:
     )
     budgets = data(found, BUDGET)
     assert [b.get("max_items") for b in budgets] == ([limit] if limit is not None else [])
+    assert all(
+        ("limit" in b["metadata"]["native"]["defaults"]) == ("limit" not in arguments) for b in budgets
+    )
+
+
+TITLE = "# Sibyl Context Pack: g\n\n## Decisions\n- **A** `a`"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "native", "chars"),
+    [
+        ({}, 4000, 16_000),
+        ({"markdown_token_budget": None}, None, None),
+        ({"markdown_token_budget": 99}, 99, 400),
+        ({"markdown_token_budget": -5}, -5, 400),
+        ({"markdown_token_budget": "x"}, "nothing", None),
+    ],
+)
+def test_a_budget_that_no_call_names_is_the_tools_own(
+    arguments: Json, native: int | str | None, chars: int | None
+) -> None:
+    made = pack(item("a", "A") | {"name": "A"}, markdown=TITLE)
+    found, _ = events("sibyl", lines(call(1, **arguments), answer(1, structured(made))))
+    (budget,) = data(found, BUDGET)
+    assert budget["metadata"]["native"].get("markdown_token_budget", "nothing") == native
+    assert budget["metadata"].get("ctxctl", {}).get("max_chars") == chars
+    assert "max_tokens" not in budget
+    defaults = budget["metadata"]["native"].get("defaults", [])
+    assert ("markdown_token_budget" in defaults) == (not arguments)
+
+
+def test_nothing_is_taken_for_a_default_where_no_call_is_recorded() -> None:
+    found, _ = events("sibyl", lines(pack(item("a", "A") | {"name": "A"}, markdown=TITLE)))
+    assert not data(found, BUDGET)
+    row = {"id": "aud-1", "action": "memory.context_pack", "derived_ids": ["g"], "policy_allowed": True,
+           "details": {"layer": "wake"}}  # fmt: skip
+    found, _ = events("sibyl", json.dumps({"events": [row]}).encode())
+    assert not data(found, BUDGET), "an audit row does not hold every argument"
+
+
+def test_what_a_receipt_says_of_the_budget_counts(tmp_path: Path) -> None:
+    receipt = {"schema_version": "sibyl-context-render-v2", "options": {"token_budget": 700}}
+    made = pack(item("a", "A") | {"name": "A"}, markdown=TITLE, render_receipt=receipt)
+    found, _ = events("sibyl", lines(call(1), answer(1, structured(made))))
+    (budget,) = data(found, BUDGET)
+    assert budget["metadata"]["ctxctl"]["max_chars"] == 2800
+    assert budget["metadata"]["native"]["defaults"] == ["limit"]
+
+
+def test_characters_are_no_tokens_of_a_window() -> None:
+    (first, _, _), _ = steps(SIBYL / "mcp.jsonl")
+    facts = first.stages["budget"].facts
+    assert (facts["max_chars"], facts["actual_chars"]) == (800, 530)
+    assert (first.window.limit, first.window.free) == (None, None)
+    command = [sys.executable, "-m", "ctxctl", "why", f"{SIBYL / 'mcp.jsonl'}@1", "err_feb"]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True)
+    said = " ".join(done.stdout.split())
+    assert "530 of 800 characters (200 of the tool's tokens, 4 characters each) used" in said
+    assert "the budget there counts characters (530 of 800), so no number of tokens says" in said
+    assert "of 800 tokens" not in said
+    assert "of 200 tokens" not in said
+
+
+def test_names_and_goals_of_several_lines() -> None:
+    rows = [item("a", "A") | {"name": "One\n## Two\n- **x** `b`"}, item("b", "B", score=0.5) | {"name": "b"}]
+    text = (
+        "# Sibyl Context Pack: g\n\n## of it\nIntent: build\nLayer: recall\nQuery: g\n\n## of it\n"
+        "\n## Decisions\n"
+        "- **One\n## Two\n- **x** `b`** (decision) `a`\n  - Memory: A\n- **b** (decision) `b`\n  - Memory: B"
+    )
+    goal = "g\n\n## of it"
+    found, _ = events("sibyl", lines(pack(*rows, goal=goal, query=goal, markdown=text)))
+    (assembly,) = data(found, ASSEMBLY)
+    assert [b["block_id"] for b in assembly["ordered_blocks"]] == [
+        "pack/header", "pack/section/decisions", "a", "b",
+    ]  # fmt: skip
+    assert "\n".join(b["content"] for b in assembly["ordered_blocks"]) == text
+
+
+def test_a_first_answer_that_is_long_is_found_by_its_beginning() -> None:
+    made = pack(item("a", "A" * 100_000), usage_hint="h", query="g")
+    for result in (structured(made), {"content": [{"type": "text", "text": json.dumps(made)}]}):
+        assert detected(lines(call(1), answer(1, result))[:65_536]) == "sibyl"
 
 
 def test_a_receipt_is_taken_at_its_word() -> None:

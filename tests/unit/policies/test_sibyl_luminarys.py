@@ -13,7 +13,7 @@ from ctxctl.policies.sibyl.markdown import Pack, compact, rendered, sizes
 from ctxctl.policies.sibyl.policy import Sibyl
 from tests.unit.policies.fitting_help import candidate
 
-NOTHING = Recorded((), (), None, None, None, None, None, (), (), (), None)
+NOTHING = Recorded((), (), None, None, None, None, (), (), (), None)
 
 
 def part(item: str, text: str, facet: str = "decisions", score: float = 1.0, **native: Any) -> Part:
@@ -103,8 +103,7 @@ def recorded(*parts: Part, limit: int = 24, layer: str = "recall", tokens: int |
         selected=parts,
         query="tides",
         selection={"intent": "build", "layer": layer, "query": "tides", "project": "proj"},
-        budget={"limit": limit, "layer": layer},
-        max_tokens=tokens,
+        budget={"limit": limit, "layer": layer, "markdown_token_budget": tokens},
         max_items=min(limit, {"wake": 8, "recall": 24, "deep_search": 50}[layer]),
         dropped=tuple(p.item for p in parts if p.item not in names),
         cut=shown.cut,
@@ -182,7 +181,7 @@ def holds(told: Recorded) -> bool:
 def test_context_before_the_result_with_a_line_between() -> None:
     made = Luminarys().recompute(given(["llmctx-1", "res-1"], "\n---\n"))["assembly"]
     assert made.expected == made.recorded
-    assert made.expected["text"] == "hint\n---\nresult"
+    assert made.expected["content"] == ["hint\n---\nresult"]
 
 
 @pytest.mark.parametrize(
