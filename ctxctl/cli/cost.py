@@ -26,6 +26,15 @@ Provider = Annotated[
     str | None, typer.Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
 ]
 
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Prices of this day (YYYY-MM-DD) for requests without a time; never today's.",
+    ),
+]
+
 
 def cost(
     trace: opt.TraceArg,
@@ -33,6 +42,7 @@ def cost(
     top: Top = 15,
     steps: Steps = False,
     provider: Provider = None,
+    as_of: AsOf = None,
     json: opt.Json = False,
     target: opt.Target = None,
     model: opt.Model = None,
@@ -63,7 +73,7 @@ def cost(
     )  # fmt: skip
     out = how.out
     with opened(trace, how, "pricing") as inspector:
-        costs = Costs(RateBook(how.settings.models, provider_of(provider)), _name_of(by))
+        costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
         if json:
             out.json(jsonout.trace(header(inspector)))
             for one in walk(inspector, costs):
@@ -84,6 +94,17 @@ def cost(
         out.flush()
         code = verdict(inspector, how)
     raise typer.Exit(code)
+
+
+def _day(said: str | None) -> str | None:
+    from datetime import date
+
+    from ctxctl.errors import UsageError
+
+    try:
+        return None if said is None else date.fromisoformat(said).isoformat()
+    except ValueError:
+        raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
 
 
 def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, ...]], list[StepCost]]:
