@@ -60,6 +60,7 @@ def cost(
     from ctxctl.inspector.costs import Costs, walk
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
+    from ctxctl.report.catalogue import catalogue_line
     from ctxctl.report.heading import header_lines
     from ctxctl.tokens.catalogue.names import provider_of
     from ctxctl.tokens.catalogue.rates import RateBook
@@ -84,7 +85,7 @@ def cost(
             tell_problems(inspector, how)
         else:
             rows, breaks = _walked(walk(inspector, costs), rows=steps)
-            out.lines([*header_lines(header(inspector), out.width), ""])
+            out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
             out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))

@@ -118,7 +118,7 @@ def _tell(known: Known, out: Output, *, json: bool) -> None:
 
 
 def _described(known: Known, width: int) -> Iterator[str]:
-    from ctxctl.report.catalogue import aged
+    from ctxctl.report.catalogue import aged, made_of
     from ctxctl.report.tables import Column, labelled, number, table
     from ctxctl.text import visible
     from ctxctl.tokens.models import resolve
@@ -140,7 +140,7 @@ def _described(known: Known, width: int) -> Iterator[str]:
     facts.append(
         ("source", (known.source or "the listed providers") if known.how != "settings" else "settings")
     )
-    facts.append(("catalogue", aged()))
+    facts.append(("catalogue", f"{aged()}: {made_of()}"))
     for label, text in facts:
         yield from labelled(label, visible(text), width, indent=0, tab=12)
     if known.others:
@@ -191,7 +191,13 @@ def _priced(prices: Prices) -> str:
     return f"{', '.join(told)} for a million tokens" if told else "not known"
 
 
+_PRICES = 5
+"""Fields that every model has, if only as null."""
+
+
 def _object(known: Known) -> dict[str, object]:
+    from ctxctl.report.money import listed
+
     return {
         "type": "model",
         "asked": known.asked,
@@ -203,8 +209,8 @@ def _object(known: Known) -> dict[str, object]:
         "window": known.window,
         "max_input": known.max_input,
         "max_output": known.max_output,
-        "usd_per_mtok": known.prices._asdict(),
-        "tiers": [tier._asdict() for tier in known.tiers],
+        "usd_per_mtok": listed(known.prices, _PRICES),
+        "tiers": [listed(tier, _PRICES) for tier in known.tiers],
         "deprecated": known.deprecated,
         "updated": known.updated,
         "source": known.source or None,
@@ -213,6 +219,9 @@ def _object(known: Known) -> dict[str, object]:
 
 
 def _row_object(row: Row) -> dict[str, object]:
+    from ctxctl.report.money import listed
+    from ctxctl.tokens.catalogue.table import load
+
     return {
         "type": "model",
         "provider": row.provider,
@@ -220,8 +229,9 @@ def _row_object(row: Row) -> dict[str, object]:
         "window": row.window,
         "max_input": row.max_input,
         "max_output": row.max_output,
-        "usd_per_mtok": row.prices._asdict(),
-        "tiers": [tier._asdict() for tier in row.tiers],
+        "usd_per_mtok": listed(row.prices, _PRICES),
+        "tiers": [listed(tier, _PRICES) for tier in row.tiers],
         "deprecated": row.deprecated,
         "updated": row.updated,
+        "source": load().source_of(row),
     }

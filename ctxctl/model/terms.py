@@ -140,15 +140,14 @@ def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
             told = count(details.get(f"{kind}_tokens")) or count(details.get(kind))
             _more(found, f"{kind}_{side}", told)
         cached = details.get("cached_tokens_details")
-        _more(
-            found, "audio_cached", count(cached.get("audio_tokens")) if isinstance(cached, Mapping) else None
-        )
+        if isinstance(cached, Mapping):
+            _more(found, "audio_cached", count(cached.get("audio_tokens")))
     for name, side in _MODALITIES:
         listed = usage.get(name)
         for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, Mapping) and (kind := _worded(one.get("modality"))) is not None:
+            if isinstance(one, Mapping) and (modality := _worded(one.get("modality"))) is not None:
                 told = count(one.get("tokenCount")) or count(one.get("token_count"))
-                _more(found, f"{kind.lower()}_{side}", told)
+                _more(found, f"{modality.lower()}_{side}", told)
     for name, part in _FLAT:
         _more(found, part, count(usage.get(name)))
     return found

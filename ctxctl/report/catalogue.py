@@ -6,21 +6,32 @@ An answer never depends on the day it is asked on, but for this one line: the ag
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
 
+from ctxctl.report.tables import labelled
 from ctxctl.tokens.catalogue.table import load
 
 
 def aged(today: date | None = None) -> str:
-    """Of when the catalogue is, and how long ago that was.
+    """Of when the catalogue is, and how long ago that was; `made_of` says of what it is made.
 
     Args:
         today: Default: the clock's day, or that of `SOURCE_DATE_EPOCH` (seconds since 1970) where it is set.
     """
     table = load()
-    made = ", ".join(" ".join(source) for source in table.sources)
-    return f"of {table.date}, {age(table.date, today or _today())} ({made})"
+    return f"of {table.date}, {age(table.date, today or _today())}"
+
+
+def catalogue_line(width: int) -> Iterator[str]:
+    """A header's line for it."""
+    yield from labelled("catalogue", aged(), width)
+
+
+def made_of() -> str:
+    """The catalogue's sources, each with its date, the newest first."""
+    return "; ".join(" ".join(source) for source in reversed(load().sources))
 
 
 def age(of: str, today: date) -> str:

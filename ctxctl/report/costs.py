@@ -10,12 +10,12 @@ import msgspec
 
 from ctxctl.inspector.costs import Costs, Spent, StepCost
 from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
-from ctxctl.model.money import AT_LEAST, Money, Rates, Tokens
+from ctxctl.model.money import AT_LEAST, Money, Tokens
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.report.catalogue import aged, catalogue_object
+from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money import dollars, exact
+from ctxctl.report.money import dollars, exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
@@ -148,7 +148,6 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         yield "unpriced", f"{plural(steps, 'step')}: {visible(why)}"
     sources = ", ".join(f"{name} ({plural(steps, 'step')})" for name, steps in costs.sources.items())
     yield "prices", sources or "none are known"
-    yield "catalogue", aged()
     for what, steps in costs.assumed.items():
         yield "assumed", f"{plural(steps, 'step')}: {what}"
     for note in costs.notes:
@@ -175,8 +174,6 @@ _PARTS: Final = {
     "further": "further samplings",
 }
 """Parts of a bill, as they are called."""
-_ALWAYS: Final = ("input", "cached", "written", "output", "written_1h")
-"""Parts that JSON has even where there is nothing of them."""
 
 
 def _spread(money: Money, at_least: bool = False) -> str:
@@ -218,20 +215,20 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "turn": step.turn,
         "step": step.step,
         "model": step.model,
-        "billed_tokens": None if cost.billed_tokens is None else _tokens(cost.billed_tokens),
-        "counted_tokens": _tokens(cost.counted_tokens),
-        "usd_per_mtok": _rates(cost.priced.rates),
+        "billed_tokens": tokens_object(cost.billed_tokens),
+        "counted_tokens": tokens_object(cost.counted_tokens),
+        "usd_per_mtok": rates_object(cost.priced.rates),
         "prices_from": cost.priced.source or None,
         "note": cost.priced.note,
-        "billed": _money(cost.billed),
-        "counted": _money(cost.counted),
+        "billed": money_object(cost.billed),
+        "counted": money_object(cost.counted),
         "cache_break": exact(cost.broken),
         "broken_by": by.item if by is not None and cost.broken is not None else None,
         "miss": miss_object(cost),
         "saved": exact(cost.saved),
         "assumed": list(cost.assumed),
-        "sent_tokens": _tokens(cost.sent_tokens),
-        "sent": _money(cost.sent),
+        "sent_tokens": tokens_object(cost.sent_tokens),
+        "sent": money_object(cost.sent),
         "units": dict(cost.units),
         "not_priced": dict(cost.not_priced),
         **_believed(cost),
@@ -246,8 +243,8 @@ def _believed(cost: StepCost) -> dict[str, Any]:
     return {
         "doubts": [msgspec.structs.asdict(doubt) for doubt in usage.doubts],
         "priced_as_counted": list(replaced_parts(usage)) if cost.billed_tokens is not None else [],
-        "believed_tokens": None if cost.believed_tokens is None else _tokens(cost.believed_tokens),
-        "believed": _money(cost.believed),
+        "believed_tokens": tokens_object(cost.believed_tokens),
+        "believed": money_object(cost.believed),
     }
 
 
@@ -272,10 +269,10 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "steps": costs.steps,
         "unreported_steps": costs.unreported,
         "unpriced_steps": dict(costs.unpriced),
-        "billed_tokens": _tokens(costs.billed_tokens),
-        "counted_tokens": _tokens(costs.counted_tokens),
-        "billed": _money(costs.billed),
-        "counted": _money(costs.counted),
+        "billed_tokens": tokens_object(costs.billed_tokens),
+        "counted_tokens": tokens_object(costs.counted_tokens),
+        "billed": money_object(costs.billed),
+        "counted": money_object(costs.counted),
         "difference": exact(costs.compared[1] - costs.compared[0]),
         "cache_breaks": exact(costs.broken),
         "cache_misses": misses_object(costs),
@@ -283,8 +280,8 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
-        "sent_tokens": _tokens(costs.sent_tokens),
-        "sent": _money(costs.sent),
+        "sent_tokens": tokens_object(costs.sent_tokens),
+        "sent": money_object(costs.sent),
         "unbilled": exact(costs.unbilled),
         "doubted": _doubted(costs.doubted),
         "units": dict(costs.units),
@@ -303,22 +300,6 @@ def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
         "requests": sums.requests,
         "repeated_requests": sums.repeated,
         "parts": {part: told._asdict() for part, told in sums.parts.items()},
-        "believed_tokens": _tokens(sums.tokens),
-        "believed": _money(sums.money),
+        "believed_tokens": tokens_object(sums.tokens),
+        "believed": money_object(sums.money),
     }
-
-
-def _money(money: Money | None) -> dict[str, str | None] | None:
-    if money is None:
-        return None
-    told = {name: exact(amount) for name, amount in money._asdict().items() if amount or name in _ALWAYS}
-    return {**told, "total": exact(money.total)}
-
-
-def _tokens(tokens: Tokens) -> dict[str, int]:
-    return {name: count for name, count in tokens._asdict().items() if count or name in _ALWAYS}
-
-
-def _rates(rates: Rates) -> dict[str, str | None]:
-    always = Rates._fields[:5]
-    return {name: exact(r) for name, r in rates._asdict().items() if r is not None or name in always}

@@ -126,6 +126,7 @@ def _carried(asked: str, spelling: Spelling, table: Table) -> Known | None:
         asked[:200], None, rows[0].model, window, max_input if agreed else None, max_output, Prices(), (),
         "agreed" if agreed else "disputed",
         _sentence(f"{len(rows)} providers list it and {told}", spelling), rows,
+        source=table.source_of(max(rows, key=lambda row: row.source)),
     )  # fmt: skip
 
 
