@@ -59,6 +59,9 @@ def rows_of_models_dev(data: bytes, known: Told) -> Iterator[Json]:
     except json.JSONDecodeError:
         yield from (json.loads(line) for line in data.splitlines() if line.strip())
         return
+    if isinstance(whole.get("provider"), str):
+        yield whole  # the only row of a file of rows
+        return
     for provider, about in whole.items():
         for model, told in about.get("models", {}).items():
             limit, cost = told.get("limit", {}), dict(told.get("cost", {}))

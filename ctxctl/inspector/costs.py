@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ctxctl.engine.prefix import provider_order
-from ctxctl.inspector.bills import answer_of, bill_of
+from ctxctl.inspector.bills import NO_OUTPUT, answer_of, bill_of
 from ctxctl.inspector.doubted import DoubtedSums
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.missing import MissSums, miss_price, write_rate
@@ -161,8 +161,8 @@ class Costs:
 
     @property
     def at_least(self) -> bool:
-        """Whether the sums leave something out that was billed and whose price is not known."""
-        return bool(self.not_priced or self.unpriced)
+        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
+        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
 
     @property
     def as_of(self) -> str:

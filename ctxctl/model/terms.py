@@ -89,7 +89,7 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     response = response if isinstance(response, Mapping) else {}
     made: dict[str, Any] = {}
     for name, places in (
-        ("service_tier", ("service_tier", "serviceTier")), ("speed", ("speed",)),
+        ("service_tier", ("service_tier", "serviceTier", "trafficType")), ("speed", ("speed",)),
         ("inference_geo", ("inference_geo",)),
     ):  # fmt: skip
         said = next(
