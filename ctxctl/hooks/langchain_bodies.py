@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 
-from ctxctl.model.terms import fields_of
+from ctxctl.model.billed import fields_of
 
 Json = dict[str, Any]
 _PUBLIC: Final = "langchain_core.messages.convert_to_openai_messages"

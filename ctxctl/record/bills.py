@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ctxctl.model.terms import fields_of
+from ctxctl.model.billed import fields_of
 from ctxctl.record import values
 
 Json = dict[str, Any]

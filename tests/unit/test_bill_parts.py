@@ -12,8 +12,9 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs, StepCost, walk
+from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, apart
-from ctxctl.model.terms import PLAIN, Further, Terms, fields_of, terms_of
+from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
 from ctxctl.record.bills import bill
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import assembly, at, event, inject, item, lines

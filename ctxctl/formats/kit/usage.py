@@ -7,7 +7,7 @@ from typing import Any
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import count
 from ctxctl.formats.kit.shallow import shallow
-from ctxctl.model.terms import fields_of
+from ctxctl.model.billed import fields_of
 
 
 def usage_record(
@@ -40,7 +40,7 @@ def usage_record(
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
         miss_cause: Why the cache was not read, as the provider or the client says.
-        bill: The usage as the provider wrote it, for what it bills apart (`model.terms`); default: `native`.
+        bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
         response: The response that it stands in, where tier and calls of tools stand beside it.
 
     Values that are no counts are taken as not reported.
