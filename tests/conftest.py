@@ -54,8 +54,6 @@ def _own_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setenv("CTXCTL_CACHE_DIR", str(home / "cache" / "ctxctl"))
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME"):
         monkeypatch.setenv(name, str(home if name == "HOME" else home / name.lower()))
-    # The age of the catalogue is the one thing that a clock is asked for.
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LINES", "40")
     monkeypatch.setenv("TERM", "xterm-256color")

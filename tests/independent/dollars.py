@@ -17,6 +17,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from misses import lines as objects
+
 MILLION = 1_000_000
 PARTS = ("input", "cached", "written", "written_1h", "output", "units", "further")
 DAY = "2026-11-12"
@@ -161,19 +163,6 @@ def number(value: Any) -> int:
 
 def table(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def objects(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines; what is none is left out."""
-    found = []
-    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            made = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(made, dict):
-            found.append(made)
-    return found
 
 
 def anthropic(ident: str, model: str, day: str, usage: dict[str, Any], output: int | None = None) -> Bill:
