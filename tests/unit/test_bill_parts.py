@@ -134,6 +134,14 @@ def test_a_batch_costs_half_and_a_tier_what_is_listed_for_it() -> None:
     assert told.assumed == ("flex is listed from 2026-10-12 on: 0.5 times the usual price, as then",)
 
 
+def test_audio_costs_what_either_source_lists() -> None:
+    book = RateBook()
+    of_library = book.rates("gemini-2.5-flash", "google", None, 100).rates
+    assert (of_library.audio_input, of_library.input) == (D(1), D("0.3"))
+    of_table = book.rates("gpt-4o-audio-preview-2024-12-17", "openai", None, 100).rates
+    assert (of_table.audio_input, of_table.audio_output) == (D(40), D(80))
+
+
 def test_prices_by_date_and_by_size() -> None:
     book = RateBook()
     assert book.rates("gpt-5.6-sol", "openai", "2026-08-20T10:00:00Z", 10).rates.input == 5

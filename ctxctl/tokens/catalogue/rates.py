@@ -166,6 +166,8 @@ class _Book(NamedTuple):
         if rates.cache_write is None and dated.provider in _WRITES_AS_INPUT:
             rates = rates._replace(cache_write=rates.input)
         rates = _with_hour(known, rates)
+        if terms.service_tier is None and terms.speed is None:
+            rates = _with_audio(known, rates)
         rates, placed = variants.placed(rates, dated.provider, terms)
         units = {
             name: price / 1000
@@ -184,6 +186,13 @@ def _with_hour(known: Known, rates: Rates) -> Rates:
     if known.provider != "anthropic" and "claude" not in (known.model or known.asked).lower():
         return rates
     return rates._replace(cache_write_1h=rates.input * _HOUR_TIMES_INPUT)
+
+
+def _with_audio(known: Known, rates: Rates) -> Rates:
+    """The rates with the table's of audio, where the library has none."""
+    listed = {name: getattr(known.prices, name) for name in ("audio_input", "audio_output")}
+    told = {n: Decimal(str(p)) for n, p in listed.items() if p is not None and getattr(rates, n) is None}
+    return rates._replace(**told)
 
 
 def _look_up(known: Known, day: str) -> _Book:
