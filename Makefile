@@ -32,8 +32,10 @@ FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
 ARGS ?=
+# Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
+SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test calibration corpus frameworks check lint format docs bench goldens lock hooks clean
+.PHONY: help demo test calibration catalogue corpus frameworks check lint format docs bench goldens lock hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,6 +51,9 @@ corpus: $(DEV) ## run the tests that read captures kept outside the repository; 
 
 calibration: $(DEV) ## fit the shipped calibration to captures kept outside the repository; CORPUS=DIR
 	@$(BIN)/python -m tests.corpus.shipping '$(CORPUS)'
+
+catalogue: $(DEV) ## rebuild the packed table of models; SOURCE='models.dev=api.json ...' (docs/models.md)
+	@$(BIN)/python scripts/build_models.py $(SOURCE)
 
 frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \

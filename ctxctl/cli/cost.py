@@ -26,6 +26,15 @@ Provider = Annotated[
     str | None, typer.Option("--provider", metavar="NAME", help="Whose prices, where the trace does not say.")
 ]
 
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Prices of this day (YYYY-MM-DD) for requests without a time; never today's.",
+    ),
+]
+
 
 def cost(
     trace: opt.TraceArg,
@@ -33,6 +42,7 @@ def cost(
     top: Top = 15,
     steps: Steps = False,
     provider: Provider = None,
+    as_of: AsOf = None,
     json: opt.Json = False,
     target: opt.Target = None,
     model: opt.Model = None,
@@ -50,6 +60,7 @@ def cost(
     from ctxctl.inspector.costs import Costs, walk
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
+    from ctxctl.report.catalogue import catalogue_line
     from ctxctl.report.heading import header_lines
     from ctxctl.tokens.catalogue.names import provider_of
     from ctxctl.tokens.catalogue.rates import RateBook
@@ -63,7 +74,7 @@ def cost(
     )  # fmt: skip
     out = how.out
     with opened(trace, how, "pricing") as inspector:
-        costs = Costs(RateBook(how.settings.models, provider_of(provider)), _name_of(by))
+        costs = Costs(RateBook(how.settings.models, provider_of(provider), _day(as_of)), _name_of(by))
         if json:
             out.json(jsonout.trace(header(inspector)))
             for one in walk(inspector, costs):
@@ -74,7 +85,7 @@ def cost(
             tell_problems(inspector, how)
         else:
             rows, breaks = _walked(walk(inspector, costs), rows=steps)
-            out.lines([*header_lines(header(inspector), out.width), ""])
+            out.lines([*header_lines(header(inspector), out.width), *catalogue_line(out.width), ""])
             if steps:
                 out.lines([*report.steps_table(rows, out.width), ""])
             out.lines(report.spent_table(by, costs.spent(), costs.sent.context, out.width, top))
@@ -84,6 +95,17 @@ def cost(
         out.flush()
         code = verdict(inspector, how)
     raise typer.Exit(code)
+
+
+def _day(said: str | None) -> str | None:
+    from datetime import date
+
+    from ctxctl.errors import UsageError
+
+    try:
+        return None if said is None else date.fromisoformat(said).isoformat()
+    except ValueError:
+        raise UsageError("bad-date", f"--as-of {said} is no date", hint="write it as 2026-07-02") from None
 
 
 def _walked(steps: Iterable[StepCost], *, rows: bool) -> tuple[list[tuple[str, ...]], list[StepCost]]:

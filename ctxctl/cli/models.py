@@ -60,6 +60,7 @@ def _unknown(name: str, provider: str | None) -> None:
 def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, *, json: bool) -> None:
     """Models of one provider, or of all makers; the user's own first."""
     from ctxctl.errors import UsageError
+    from ctxctl.report.catalogue import aged
     from ctxctl.report.tables import Column, number, table
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.find import find
@@ -105,7 +106,7 @@ def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, 
     listed = table(columns, [tuple(visible(cell) for cell in row) for row in cells], out.width)
     out.lines([*listed.head, *(line for lines in listed.rows for line in lines)])
     others = "" if provider else f"; --provider NAME lists one of {len(known.providers)} providers"
-    out.lines(["", f"{number(len(cells))} models, models.dev as of {known.date}{others}"])
+    out.lines(["", f"{number(len(cells))} models; catalogue {aged()}{others}"])
 
 
 def _tell(known: Known, out: Output, *, json: bool) -> None:
@@ -117,9 +118,9 @@ def _tell(known: Known, out: Output, *, json: bool) -> None:
 
 
 def _described(known: Known, width: int) -> Iterator[str]:
+    from ctxctl.report.catalogue import aged, made_of
     from ctxctl.report.tables import Column, labelled, number, table
     from ctxctl.text import visible
-    from ctxctl.tokens.catalogue.table import load
     from ctxctl.tokens.models import resolve
 
     encoding = resolve(known.model or known.asked)
@@ -136,7 +137,10 @@ def _described(known: Known, width: int) -> Iterator[str]:
     facts.append(("tokens", f"exact, {encoding.encoding}" if encoding.known else encoding.assumed))
     if known.deprecated:
         facts.append(("note", "its provider has deprecated it"))
-    facts.append(("source", f"models.dev as of {load().date}" if known.how != "settings" else "settings"))
+    facts.append(
+        ("source", (known.source or "the listed providers") if known.how != "settings" else "settings")
+    )
+    facts.append(("catalogue", f"{aged()}: {made_of()}"))
     for label, text in facts:
         yield from labelled(label, visible(text), width, indent=0, tab=12)
     if known.others:
@@ -179,13 +183,21 @@ def _tokens(count: int | None, unknown: str = "not known") -> str:
 def _priced(prices: Prices) -> str:
     named = (
         ("input", prices.input), ("cache read", prices.cache_read), ("cache write", prices.cache_write),
-        ("output", prices.output),
+        ("cache write for 1 h", prices.cache_write_1h), ("output", prices.output),
+        ("audio input", prices.audio_input), ("audio output", prices.audio_output),
+        ("reasoning", prices.reasoning),
     )  # fmt: skip
     told = [f"{name} ${price:g}" for name, price in named if price is not None]
     return f"{', '.join(told)} for a million tokens" if told else "not known"
 
 
+_PRICES = 5
+"""Fields that every model has, if only as null."""
+
+
 def _object(known: Known) -> dict[str, object]:
+    from ctxctl.report.money import listed
+
     return {
         "type": "model",
         "asked": known.asked,
@@ -197,15 +209,19 @@ def _object(known: Known) -> dict[str, object]:
         "window": known.window,
         "max_input": known.max_input,
         "max_output": known.max_output,
-        "usd_per_mtok": known.prices._asdict(),
-        "tiers": [tier._asdict() for tier in known.tiers],
+        "usd_per_mtok": listed(known.prices, _PRICES),
+        "tiers": [listed(tier, _PRICES + 1) for tier in known.tiers],
         "deprecated": known.deprecated,
         "updated": known.updated,
+        "source": known.source or None,
         "others": [_row_object(row) for row in known.others],
     }
 
 
 def _row_object(row: Row) -> dict[str, object]:
+    from ctxctl.report.money import listed
+    from ctxctl.tokens.catalogue.table import load
+
     return {
         "type": "model",
         "provider": row.provider,
@@ -213,8 +229,9 @@ def _row_object(row: Row) -> dict[str, object]:
         "window": row.window,
         "max_input": row.max_input,
         "max_output": row.max_output,
-        "usd_per_mtok": row.prices._asdict(),
-        "tiers": [tier._asdict() for tier in row.tiers],
+        "usd_per_mtok": listed(row.prices, _PRICES),
+        "tiers": [listed(tier, _PRICES + 1) for tier in row.tiers],
         "deprecated": row.deprecated,
         "updated": row.updated,
+        "source": load().source_of(row),
     }

@@ -62,7 +62,8 @@ def look(thread: ThreadState, usage: Usage, recorded: int) -> Looked:
     answer = answered(thread)
     counted_output = None if answer is None else answer.tokens
     bill = Billed(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
-    other = thread.sent is not None or thread.altered
+    # What the provider compacted inside of the request was sent, but is billed apart.
+    other = thread.sent is not None or thread.altered or bool(usage.terms.further)
     found = doubts(bill, None if other else recorded, answer, thread.last_bill)
     thread.last_bill = Before(bill, recorded)
     return Looked(counted_output, found)

@@ -251,6 +251,8 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
         provider=usage.provider,
         doubts=doubts,
         counted_output=counted_output,
+        reported_reasoning=usage.reasoning_tokens,
+        terms=usage.terms,
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
 
+from ctxctl.model.billed import fields_of
+
 Json = dict[str, Any]
 _PUBLIC: Final = "langchain_core.messages.convert_to_openai_messages"
 _SENT: Final = (
@@ -173,5 +175,5 @@ def counts_of(usage: Mapping[str, Any]) -> Json:
         "input_tokens": usage.get("input_tokens") or None, "output_tokens": usage.get("output_tokens"),
         "cached_tokens": inputs.get("cache_read"), "cache_write_tokens": written,
         "cache_write_1h_tokens": inputs.get("ephemeral_1h_input_tokens"),
-        "reasoning_tokens": outputs.get("reasoning"),
+        "reasoning_tokens": outputs.get("reasoning"), **fields_of(usage),
     }  # fmt: skip

@@ -9,27 +9,27 @@ is not recorded, then tools, system and the rest; what comes first was cached fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ctxctl.engine.doubts import believed_output
 from ctxctl.engine.prefix import provider_order
-from ctxctl.inspector.doubted import DoubtedSums, believed_tokens
+from ctxctl.inspector.bills import NO_OUTPUT, answer_of, bill_of
+from ctxctl.inspector.doubted import DoubtedSums
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.missing import MissSums, miss_price, write_rate
-from ctxctl.model.money import MILLION, ZERO, Money, Rates, Tokens, priced
-from ctxctl.model.results import Placement, Step, UsageView
+from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
+from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 from ctxctl.tokens.catalogue.rates import Priced, RateBook
 
 NOT_RECORDED: Final = "(not recorded)"
 """What is spent on what was sent and is not in the trace, by whatever items are named."""
-NO_CACHE: Final = "no cache figures are recorded: all of it priced as plain input"
-NO_OUTPUT: Final = "no output is recorded: none priced"
-NO_TIME: Final = "no time is recorded: priced as of today"
-CONTRADICTED: Final = "the cache figures exceed the input: all of it priced as plain input"
+
+
+_ORDER: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
+"""Of what is sent, what stands first."""
 
 
 class StepCost(NamedTuple):
@@ -59,6 +59,11 @@ class StepCost(NamedTuple):
     sent_tokens: Tokens = Tokens()
     """`believed_tokens`; of a request that nobody billed, its expected size as plain input."""
     sent: Money | None = None
+    units: Mapping[str, int] = {}
+    """Calls of the provider's own tools that were billed, by tool."""
+    not_priced: Mapping[str, int] = {}
+    """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
+    something, all sums are lower bounds."""
 
 
 class Spent(NamedTuple):
@@ -97,6 +102,10 @@ class Costs:
         """Steps without a price, by why."""
         self.compared = (ZERO, ZERO)
         """Billed, doubted parts as counted, and counted, over the steps that have both."""
+        self.units: dict[str, int] = {}
+        """Calls of the provider's own tools, by tool."""
+        self.not_priced: dict[str, int] = {}
+        """What was billed and no rate is known for, by what it is."""
         self.doubted = DoubtedSums()
         self.broken = self.saved = ZERO
         self.breaks = 0
@@ -120,6 +129,9 @@ class Costs:
             self.unreported += 1
         else:
             self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
+        for sums, told in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
+            for name, number in told.items():
+                sums[name] = sums.get(name, 0) + number
         for what in cost.assumed:
             self.assumed[what] = self.assumed.get(what, 0) + 1
         if cost.counted is None:
@@ -147,6 +159,16 @@ class Costs:
             self._spend(cost, placements)
         return cost
 
+    @property
+    def at_least(self) -> bool:
+        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
+        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
+
+    @property
+    def as_of(self) -> str:
+        """YYYY-MM-DD: whose day's prices a request without a time has."""
+        return self._book.as_of
+
     def spent(self) -> list[Spent]:
         """By name, the dearest first; among equals by tokens, then by name."""
         found = [Spent(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
@@ -158,83 +180,53 @@ class Costs:
         ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
         beside = max(0, cost.step.window.unrecorded or 0)
         for name, parts in _parts(self._by, ordered, cost.sent_tokens, beside).items():
-            cached, hour, written, plain, count = parts
+            count = parts[-1]
             row = self._spent.setdefault(name, [0, 0, ZERO, 0])
             row[0] += 1  # type: ignore[operator]
             row[1] += count  # type: ignore[operator]
             if cost.sent is None:
                 row[3] += count  # type: ignore[operator]
                 continue
-            money = (
-                (rates.cache_read or ZERO) * cached
-                + (rates.cache_write_1h or ZERO) * hour
-                + (rates.cache_write or ZERO) * written
-                + (rates.input or ZERO) * plain
-            )
-            row[2] += money / MILLION  # type: ignore[operator]
+            spent = priced(Tokens(**dict(zip(_ORDER, parts[:-1], strict=True))), rates)
+            row[2] += spent.total if spent is not None else ZERO  # type: ignore[operator]
 
 
 def cost_of(step: Step, book: RateBook) -> StepCost:
     """What one request cost."""
-    usage, cache = step.usage, step.cache
-    billed_tokens = None
-    cached, written, output = cache.reported_cached or 0, cache.reported_cache_write or 0, 0
-    hour = min(cache.reported_cache_write_1h or 0, written)
-    assumed: list[str] = []
-    if usage is not None and usage.reported_input is not None:
-        plain = usage.reported_input - cached - written
-        output = usage.reported_output or 0
-        if plain < 0:  # figures that contradict one another: the whole is what is sure
-            cached = written = hour = 0
-            plain = usage.reported_input
-            assumed.append(CONTRADICTED)
-        elif cache.reported_cached is None:
-            assumed.append(NO_CACHE)
-        if usage.reported_output is None:
-            assumed.append(NO_OUTPUT)
-        billed_tokens = Tokens(plain, cached, written - hour, output, hour)
-    if step.time is None:
-        assumed.append(NO_TIME)
-    believed = believed_tokens(step, billed_tokens)
-    output = output if believed is None else believed.output
-    size = step.window.used if believed is None else believed.context
-    found = book.rates(step.model, usage.provider if usage is not None else None, step.time, size)
-    counted_tokens = _like(believed, step.window.recorded, output)
-    sent_tokens = Tokens(step.window.used, output=_answer(usage)) if believed is None else believed
+    bill = bill_of(step, book)
+    believed, rates = bill.believed_tokens, bill.priced.rates
+    answer = answer_of(step.usage) if believed is None else believed.answer
+    counted_tokens = _like(believed, step.window.recorded)
+    sent_tokens = Tokens(step.window.used, output=answer) if believed is None else believed
     return StepCost(
         step,
-        billed_tokens,
+        bill.tokens,
         counted_tokens,
-        found,
-        None if billed_tokens is None else priced(billed_tokens, found.rates),
-        priced(counted_tokens, found.rates),
-        _break(step, found.rates),
-        _saved(step, found.rates),
-        tuple(assumed),
+        bill.priced,
+        bill.money,
+        priced(counted_tokens, rates),
+        _break(step, rates),
+        _saved(step, rates),
+        bill.assumed,
         believed,
-        None if believed is None else priced(believed, found.rates),
-        miss_price(cache.miss, billed_tokens, found.rates),
+        bill.believed,
+        miss_price(step.cache.miss, bill.tokens, rates),
         sent_tokens,
-        priced(sent_tokens, found.rates),
+        priced(sent_tokens, rates) if bill.believed is None else bill.believed,
+        bill.units,
+        bill.not_priced,
     )
 
 
-def _answer(usage: UsageView | None) -> int:
-    """Tokens of the answer to a request whose input nobody billed, as far as they are known."""
-    if usage is None:
-        return 0
-    return believed_output(usage) or usage.counted_output or 0
-
-
-def _like(billed: Tokens | None, used: int, output: int) -> Tokens:
-    """Our count with the same share from the cache and into it as the bill has."""
-    if billed is None or not billed.context:
-        return Tokens(used, 0, 0, output)
+def _like(billed: Tokens | None, used: int) -> Tokens:
+    """Our count with the same share from the cache and into it as the bill has, and the bill's answer."""
+    if billed is None:
+        return Tokens(used)
     whole = billed.context
-    cached = used * billed.cached // whole
-    written = used * billed.written // whole
-    hour = used * billed.written_1h // whole
-    return Tokens(used - cached - written - hour, cached, written, output, hour)
+    if not whole:
+        return billed._replace(input=used)
+    share = {name: used * getattr(billed, name) // whole for name in CONTEXT if name != "input"}
+    return billed._replace(**share, input=used - sum(share.values()))
 
 
 def _break(step: Step, rates: Rates) -> Decimal | None:
@@ -265,23 +257,23 @@ def _saved(step: Step, rates: Rates) -> Decimal | None:
 def _parts(
     by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens, beside: int
 ) -> dict[str, list[int]]:
-    """By name, tokens read from the cache, written to it for an hour, written to it, plain, and all of them.
-    Whole numbers, for a long session has as many placements as it has steps times items.
+    """By name, tokens by `_ORDER`, and all of them.  Whole numbers, for a long session has as many placements
+    as it has steps times items.
 
     What comes first in the provider's order was read from the cache, the next ones were written to it (those
     for an hour have to come first), the rest is plain input.  `beside`: tokens that were sent and are not
     recorded; they stand first.
     """
-    left = [tokens.cached, tokens.written_1h, tokens.written, tokens.input]
+    left = [getattr(tokens, name) for name in _ORDER]
     at = 0
     found: dict[str, list[int]] = {}
     named = ((by(placement), placement.tokens) for placement in ordered)
     for name, weight in chain([(NOT_RECORDED, beside)] if beside else [], named):
         row = found.get(name)
         if row is None:
-            row = found[name] = [0, 0, 0, 0, 0]
-        row[4] += weight
-        while weight and at < 4:
+            row = found[name] = [0] * (len(_ORDER) + 1)
+        row[-1] += weight
+        while weight and at < len(_ORDER):
             taken = weight if weight < left[at] else left[at]
             row[at] += taken
             left[at] -= taken

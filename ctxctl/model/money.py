@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -9,6 +10,8 @@ ZERO: Final = Decimal(0)
 MILLION: Final = 1_000_000
 MARK: Final = "≈"
 """Stands before a figure in which a part of a bill is as counted, because the bill cannot be true."""
+AT_LEAST: Final = "≥"
+"""Stands before a sum of which something that was billed has no known price."""
 BILL_PARTS: Final = ("input", "output")
 """What of a bill can be doubted."""
 
@@ -22,10 +25,20 @@ class Rates(NamedTuple):
     cache_write: Decimal | None = None
     cache_write_1h: Decimal | None = None
     """Of what is kept for an hour."""
+    audio_input: Decimal | None = None
+    audio_cached: Decimal | None = None
+    audio_output: Decimal | None = None
+    image_input: Decimal | None = None
+    image_output: Decimal | None = None
+    reasoning: Decimal | None = None
+    """Of an answer's reasoning.  This and those of audio and images: None where they have no price apart."""
 
 
 class Tokens(NamedTuple):
-    """Tokens of one request by how they are billed; all but `output` are its context."""
+    """Tokens of one request by how they are billed, each in one field; all but outputs are its context.
+
+    What has no price apart (most models' reasoning, images) stays in the `input` or `output` that it is of.
+    """
 
     input: int = 0
     """Neither read from a cache nor written to one."""
@@ -35,43 +48,107 @@ class Tokens(NamedTuple):
     output: int = 0
     written_1h: int = 0
     """To a cache that keeps them for an hour."""
+    audio_input: int = 0
+    audio_cached: int = 0
+    image_input: int = 0
+    audio_output: int = 0
+    image_output: int = 0
+    reasoning: int = 0
 
     @property
     def context(self) -> int:
         """All but the answer."""
-        return self.input + self.cached + self.written + self.written_1h
+        return sum(getattr(self, name) for name in CONTEXT)
+
+    @property
+    def answer(self) -> int:
+        """All of the answer."""
+        return sum(self) - self.context
 
 
 class Money(NamedTuple):
-    """US dollars, exact."""
+    """US dollars, exact; by how the tokens are billed, then what is billed beside them."""
 
     input: Decimal = ZERO
     cached: Decimal = ZERO
     written: Decimal = ZERO
     output: Decimal = ZERO
     written_1h: Decimal = ZERO
+    audio_input: Decimal = ZERO
+    audio_cached: Decimal = ZERO
+    image_input: Decimal = ZERO
+    audio_output: Decimal = ZERO
+    image_output: Decimal = ZERO
+    reasoning: Decimal = ZERO
+    units: Decimal = ZERO
+    """Calls of the provider's own tools (web searches)."""
+    further: Decimal = ZERO
+    """Samplings that a bill's totals leave out (a compaction inside of the request)."""
 
     @property
     def total(self) -> Decimal:
         """All of it."""
-        return self.context + self.output
+        return sum(self, ZERO)
 
     @property
     def context(self) -> Decimal:
-        """Without the answer."""
-        return self.input + self.cached + self.written + self.written_1h
+        """Of the tokens that were sent."""
+        return sum((getattr(self, name) for name in CONTEXT), ZERO)
 
     def plus(self, other: Money) -> Money:
         """The sum."""
         return Money(*(a + b for a, b in zip(self, other, strict=True)))
 
 
+CONTEXT: Final = ("input", "cached", "written", "written_1h", "audio_input", "audio_cached", "image_input")
+"""Fields of what was sent."""
+_RATE_OF: Final = {
+    **{name: name for name in Tokens._fields},
+    "cached": "cache_read",
+    "written": "cache_write",
+    "written_1h": "cache_write_1h",
+}
+_WITHIN: Final = {
+    "audio_input": "input",
+    "audio_cached": "cached",
+    "image_input": "input",
+    "audio_output": "output",
+    "image_output": "output",
+    "reasoning": "output",
+}
+"""What providers count among what."""
+
+
+def apart(tokens: Tokens, told: Mapping[str, int], rates: Rates) -> tuple[Tokens, dict[str, int]]:
+    """A bill with what has a price apart taken out of what it is counted among; and audio that has none.
+
+    Args:
+        tokens: Input, cache and output alone.
+        told: Tokens by modality and of reasoning (`model.terms.PARTS`; `audio_input` with the cached ones).
+        rates: Those of the request.
+    """
+    made, unpriced = tokens._asdict(), {}
+    told = dict(told)
+    told["audio_input"] = max(0, told.get("audio_input", 0) - told.get("audio_cached", 0))
+    for name, within in _WITHIN.items():
+        count = min(told.get(name, 0), made[within])
+        if not count:
+            continue
+        if getattr(rates, _RATE_OF[name]) is not None:
+            made[name] = count
+            made[within] -= count
+        elif name.startswith("audio"):
+            unpriced[name] = count
+    return Tokens(**made), unpriced
+
+
 def priced(tokens: Tokens, rates: Rates) -> Money | None:
-    """What a request costs; None where a rate that it needs is not known."""
-    parts = []
-    in_order = (rates.input, rates.cache_read, rates.cache_write, rates.output, rates.cache_write_1h)
-    for count, rate in zip(tokens, in_order, strict=True):
+    """What a request's tokens cost; None where a rate that it needs is not known."""
+    parts = {}
+    for name, count in tokens._asdict().items():
+        rate = getattr(rates, _RATE_OF[name])
         if count and rate is None:
             return None
-        parts.append(rate * count / MILLION if count and rate is not None else ZERO)
-    return Money(*parts)
+        if count and rate is not None:
+            parts[name] = rate * count / MILLION
+    return Money(**parts)

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ctxctl.model.content import Content
+from ctxctl.model.terms import PLAIN, Terms
 
 
 class Ref(msgspec.Struct, frozen=True, gc=False):
@@ -276,6 +277,7 @@ class Usage(msgspec.Struct, frozen=True, eq=False):
     cache_write_1h_tokens: int | None = None
     cache_miss_cause: str | None = None
     """Why the cache was not read, in the words of the provider or the client: untrusted."""
+    terms: Terms = PLAIN
 
 
 class Failure(msgspec.Struct, frozen=True, eq=False):

@@ -12,6 +12,7 @@ import msgspec
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
+from ctxctl.model.terms import PLAIN, Terms
 from ctxctl.model.told import Told
 from ctxctl.model.vocab import (
     Basis,
@@ -269,6 +270,10 @@ class UsageView(msgspec.Struct, frozen=True, gc=False):
     """Parts of the bill that cannot be true, and why (`model.doubt`)."""
     counted_output: int | None = None
     """Tokens of the answer as far as the trace holds it, in the model's own; None: not known."""
+    reported_reasoning: int | None = None
+    """Of the output."""
+    terms: Terms = PLAIN
+    """How the request was served, and what is billed apart."""
 
 
 class Step(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from ctxctl.model.billed import fields_of
 from ctxctl.record import values
 
 Json = dict[str, Any]
@@ -37,6 +38,7 @@ def bill(response: Any) -> Json:
     cause = _object(_object(body, "diagnostics"), "cache_miss_reason").get("type")
     if isinstance(cause, str) and cause not in ("", "none"):
         made["cache_miss_cause"] = cause
+    made |= fields_of(usage, body)
     made["metadata"] = {"native": {n: v for n, v in usage.items() if v not in (None, 0, {}, [])}}
     return made
 

@@ -12,7 +12,8 @@ _TEXTS: Final = (
     "rationale", "budget_id", "target", "overflow_strategy", "assembly_id", "compaction_id", "method",
     "trigger", "replacement_policy", "missing_id", "question", "needed_for", "severity", "status",
     "injection_id", "injection_point", "native_id", "content_mode", "created_at", "context_id",
-    "lifecycle", "redaction_method", "redaction_reason", "model", "provider",
+    "lifecycle", "redaction_method", "redaction_reason", "model", "provider", "service_tier", "speed",
+    "inference_geo",
 )  # fmt: skip
 _REFS: Final = (
     "available_source_refs", "available_item_refs", "capability_refs", "policy_refs", "source_refs",
@@ -22,13 +23,19 @@ _REFS: Final = (
     "telemetry_refs",
 )  # fmt: skip
 _TEXT_LISTS: Final = ("visibility", "loss_notes", "blocked_actions")
-_OBJECT_LISTS: Final = ("ordered_blocks", "truncation_records", "window_segments", "candidate_sources")
+_OBJECT_LISTS: Final = (
+    "ordered_blocks",
+    "truncation_records",
+    "window_segments",
+    "candidate_sources",
+    "further",
+)
 _COUNTS: Final = (
     "max_tokens", "reserved_tokens", "max_bytes", "max_items", "actual_tokens", "actual_bytes",
     "actual_items", "token_estimate", "byte_size", "input_tokens", "cached_tokens", "cache_write_tokens",
     "cache_write_1h_tokens", "output_tokens", "reasoning_tokens",
 )  # fmt: skip
-_OBJECTS: Final = ("metadata", "coverage", "ranking_signals")
+_OBJECTS: Final = ("metadata", "coverage", "ranking_signals", "modalities", "units")
 _EITHER: Final = (
     "producer", "freshness", "wrapping_policy", "separator_policy", "budget_ref", "summary_ref",
     "validation", "requested_from", "selection_policy", "actor_ref", "model_ref", "content_ref",

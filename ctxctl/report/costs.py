@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ctxctl.inspector.costs import Costs, Spent, StepCost
 from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
-from ctxctl.model.money import Money, Tokens
+from ctxctl.model.money import AT_LEAST, Money, Tokens
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money import dollars, exact
+from ctxctl.report.money import dollars, exact, money_object, rates_object, tokens_object
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
@@ -33,18 +34,23 @@ def step_row(cost: StepCost) -> tuple[str, ...]:
     told, parts = cost.believed_tokens, replaced_parts(cost.step.usage)
     tokens: tuple[str, ...] = ("-",) * 4
     if told is not None:
-        kinds = (told.input, told.cached, told.written + told.written_1h, told.output)
+        plain = told.input + told.audio_input + told.image_input
+        kinds = (plain, told.cached + told.audio_cached, told.written + told.written_1h, told.answer)
         tokens = tuple(number(n) for n in kinds)
     if told is not None and parts:
         tokens = (marked(tokens[0], "input" in parts), *tokens[1:3], marked(tokens[3], "output" in parts))
     by = cost.step.cache.broken_by
     broke = by is not None and cost.broken is not None
     return (
-        address(cost), *tokens, marked(dollars(_total(cost.believed)), bool(parts)),
+        address(cost), *tokens, _lower(marked(dollars(_total(cost.believed)), bool(parts)), cost),
         dollars(_total(cost.counted)),
         dollars(cost.broken) if broke else "", visible(by.name) if by is not None and broke else "",
         miss_cell(cost),
     )  # fmt: skip
+
+
+def _lower(text: str, cost: StepCost) -> str:
+    return f"{AT_LEAST}{text}" if cost.not_priced and cost.believed is not None else text
 
 
 def steps_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
@@ -110,8 +116,14 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
     whole = plural(costs.steps, "step")
     known = bool(costs.sources)
     if reported:
-        money = _spread(costs.billed) if known else "not priced"
+        money = _spread(costs.billed, costs.at_least) if known else "not priced"
         yield "billed", f"{money}; {_of(costs.billed_tokens)}; {reported:,} of {whole}"
+        if costs.not_priced:
+            told = ", ".join(_named(name, n) for name, n in costs.not_priced.items())
+            yield "not priced", f"{told}: no price is listed; the sums are lower bounds"
+        paid = ", ".join(_named(n, count) for n, count in costs.units.items() if n not in costs.not_priced)
+        if paid:
+            yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
     doubted = costs.doubted
     if doubted.requests or (costs.unreported and costs.sent_tokens.context):
         money = marked(_spread(costs.sent), True) if known else "not priced"
@@ -146,27 +158,51 @@ def _total(money: Money | None) -> Decimal | None:
     return None if money is None else money.total
 
 
-def _spread(money: Money) -> str:
-    parts = (
-        ("input", money.input),
-        ("cached", money.cached),
-        ("written", money.written),
-        ("written for 1 h", money.written_1h),
-        ("output", money.output),
-    )
+_PARTS: Final = {
+    "input": "input",
+    "cached": "cached",
+    "written": "written",
+    "written_1h": "written for 1 h",
+    "audio_input": "audio input",
+    "audio_cached": "audio cached",
+    "image_input": "image input",
+    "output": "output",
+    "audio_output": "audio output",
+    "image_output": "image output",
+    "reasoning": "reasoning",
+    "units": "tool calls",
+    "further": "further samplings",
+}
+"""Parts of a bill, as they are called."""
+
+
+def _spread(money: Money, at_least: bool = False) -> str:
+    parts = ((name, getattr(money, key)) for key, name in _PARTS.items())
     told = ", ".join(f"{name} {dollars(amount)}" for name, amount in parts if amount)
-    return f"{dollars(money.total)}" + (f" ({told})" if told else "")
+    mark = f"{AT_LEAST} " if at_least else ""
+    return f"{mark}{dollars(money.total)}" + (f" ({told})" if told else "")
 
 
 def _of(tokens: Tokens) -> str:
-    parts = (
-        ("input", tokens.input),
-        ("cached", tokens.cached),
-        ("written", tokens.written),
-        ("written for 1 h", tokens.written_1h),
-        ("output", tokens.output),
-    )
+    parts = ((name, getattr(tokens, key, 0)) for key, name in _PARTS.items())
     return ", ".join(f"{count:,} {name}" for name, count in parts if count) or "no tokens"
+
+
+_CALLS: Final = {
+    "web_search": ("web search", "web searches"),
+    "web_fetch": ("web fetch", "web fetches"),
+    "file_search": ("file search", "file searches"),
+    "code_execution": ("code execution", "code executions"),
+    "grounding_query": ("grounding query", "grounding queries"),
+    "audio_input": ("token of audio input", "tokens of audio input (priced as text)"),
+    "audio_cached": ("token of cached audio", "tokens of cached audio (priced as text)"),
+    "audio_output": ("token of audio output", "tokens of audio output (priced as text)"),
+}
+
+
+def _named(name: str, number: int) -> str:
+    one, many = _CALLS.get(name, (f"{name} call", f"{name} calls"))
+    return visible(f"{number:,} {one if number == 1 else many}")
 
 
 def step_object(cost: StepCost) -> dict[str, Any]:
@@ -179,20 +215,22 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "turn": step.turn,
         "step": step.step,
         "model": step.model,
-        "billed_tokens": None if cost.billed_tokens is None else cost.billed_tokens._asdict(),
-        "counted_tokens": cost.counted_tokens._asdict(),
-        "usd_per_mtok": {name: exact(rate) for name, rate in cost.priced.rates._asdict().items()},
+        "billed_tokens": tokens_object(cost.billed_tokens),
+        "counted_tokens": tokens_object(cost.counted_tokens),
+        "usd_per_mtok": rates_object(cost.priced.rates),
         "prices_from": cost.priced.source or None,
         "note": cost.priced.note,
-        "billed": _money(cost.billed),
-        "counted": _money(cost.counted),
+        "billed": money_object(cost.billed),
+        "counted": money_object(cost.counted),
         "cache_break": exact(cost.broken),
         "broken_by": by.name if by is not None and cost.broken is not None else None,
         "miss": miss_object(cost),
         "saved": exact(cost.saved),
         "assumed": list(cost.assumed),
-        "sent_tokens": cost.sent_tokens._asdict(),
-        "sent": _money(cost.sent),
+        "sent_tokens": tokens_object(cost.sent_tokens),
+        "sent": money_object(cost.sent),
+        "units": dict(cost.units),
+        "not_priced": dict(cost.not_priced),
         **_believed(cost),
     }
 
@@ -205,8 +243,8 @@ def _believed(cost: StepCost) -> dict[str, Any]:
     return {
         "doubts": [msgspec.structs.asdict(doubt) for doubt in usage.doubts],
         "priced_as_counted": list(replaced_parts(usage)) if cost.billed_tokens is not None else [],
-        "believed_tokens": None if cost.believed_tokens is None else cost.believed_tokens._asdict(),
-        "believed": _money(cost.believed),
+        "believed_tokens": tokens_object(cost.believed_tokens),
+        "believed": money_object(cost.believed),
     }
 
 
@@ -231,10 +269,10 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "steps": costs.steps,
         "unreported_steps": costs.unreported,
         "unpriced_steps": dict(costs.unpriced),
-        "billed_tokens": costs.billed_tokens._asdict(),
-        "counted_tokens": costs.counted_tokens._asdict(),
-        "billed": _money(costs.billed),
-        "counted": _money(costs.counted),
+        "billed_tokens": tokens_object(costs.billed_tokens),
+        "counted_tokens": tokens_object(costs.counted_tokens),
+        "billed": money_object(costs.billed),
+        "counted": money_object(costs.counted),
         "difference": exact(costs.compared[1] - costs.compared[0]),
         "cache_breaks": exact(costs.broken),
         "cache_misses": misses_object(costs),
@@ -242,10 +280,15 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "prices_from": dict(costs.sources),
         "assumed": dict(costs.assumed),
         "notes": list(costs.notes),
-        "sent_tokens": costs.sent_tokens._asdict(),
-        "sent": _money(costs.sent),
+        "sent_tokens": tokens_object(costs.sent_tokens),
+        "sent": money_object(costs.sent),
         "unbilled": exact(costs.unbilled),
         "doubted": _doubted(costs.doubted),
+        "units": dict(costs.units),
+        "not_priced": dict(costs.not_priced),
+        "lower_bound": costs.at_least,
+        "as_of": costs.as_of,
+        "catalogue": catalogue_object(),
     }
 
 
@@ -257,12 +300,6 @@ def _doubted(sums: DoubtedSums) -> dict[str, Any] | None:
         "requests": sums.requests,
         "repeated_requests": sums.repeated,
         "parts": {part: told._asdict() for part, told in sums.parts.items()},
-        "believed_tokens": sums.tokens._asdict(),
-        "believed": _money(sums.money),
+        "believed_tokens": tokens_object(sums.tokens),
+        "believed": money_object(sums.money),
     }
-
-
-def _money(money: Money | None) -> dict[str, str | None] | None:
-    if money is None:
-        return None
-    return {**{name: exact(amount) for name, amount in money._asdict().items()}, "total": exact(money.total)}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from ctxctl.model.problem import Problem
-from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn
+from ctxctl.model.results import Change, Placement, StageView, Step, Summary, Turn, UsageView
 from ctxctl.model.vocab import SEGMENTS
 from ctxctl.model.whatif import UNEDITED, Edited, Limits, Replaced
 from ctxctl.report.fidelity import measured
@@ -108,6 +108,20 @@ def segments(values: Mapping[str, int]) -> dict[str, int]:
     return {name: values[name] for name in names}
 
 
+def usage(value: UsageView | None) -> dict[str, Any] | None:
+    """The bill; `terms` only where it was not served as usual, or something is billed apart."""
+    if value is None:
+        return None
+    told = msgspec.structs.asdict(value)
+    terms = {name: held for name, held in msgspec.structs.asdict(told.pop("terms")).items() if held}
+    reasoned = told.pop("reported_reasoning")
+    return {
+        **told,
+        **({"reported_reasoning": reasoned} if reasoned is not None else {}),
+        **({"terms": terms} if terms else {}),
+    }
+
+
 def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
     """One step."""
     held = msgspec.structs.asdict(value.window)
@@ -133,7 +147,7 @@ def step(value: Step, *, skipped: bool = False) -> dict[str, Any]:
         "changes": changes(value.changes, skipped=skipped),
         "stages": {name: stage(view) for name, view in value.stages.items()},
         "cache": value.cache,
-        "usage": value.usage,
+        "usage": usage(value.usage),
         "flags": value.flags,
         "segments": segments(value.segments),
         "mode_declared": value.mode_declared,

@@ -27,6 +27,7 @@ from ctxctl.model.records import (
     Truncation,
     Usage,
 )
+from ctxctl.model.terms import terms_of
 from ctxctl.trace.coerce import Fields
 from ctxctl.trace.told import compaction, envelope, missing, redaction
 
@@ -265,6 +266,7 @@ def usage(fields: Fields) -> Usage:
         fields.table("metadata"),
         fields.count("cache_write_1h_tokens"),
         fields.text("cache_miss_cause"),
+        terms_of(fields.data),
     )
 
 

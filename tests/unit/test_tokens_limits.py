@@ -175,4 +175,8 @@ def test_the_book_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_packed_table_is_dated_in_the_note() -> None:
-    assert f"models.dev, {load().date}" in known_limit("claude-opus-4-5", "anthropic").note
+    row = load().row("anthropic", "claude-opus-4-5")
+    assert row is not None
+    told = load().source_of(row)
+    assert told.startswith("litellm, ")
+    assert told in known_limit("claude-opus-4-5", "anthropic").note

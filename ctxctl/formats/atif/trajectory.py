@@ -246,4 +246,5 @@ def _bill(metrics: Any, model: str | None) -> Json | None:
         cache_write=extra.get("cache_creation_input_tokens", extra.get("cache_write_tokens")),
         reasoning=extra.get("reasoning_tokens"),
         model=model,
+        bill={**extra, **metrics},
     )

@@ -10,6 +10,7 @@ from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Node, Path, Unit
 from ctxctl.formats.kit.caches import hour_writes, miss_cause
 from ctxctl.formats.lines import Json
+from ctxctl.model.billed import fields_of
 
 _COUNTS = (
     ("input_tokens", "input_tokens"),
@@ -39,7 +40,7 @@ class Origin(NamedTuple):
 class Call:
     """One API call whose lines are still coming: the provider's numbers, merged."""
 
-    __slots__ = ("cause", "line", "model", "output", "place", "prompt", "tier", "time", "unit")
+    __slots__ = ("cause", "line", "model", "output", "place", "prompt", "terms", "tier", "time", "unit")
 
     def __init__(self, unit: Unit, place: Place, line: int, time: str) -> None:
         self.unit = unit
@@ -50,6 +51,8 @@ class Call:
         self.prompt: dict[str, int] = {}
         self.output: int | None = None
         self.tier: str | None = None
+        self.terms: Json = {}
+        """How it was served and what is billed apart, of the last line that says so."""
         self.cause: str | None = None
         """Why the cache was not read, as the API told the client."""
 
@@ -75,6 +78,7 @@ class Call:
         tier = usage.get("service_tier")
         if isinstance(tier, str):
             self.tier = tier
+        self.terms |= fields_of(usage)
 
     def usage(self) -> Json | None:
         """The record of `ctxctl.usage.reported`; None where the lines hold no usage."""
@@ -97,6 +101,7 @@ class Call:
         ):
             if value is not None:
                 made[name] = value
+        made |= self.terms
         if self.tier is not None:
             made["metadata"] = {"native": {"service_tier": self.tier}}
         return made

@@ -25,6 +25,8 @@ class Bill:
         self._output: Any = None
         self._reasoning: Any = None
         self._cause: str | None = None
+        self._final: Json | None = None
+        """The usage at the answer's end: it alone counts calls of tools and further samplings."""
 
     def merge(self, message: Json) -> None:
         """A message's line."""
@@ -40,6 +42,7 @@ class Bill:
         """The counts at the answer's end."""
         if count(usage.get("output_tokens")) is not None:
             self._output = usage["output_tokens"]
+            self._final = usage
             details = usage.get("output_tokens_details")
             self._reasoning = details.get("thinking_tokens") if isinstance(details, dict) else None
         if self._prompt is None and count(usage.get("input_tokens")) is not None:
@@ -73,6 +76,7 @@ class Bill:
             output_tokens=self._output,
             reasoning=self._reasoning,
             excludes_cache=True,
+            bill={**prompt, **(self._final or {})},
         )
         if made is not None and tier is not None:
             made["metadata"] = {"native": {"service_tier": tier}}

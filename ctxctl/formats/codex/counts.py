@@ -65,6 +65,7 @@ def _record(usage: Json, model: str | None, provider: str | None) -> Json | None
         reasoning=usage.get("reasoning_output_tokens"),
         provider=provider,
         model=model,
+        bill=usage,
     )
 
 

@@ -208,4 +208,5 @@ def _usage(usage: Any, model: str | None) -> Json | None:
         cached=prompt.get("cached_tokens") if isinstance(prompt, dict) else None,
         reasoning=completion.get("reasoning_tokens") if isinstance(completion, dict) else None,
         model=model,
+        bill=usage,
     )

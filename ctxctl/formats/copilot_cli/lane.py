@@ -159,4 +159,5 @@ def usage_of(data: Json, model: str | None) -> Json | None:
         cache_write=data.get("cacheWriteTokens"),
         reasoning=data.get("reasoningTokens"),
         model=model,
+        bill=data,
     )

@@ -223,4 +223,5 @@ def bill(usage: Any, model: str | None) -> Json | None:
         reasoning=usage.get("reasoning_tokens"),
         excludes_cache=cached > 0 and usage.get("total_tokens") == added,
         model=model,
+        bill=usage,
     )

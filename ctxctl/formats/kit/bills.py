@@ -27,6 +27,7 @@ def chat_usage(usage: Any, *, provider: str | None = None, model: str | None = N
         reasoning=made.get("reasoning_tokens"),
         provider=provider,
         model=model,
+        bill=usage,
     )
 
 

@@ -8,6 +8,7 @@ import orjson
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
+from ctxctl.model.numbers import count as count
 
 _ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
 _TITLE: Final = 80
@@ -175,8 +176,3 @@ def _short(line: str) -> str:
 def string(value: Any) -> str | None:
     """The value if it is a non-empty string."""
     return value if isinstance(value, str) and value else None
-
-
-def count(value: Any) -> int | None:
-    """A token count, or None for what is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

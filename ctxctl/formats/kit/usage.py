@@ -7,6 +7,7 @@ from typing import Any
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import count
 from ctxctl.formats.kit.shallow import shallow
+from ctxctl.model.billed import fields_of
 
 
 def usage_record(
@@ -22,6 +23,8 @@ def usage_record(
     model: str | None = None,
     native: Json | None = None,
     miss_cause: str | None = None,
+    bill: Any = None,
+    response: Any = None,
 ) -> Json | None:
     """The record of `ctxctl.usage.reported`; None where no input count is reported.
 
@@ -37,6 +40,8 @@ def usage_record(
         model: The model that answered.
         native: The runtime's own usage fields; kept under `metadata.native`.
         miss_cause: Why the cache was not read, as the provider or the client says.
+        bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
+        response: The response that it stands in, where tier and calls of tools stand beside it.
 
     Values that are no counts are taken as not reported.
     """
@@ -60,6 +65,7 @@ def usage_record(
     ):
         if value is not None:
             made[name] = value
+    made |= fields_of(native if bill is None else bill, response)
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made

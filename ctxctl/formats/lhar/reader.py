@@ -189,6 +189,7 @@ def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
         provider=system or None,
         model=string(_dict(gen_ai.get("response")).get("model")) or model,
         native={"usage": usage, "usage_ext": extra},
+        bill={**extra, **usage},
     )
 
 

@@ -143,7 +143,10 @@ class Hail:
         if grown != given:
             return
         record = usage_record(
-            input_tokens=given, output_tokens=attributes.get("output_tokens"), model=self._model
+            input_tokens=given,
+            output_tokens=attributes.get("output_tokens"),
+            model=self._model,
+            bill=attributes,
         )
         self._window.usage(record, line=self._run.line.number, place=self._place)
 

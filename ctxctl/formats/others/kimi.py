@@ -186,7 +186,7 @@ class Kimi:
         made = usage_record(
             input_tokens=usage.get("inputOther"), output_tokens=usage.get("output"),
             cached=usage.get("inputCacheRead"), cache_write=usage.get("inputCacheCreation"),
-            excludes_cache=True, model=model or self._model,
+            excludes_cache=True, model=model or self._model, bill=usage,
         )  # fmt: skip
         self._billed = made is not None
         self._window.usage(made, line=self._line)

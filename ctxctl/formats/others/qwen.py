@@ -135,5 +135,5 @@ def _bill(usage: Any, model: str | None) -> Json | None:
     apart = given is not None and made is not None and thoughts and total == given + made + thoughts
     return usage_record(
         input_tokens=given, output_tokens=(made or 0) + (thoughts or 0) if apart else made,
-        cached=usage.get("cachedContentTokenCount"), reasoning=thoughts, model=model,
+        cached=usage.get("cachedContentTokenCount"), reasoning=thoughts, model=model, bill=usage,
     )  # fmt: skip

@@ -102,6 +102,7 @@ def of_details(details: Any, model: str | None) -> Json | None:
     return usage_record(
         input_tokens=billed, output_tokens=made, cached=read, cache_write=written, reasoning=reasoned,
         model=model, native={n: v for n, v in details.items() if _whole(v)},
+        bill=details,
     )  # fmt: skip
 
 
@@ -118,6 +119,7 @@ def of_metadata(usage: Any, model: str | None) -> Json | None:
         cache_write=_whole(asked.get("cache_creation")),
         reasoning=_whole(made.get("reasoning")),
         model=model,
+        bill=usage,
         native={name: value for name, value in usage.items() if value},
     )
 

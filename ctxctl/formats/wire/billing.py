@@ -54,6 +54,8 @@ def record(dialect: str, response: Json, model: str | None = None) -> Json | Non
         provider=provider,
         model=named or string(response.get("model_version")) or model,
         native=_kept(bill),
+        bill=bill,
+        response=response,
         miss_cause=miss_cause(response) if dialect == "anthropic" else None,
         **found,
     )

@@ -142,11 +142,20 @@ def _input(text: str, start: Any) -> Any:
         return text
 
 
+_PROMPT: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
 def _later(before: Any, after: Any) -> Json:
-    """Two reports of usage of one stream: the later total wins, but says nothing by a zero of input."""
+    """Two reports of usage of one stream: the later total wins.
+
+    Of the prompt it says nothing by zeros alone; where it has a count of it, its zeros are meant as well
+    (what the stream began with was read by a compaction, which is billed apart).
+    """
     merged = dict(before) if isinstance(before, dict) else {}
-    for name, value in after.items() if isinstance(after, dict) else ():
-        if value is not None and (value or name == "output_tokens" or name not in merged):
+    told = after if isinstance(after, dict) else {}
+    whole = any(told.get(name) for name in _PROMPT)
+    for name, value in told.items():
+        if value is not None and (value or whole or name == "output_tokens" or name not in merged):
             merged[name] = value
     return merged
 

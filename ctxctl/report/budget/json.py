@@ -8,6 +8,7 @@ from typing import Any
 
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
+from ctxctl.report.money import tokens_object
 
 
 def objects(found: Estimate) -> Iterator[dict[str, Any]]:
@@ -94,7 +95,7 @@ def _bill(found: Estimate) -> dict[str, Any] | None:
     return {
         "currency": "USD",
         **{name: _text(getattr(bill, name)) for name in names},
-        "tokens": bill.tokens._asdict(),
+        "tokens": tokens_object(bill.tokens),
         "prices_from": bill.source,
         "notes": list(bill.notes),
     }

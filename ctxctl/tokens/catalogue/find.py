@@ -34,6 +34,10 @@ class Known(NamedTuple):
     """Rows of other providers that list the same model."""
     deprecated: bool = False
     updated: str | None = None
+    source: str = ""
+    """Whose row it is, and of when."""
+    tuned: bool = False
+    """It is somebody's fine-tune, whose price nobody lists."""
 
     @property
     def sure(self) -> bool:
@@ -122,6 +126,7 @@ def _carried(asked: str, spelling: Spelling, table: Table) -> Known | None:
         asked[:200], None, rows[0].model, window, max_input if agreed else None, max_output, Prices(), (),
         "agreed" if agreed else "disputed",
         _sentence(f"{len(rows)} providers list it and {told}", spelling), rows,
+        source=table.source_of(max(rows, key=lambda row: row.source)),
     )  # fmt: skip
 
 
@@ -143,7 +148,7 @@ def _known(asked: str, row: Row, spelling: Spelling, how: str, table: Table) -> 
     prices, tiers = (Prices(), ()) if spelling.tuned else (row.prices, row.tiers)
     return Known(
         asked[:200], row.provider, row.model, window, max_input, row.max_output, prices, tiers, how,
-        _sentence(note, spelling), others, row.deprecated, row.updated,
+        _sentence(note, spelling), others, row.deprecated, row.updated, table.source_of(row), spelling.tuned,
     )  # fmt: skip
 
 
@@ -176,6 +181,8 @@ def _own(model: str, own: Mapping[str, Mapping[str, Any]], table: Table) -> Know
         entry.get(field, getattr(base, field) if base else None)
         for field in ("window", "max_input", "max_output")
     )
+    if "input_price" in entry and "cache_write_1h_price" not in entry:
+        prices = prices._replace(cache_write_1h=None)  # follows from the input's, as documented
     served = entry.get("provider") or (base.provider if base else None)
     note = "From the settings" + (f", the rest as {like}" if base is not None else "") + "."
     tiers = base.tiers if base and "input_price" not in entry else ()

@@ -106,9 +106,9 @@ def known_limit(
     if opened is not None and known.window is not None and opened.window < known.window:
         output = min(known.max_output, opened.window) if known.max_output is not None else None
         return KnownLimit(opened.window, None, output, opened.note, "client")
-    served = f"models.dev, {table.date}, for {known.model} as {known.provider} serves it"
+    served = f"{known.source}, for {known.model} as {known.provider} serves it"
     if known.provider is None:
-        served = f"models.dev, {table.date}, for {known.model}, on which all that list it agree"
+        served = f"{known.source}, for {known.model}, on which all that list it agree"
     if large_window(model):
         served = (
             f"the model's name, which asks for it; {known.model} is of {known.provider or 'any provider'}"

@@ -1,28 +1,49 @@
 """What a model's tokens cost: the user's own prices, else those in force at the time, else the table's.
 
-`genai-prices` knows prices by date and by a request's size; the packaged table knows more providers.  Both
-are read offline.
+`genai-prices` knows prices by date, by a request's size and by how it was served (batch, flex, priority,
+fast); the packaged table knows more providers.  Both are read offline.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.money import Rates
+from ctxctl.model.terms import PLAIN, Terms
+from ctxctl.tokens.catalogue import variants
 from ctxctl.tokens.catalogue.find import Known, find
-from ctxctl.tokens.catalogue.table import Prices
+from ctxctl.tokens.catalogue.names import MAKERS, spellings
+from ctxctl.tokens.catalogue.table import Prices, load
 
 _DAY: Final = 10
 """Characters of a date at the head of a time."""
 _WRITES_AS_INPUT: Final = frozenset(("openai", "azure"))
-"""Providers that bill what goes into a cache like any other input."""
+"""Providers that bill what goes into a cache like any other input, where no price for it is listed."""
 _HOUR_TIMES_INPUT: Final = 2
 """What Anthropic bills for a token that the cache keeps for an hour, in tokens of plain input; five minutes
 cost 1.25, a read 0.1 (platform.claude.com, Prompt caching, Pricing)."""
-_DATED: Final = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
+_DATED: Final = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "cache_write_1h": "cache_write_1h_mtok",
+    "audio_input": "input_audio_mtok",
+    "audio_cached": "cache_audio_read_mtok",
+    "audio_output": "output_audio_mtok",
+    "image_input": "input_image_mtok",
+    "image_output": "output_image_mtok",
+    "reasoning": "output_reasoning_mtok",
+}
+"""Our rates, as the library calls them."""
+_UNITS: Final = {"web_search": "web_searches_kcount", "file_search": "storage_searches_kcount"}
+"""Calls of tools, as the library prices a thousand of them."""
+_FREE: Final = frozenset((("anthropic", "web_fetch"),))
+"""What a provider documents as free beside its tokens (platform.claude.com, Web fetch tool, Usage)."""
 _NAMES: Final = {"amazon-bedrock": "aws", "xai": "x-ai", "fireworks-ai": "fireworks"}
 """Providers that the library calls otherwise."""
 
@@ -32,40 +53,69 @@ class Priced(NamedTuple):
 
     rates: Rates
     source: str
-    """`settings`, `genai-prices`, `models.dev`; empty: nobody knows."""
+    """`settings`, `genai-prices`, `models.dev`, `litellm`; empty: nobody knows."""
     note: str
     """Whose prices they are, and what was assumed; one sentence."""
+    units: Mapping[str, Decimal] = {}
+    """US dollars for one call of a tool of the provider, by tool."""
+    assumed: tuple[str, ...] = ()
+    """What was assumed of how the request was served."""
 
 
 NOBODY = Priced(Rates(), "", "no price is known")
 
 
 class RateBook:
-    """Rates by model, provider, time and size of a request; each looked up once."""
+    """Rates by model, provider, time, size and terms of a request; each looked up once.
 
-    def __init__(self, own: dict[str, dict[str, Any]] | None = None, provider: str | None = None) -> None:
+    Args:
+        own: The user's table of models; goes before everything else.
+        provider: Whose prices, instead of those of the provider that a trace names.
+        as_of: YYYY-MM-DD, the day of requests without a time; default: the catalogue's.  Never today.
+    """
+
+    def __init__(
+        self,
+        own: dict[str, dict[str, Any]] | None = None,
+        provider: str | None = None,
+        as_of: str | None = None,
+    ) -> None:
         self._own = own or {}
         self._provider = provider
+        self._as_of = as_of
         self._known: dict[tuple[str, str | None], Known] = {}
         self._found: dict[tuple[str, str | None, str], _Book] = {}
 
-    def rates(self, model: str | None, provider: str | None, time: str | None, size: int) -> Priced:
+    @property
+    def as_of(self) -> str:
+        """YYYY-MM-DD: whose day's prices a request without a time has."""
+        return self._as_of or load().date
+
+    @property
+    def stated(self) -> bool:
+        """Whether somebody asked for that day."""
+        return self._as_of is not None
+
+    def rates(
+        self, model: str | None, provider: str | None, time: str | None, size: int, terms: Terms = PLAIN
+    ) -> Priced:
         """The rates of one request.
 
         Args:
             model: As the trace names it.
             provider: Who billed it, as the trace says.
-            time: When, RFC 3339; None: nobody knows, and prices are those of today.
+            time: When, RFC 3339; None: nobody knows, and prices are those of `as_of`.
             size: Tokens of the whole request, for models that cost more above some size.
+            terms: How it was served.
         """
         if model is None:
             return NOBODY
         provider = self._provider or provider
-        key = (model, provider, (time or "")[:_DAY])
+        key = (model, provider, (time or self.as_of)[:_DAY])
         book = self._found.get(key)
         if book is None:
             book = self._found[key] = _look_up(self._model(model, provider), key[2])
-        return book.of(size)
+        return book.of(size, terms)
 
     def _model(self, model: str, provider: str | None) -> Known:
         known = self._known.get((model, provider))
@@ -74,25 +124,59 @@ class RateBook:
         return known
 
 
+class _Dated(NamedTuple):
+    """What the library has of a model."""
+
+    model: Any
+    provider: str
+    """As the catalogue calls it."""
+    day: datetime
+
+
 class _Book(NamedTuple):
-    """Prices of one model on one day, by size of the request."""
+    """Prices of one model on one day, by size and terms of the request."""
 
     known: Known
-    dated: Any
-    """As the library has them; None where it does not know the model."""
+    dated: _Dated | None
+    """None where the library does not know the model."""
 
-    def of(self, size: int) -> Priced:
-        known = self.known
+    def of(self, size: int, terms: Terms) -> Priced:
         if self.dated is not None:
-            rates = Rates(*(_one(getattr(self.dated, name, None), size) for name in _DATED))
-            if rates.cache_write is None and known.provider in _WRITES_AS_INPUT:
-                rates = rates._replace(cache_write=rates.input)
-            return Priced(_with_hour(known, rates), "genai-prices", known.note)
+            return self._of_library(self.dated, size, terms)
+        known = self.known
         rates = _rates(known, size)
         if rates == Rates():
             return NOBODY._replace(note=f"no price is known: {known.note}")
-        source = "settings" if known.how == "settings" else "models.dev"
-        return Priced(_with_hour(known, rates), source, known.note)
+        if known.how == "settings":
+            return Priced(_with_hour(known, rates), "settings", known.note)
+        if terms.service_tier is not None or terms.speed is not None:
+            return NOBODY._replace(note=f"no price is known for {variants.served(terms)}")
+        source = known.source.partition(",")[0] or "models.dev"
+        rates, assumed = variants.placed(_with_hour(known, rates), known.provider, terms)
+        return Priced(rates, source, known.note, {}, assumed)
+
+    def _of_library(self, dated: _Dated, size: int, terms: Terms) -> Priced:
+        known = self.known
+        found = variants.prices(dated.model, dated.provider, dated.day, terms)
+        if found is None:
+            return NOBODY._replace(note=f"no price is known for {variants.served(terms)}")
+        prices, assumed = found
+        rates = Rates(**{ours: _one(getattr(prices, theirs, None), size) for ours, theirs in _DATED.items()})
+        rates = rates._replace(**{n: r * assumed.factor for n, r in rates._asdict().items() if r is not None})
+        if rates.cache_write is None and dated.provider in _WRITES_AS_INPUT:
+            rates = rates._replace(cache_write=rates.input)
+        rates = _with_hour(known, rates)
+        if terms.service_tier is None and terms.speed is None:
+            rates = _with_audio(known, rates)
+        rates, placed = variants.placed(rates, dated.provider, terms)
+        units = {
+            name: price / 1000
+            for name, key in _UNITS.items()
+            if (price := _one(getattr(prices, key, None), size))
+        }
+        units |= {name: Decimal(0) for provider, name in _FREE if provider == dated.provider}
+        note = known.note if known.prices != Prices() else f"As {dated.provider} serves it, by genai-prices."
+        return Priced(rates, "genai-prices", note, units, (*assumed.notes, *placed))
 
 
 def _with_hour(known: Known, rates: Rates) -> Rates:
@@ -104,6 +188,13 @@ def _with_hour(known: Known, rates: Rates) -> Rates:
     return rates._replace(cache_write_1h=rates.input * _HOUR_TIMES_INPUT)
 
 
+def _with_audio(known: Known, rates: Rates) -> Rates:
+    """The rates with the table's of audio, where the library has none."""
+    listed = {name: getattr(known.prices, name) for name in ("audio_input", "audio_output")}
+    told = {n: Decimal(str(p)) for n, p in listed.items() if p is not None and getattr(rates, n) is None}
+    return rates._replace(**told)
+
+
 def _look_up(known: Known, day: str) -> _Book:
     return _Book(known, None if known.how == "settings" else _dated(known, day))
 
@@ -113,7 +204,8 @@ def _rates(known: Known, size: int) -> Rates:
     for tier in known.tiers:
         if size > tier.above:
             prices = tier.prices
-    return Rates(*(None if price is None else Decimal(str(price)) for price in prices))
+    told = {name: None if price is None else Decimal(str(price)) for name, price in prices._asdict().items()}
+    return Rates(**told)
 
 
 @lru_cache(maxsize=1)
@@ -123,22 +215,42 @@ def _library() -> Any:
     return genai_prices
 
 
-def _dated(known: Known, day: str) -> Any:
-    """The library's prices on a day; None where it does not know the model with this provider."""
-    if known.provider is None or known.model is None or known.prices == Prices():
+def _dated(known: Known, day: str) -> _Dated | None:
+    """What the library has of the model with this provider; where the table has no price, with its maker."""
+    if known.tuned:
         return None
-    library = _library()
     try:
-        when = datetime.fromisoformat(f"{day}T12:00:00+00:00") if day else None
+        when = datetime.fromisoformat(f"{day}T12:00:00+00:00")
     except ValueError:
-        when = None
-    provider = _NAMES.get(known.provider, known.provider)
+        when = datetime.fromisoformat(f"{load().date}T12:00:00+00:00")
+    if known.provider is not None and known.model is not None and known.prices != Prices():
+        found = _listed(known.model, known.provider)
+        return None if found is None else _Dated(found, known.provider, when)
+    if known.provider is not None and known.provider not in MAKERS:
+        return None
+    for spelling in spellings(known.asked):
+        for maker in MAKERS if known.provider is None else (known.provider,):
+            found = _listed(spelling.name, maker)
+            if found is not None:
+                return _Dated(found, maker, when)
+    return None
+
+
+@lru_cache(maxsize=512)
+def _listed(model: str, provider: str) -> Any:
+    """The library's record of a model with one provider; None where it has none with a price of input."""
+    library = _library()
     usage = library.Usage(input_tokens=1, output_tokens=1)
     try:
-        found = library.calc_price(usage, known.model, provider_id=provider, genai_request_timestamp=when)
-    except LookupError:
+        found = library.calc_price(
+            usage,
+            model,
+            provider_id=_NAMES.get(provider, provider),
+            genai_request_timestamp=datetime.fromisoformat(f"{load().date}T12:00:00+00:00"),
+        )
+    except (LookupError, ValueError):
         return None
-    return found.model_price if found.model_price.input_mtok is not None else None
+    return found.model if found.model_price.input_mtok is not None else None
 
 
 def _one(price: Any, size: int) -> Decimal | None:

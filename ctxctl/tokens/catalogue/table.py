@@ -1,7 +1,8 @@
 """The packed table of models: windows, limits and prices by provider, known without a network.
 
-The table is models.dev's (MIT; `data/NOTICE`), packed by ``scripts/build_models.py``; `load().date` says when
-it was taken.  The same model has other limits and prices with another provider, so a row is of both.
+The table is of models.dev, litellm and genai-prices (MIT; `data/NOTICE`), packed by
+``scripts/build_models.py``; `load().date` says how new it is, `Table.source_of` whose a row is and of when.
+The same model has other limits and prices with another provider, so a row is of both.
 """
 
 from __future__ import annotations
@@ -25,17 +26,25 @@ class Prices(NamedTuple):
     cache_read: float | None = None
     cache_write: float | None = None
     cache_write_1h: float | None = None
-    """Of what is kept for an hour; the packed table has none."""
+    """Of what is kept for an hour."""
+    audio_input: float | None = None
+    audio_output: float | None = None
+    reasoning: float | None = None
+    """Of an answer's reasoning, where it is not priced like the rest of it."""
 
 
 class Tier(NamedTuple):
     """Prices of a whole request whose input is larger than `above` tokens."""
 
     above: int
-    input: float | None
-    output: float | None
-    cache_read: float | None
-    cache_write: float | None
+    input: float | None = None
+    output: float | None = None
+    cache_read: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+    audio_input: float | None = None
+    audio_output: float | None = None
+    reasoning: float | None = None
 
     @property
     def prices(self) -> Prices:
@@ -59,13 +68,18 @@ class Row(NamedTuple):
     updated: str | None
     """When the source last changed it: YYYY-MM-DD, or less."""
     deprecated: bool
+    source: int = 0
+    """Whose row it is: a number of `Table.sources`."""
 
 
 class Table:
     """All rows, found by provider and by model; names are compared without regard to case."""
 
-    def __init__(self, date: str, rows: Iterable[Row]) -> None:
+    def __init__(self, date: str, rows: Iterable[Row], sources: Iterable[tuple[str, str]] = ()) -> None:
         self.date = date
+        """YYYY-MM-DD: of the newest of its sources that is dated."""
+        self.sources = tuple(sources)
+        """Names, and of when each is: a date, or a package's version; the oldest first."""
         self.rows = tuple(rows)
         self._by_both: dict[tuple[str, str], Row] = {}
         self._by_model: dict[str, list[Row]] = {}
@@ -83,6 +97,12 @@ class Table:
         """The rows of all providers that list exactly this model, by provider."""
         return tuple(self._by_model.get(model.lower(), ()))
 
+    def source_of(self, row: Row) -> str:
+        """Whose row it is, and of when: one phrase."""
+        if row.source >= len(self.sources):
+            return f"models.dev, {self.date}"
+        return ", ".join(self.sources[row.source])
+
     def models(self) -> Iterable[str]:
         """Names in lower case, each once."""
         return self._by_model
@@ -91,10 +111,11 @@ class Table:
 class _Packed(msgspec.Struct):
     date: str
     rows: list[Row]
+    sources: list[tuple[str, str]]
 
 
 @lru_cache(maxsize=1)
 def load() -> Table:
     """The table that is packaged; some 10 ms, once a process."""
     packed = msgspec.json.decode(zlib.decompress(DATA.read_bytes()), type=_Packed)
-    return Table(packed.date, packed.rows)
+    return Table(packed.date, packed.rows, packed.sources)

@@ -64,6 +64,21 @@ def test_messages_are_put_together_and_the_last_totals_win() -> None:
         assert body["stop_reason"] == "tool_use"
 
 
+def test_a_total_that_counts_the_prompt_means_its_zeros() -> None:
+    """A request that was compacted inside begins with the compaction's read and ends with the answer's."""
+    start = {
+        "type": "message_start",
+        "message": {"usage": {"input_tokens": 100, "cache_read_input_tokens": 55}},
+    }
+    end = {
+        "type": "message_delta",
+        "usage": {"input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8},
+    }
+    body = stream.final(sse(start, end), by_name("anthropic"))
+    assert body is not None
+    assert body["usage"] == {"input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8}
+
+
 def test_a_cut_stream_gives_what_had_come() -> None:
     text = sse(*ANTHROPIC)
     for end in range(0, len(text), 7):

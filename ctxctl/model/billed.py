@@ -1,0 +1,180 @@
+"""Reading what a provider's usage holds beside its counts: how the request was served, what is billed apart.
+
+Plain code that loads nothing: a traced program waits for it.
+
+Providers' own fields, by name: `service_tier` (OpenAI, Anthropic), `speed` and `inference_geo` (Anthropic),
+tokens by modality (`audio_tokens` in OpenAI's details; `promptTokensDetails` of Gemini), calls of the
+provider's own tools (`server_tool_use`; `web_search_call` and its like in an answer of OpenAI), and the
+further samplings of one request, which Anthropic's totals leave out (`iterations`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ctxctl.model.numbers import count
+
+PARTS: Final = ("audio_input", "audio_cached", "audio_output", "image_input", "image_output")
+"""Tokens by modality; the cached ones are among the input."""
+STANDARD: Final = frozenset(
+    ("", "standard", "default", "auto", "standard_only", "on_demand", "not_available")
+)
+"""What providers call the tier, and the place, that their list prices are for."""
+_DETAILS: Final = (
+    ("prompt_tokens_details", "input"), ("input_tokens_details", "input"), ("input_token_details", "input"),
+    ("completion_tokens_details", "output"), ("output_tokens_details", "output"),
+    ("output_token_details", "output"),
+)  # fmt: skip
+_MODALITIES: Final = (
+    ("promptTokensDetails", "input"), ("prompt_tokens_details", "input"),
+    ("toolUsePromptTokensDetails", "input"), ("tool_use_prompt_tokens_details", "input"),
+    ("cacheTokensDetails", "cached"), ("cache_tokens_details", "cached"),
+    ("candidatesTokensDetails", "output"), ("candidates_tokens_details", "output"),
+)  # fmt: skip
+_FLAT: Final = (("input_audio", "audio_input"), ("output_audio", "audio_output"))
+"""As Langfuse spells them."""
+_CALLS: Final = {
+    "web_search_call": "web_search",
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "image_generation_call": "image_generation",
+}
+"""Items of an answer of OpenAI that are billed by the call."""
+_SAMPLED: Final = frozenset(("message", "fallback_message"))
+"""Iterations of a request that its totals hold."""
+
+
+def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
+    """The fields of `ctxctl.usage.reported` that say it; empty where nothing does.
+
+    Args:
+        usage: The usage as the provider or the client wrote it.
+        response: The response that it stands in: OpenAI's tier and calls of tools stand beside the usage.
+    """
+    usage = usage if isinstance(usage, Mapping) else {}
+    response = response if isinstance(response, Mapping) else {}
+    made: dict[str, Any] = {}
+    for name, places in (
+        ("service_tier", ("service_tier", "serviceTier", "trafficType")), ("speed", ("speed",)),
+        ("inference_geo", ("inference_geo",)),
+    ):  # fmt: skip
+        said = next(
+            (t for held in (usage, response) for p in places if (t := worded(held.get(p))) is not None), None
+        )
+        if said is not None and said.lower() not in STANDARD:
+            made[name] = said
+    for name, found in (
+        ("modalities", _modalities(usage)), ("units", _units(usage, response)), ("further", _further(usage)),
+    ):  # fmt: skip
+        if found:
+            made[name] = found
+    return made
+
+
+def worded(value: Any) -> str | None:
+    """A short word, or None for what is none."""
+    return value if isinstance(value, str) and 0 < len(value) <= 80 else None
+
+
+def _modalities(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Tokens that are neither text nor reasoning."""
+    found: dict[str, int] = {}
+    for name, side in _DETAILS:
+        details = usage.get(name)
+        if not isinstance(details, Mapping):
+            continue
+        for kind in ("audio", "image"):
+            told = count(details.get(f"{kind}_tokens")) or count(details.get(kind))
+            _more(found, f"{kind}_{side}", told)
+        cached = details.get("cached_tokens_details")
+        if isinstance(cached, Mapping):
+            _more(found, "audio_cached", count(cached.get("audio_tokens")))
+    for name, side in _MODALITIES:
+        listed = usage.get(name)
+        for one in listed if isinstance(listed, list) else ():
+            if isinstance(one, Mapping) and (modality := worded(one.get("modality"))) is not None:
+                told = count(one.get("tokenCount")) or count(one.get("token_count"))
+                _more(found, f"{modality.lower()}_{side}", told)
+    for name, part in _FLAT:
+        _more(found, part, count(usage.get(name)))
+    return found
+
+
+def _more(found: dict[str, int], part: str, told: int | None) -> None:
+    if told and part in PARTS:
+        found[part] = found.get(part, 0) + told
+
+
+def _units(usage: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, int]:
+    """Calls of the provider's own tools."""
+    found: dict[str, int] = {}
+    tools = usage.get("server_tool_use")
+    for name, told in tools.items() if isinstance(tools, Mapping) else ():
+        if isinstance(name, str) and name.endswith("_requests") and count(told):
+            found[name.removesuffix("_requests")] = count(told) or 0
+    searched = count(usage.get("num_search_queries"))
+    if searched:
+        found.setdefault("web_search", searched)
+    for kind in _items(response):
+        unit = _CALLS.get(kind)
+        if unit is not None:
+            found[unit] = found.get(unit, 0) + 1
+    queries = sum(_grounded(candidate) for candidate in _list(response.get("candidates")))
+    if queries:
+        found["grounding_query"] = queries
+    return found
+
+
+def _items(response: Mapping[str, Any]) -> Iterable[str]:
+    for item in _list(response.get("output")):
+        kind = item.get("type")
+        # OpenAI bills a search, and not the opening of a page that it found.
+        action = item.get("action")
+        opened = isinstance(action, Mapping) and action.get("type") not in (None, "search")
+        if isinstance(kind, str) and not (kind == "web_search_call" and opened):
+            yield kind
+
+
+def _grounded(candidate: Mapping[str, Any]) -> int:
+    told = candidate.get("groundingMetadata") or candidate.get("grounding_metadata")
+    queries = (
+        (told.get("webSearchQueries") or told.get("web_search_queries"))
+        if isinstance(told, Mapping)
+        else None
+    )
+    return len(queries) if isinstance(queries, list) else 0
+
+
+def _list(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _further(usage: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Samplings that the totals leave out: compactions and advisors, as Anthropic documents."""
+    made: list[dict[str, Any]] = []
+    told = _list(usage.get("iterations"))
+    if _billed(usage) == tuple(map(sum, zip(*map(_billed, told), strict=True))):
+        return made
+    for one in told:
+        kind = worded(one.get("type"))
+        if kind is not None and kind not in _SAMPLED and any(_billed(one)):
+            writes = one.get("cache_creation")
+            sampled = {
+                "type": kind,
+                "model": one.get("model"),
+                "input_tokens": one.get("input_tokens"),
+                "cached_tokens": one.get("cache_read_input_tokens"),
+                "cache_write_tokens": one.get("cache_creation_input_tokens"),
+                "cache_write_1h_tokens": writes.get("ephemeral_1h_input_tokens")
+                if isinstance(writes, Mapping)
+                else 0,
+                "output_tokens": one.get("output_tokens"),
+            }
+            made.append({name: value for name, value in sampled.items() if value})
+    return made
+
+
+def _billed(usage: Mapping[str, Any]) -> tuple[int, ...]:
+    names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    return tuple(count(usage.get(name)) or 0 for name in names)

@@ -1,0 +1,69 @@
+"""What a bill holds beside its counts of tokens: how the request was served, and what is billed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ctxctl.model.billed import worded
+from ctxctl.model.numbers import count
+
+
+class Further(msgspec.Struct, frozen=True, gc=False):
+    """One further sampling of a request (a compaction, an advisor), billed beside its totals.
+
+    `input_tokens` leaves the cache out, as Anthropic counts.
+    """
+
+    type: str
+    model: str | None = None
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    """Of those written."""
+    output_tokens: int = 0
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How a request was served, and what is billed apart; all of it as the capture says."""
+
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
+    modalities: dict[str, int] = {}
+    """Tokens by `PARTS`, parts of the input and the output."""
+    units: dict[str, int] = {}
+    """Calls of the provider's tools, by tool: `web_search`, `web_fetch`, `code_execution`, ..."""
+    further: tuple[Further, ...] = ()
+
+
+PLAIN: Final = Terms()
+"""A bill that says nothing of the kind."""
+
+
+def terms_of(fields: Mapping[str, Any]) -> Terms:
+    """The terms of a record of a trace; what is not of the form of `fields_of` is left out."""
+    told = fields.get("further")
+    further = [_iteration(one) for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+    found = Terms(
+        worded(fields.get("service_tier")),
+        worded(fields.get("speed")),
+        worded(fields.get("inference_geo")),
+        _counts(fields.get("modalities")),
+        _counts(fields.get("units")),
+        tuple(further),
+    )
+    return PLAIN if found == PLAIN else found
+
+
+def _counts(value: Any) -> dict[str, int]:
+    pairs = value.items() if isinstance(value, Mapping) else ()
+    return {name: held for name, told in pairs if (held := count(told))}
+
+
+def _iteration(told: Mapping[str, Any]) -> Further:
+    numbers = {n: count(told.get(n)) or 0 for n in Further.__struct_fields__ if n.endswith("_tokens")}
+    return Further(worded(told.get("type")) or "unnamed", worded(told.get("model")), **numbers)

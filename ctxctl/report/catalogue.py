@@ -1,0 +1,58 @@
+"""How old the packaged catalogue is, and what it is made of.
+
+An answer never depends on the day it is asked on, but for this one line: the age of what it rests on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+from ctxctl.report.tables import labelled
+from ctxctl.tokens.catalogue.table import load
+
+
+def aged(today: date | None = None) -> str:
+    """Of when the catalogue is, and how long ago that was; `made_of` says of what it is made.
+
+    Args:
+        today: Default: the clock's day, or that of `SOURCE_DATE_EPOCH` (seconds since 1970) where it is set.
+    """
+    table = load()
+    return f"of {table.date}, {age(table.date, today or _today())}"
+
+
+def catalogue_line(width: int) -> Iterator[str]:
+    """A header's line for it."""
+    yield from labelled("catalogue", aged(), width)
+
+
+def made_of() -> str:
+    """The catalogue's sources, each with its date, the newest first."""
+    return "; ".join(" ".join(source) for source in reversed(load().sources))
+
+
+def age(of: str, today: date) -> str:
+    """How long ago a day (YYYY-MM-DD) was, in the largest fitting unit."""
+    days = (today - date.fromisoformat(of)).days
+    if days < 0:
+        return "newer than this machine's clock"
+    if days < 60:
+        return "of today" if not days else f"{days} day{'s' * (days != 1)} old"
+    months = days * 12 // 365
+    return f"{months} months old" if months < 24 else f"{months // 12} years old"
+
+
+def catalogue_object() -> dict[str, Any]:
+    """The same as JSON, without the age: the same bytes on every day."""
+    table = load()
+    return {"date": table.date, "sources": [{"name": name, "of": of} for name, of in table.sources]}
+
+
+def _today() -> date:
+    said = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if said.isdecimal() and len(said) < 12:
+        return datetime.fromtimestamp(int(said), UTC).date()
+    return datetime.now(UTC).date()

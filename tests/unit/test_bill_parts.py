@@ -1,0 +1,223 @@
+"""What a bill holds beside its counts: how it was served and what is billed apart, and what that costs."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxctl.cli.main import run
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.costs import Costs, StepCost, walk
+from ctxctl.model.billed import fields_of
+from ctxctl.model.money import Rates, Tokens, apart
+from ctxctl.model.terms import PLAIN, Further, Terms, terms_of
+from ctxctl.record.bills import bill
+from ctxctl.tokens.catalogue.rates import RateBook
+from tests.oracle.build import assembly, at, event, inject, item, lines
+
+D = Decimal
+
+
+@pytest.mark.parametrize(
+    ("usage", "response", "terms"),
+    [
+        ({"service_tier": "standard", "inference_geo": "not_available", "speed": "standard"}, {}, PLAIN),
+        ({"service_tier": "batch"}, {}, Terms(service_tier="batch")),
+        ({}, {"service_tier": "flex"}, Terms(service_tier="flex")),
+        ({"trafficType": "ON_DEMAND"}, {}, PLAIN),
+        ({"speed": "fast", "inference_geo": "us"}, {}, Terms(speed="fast", inference_geo="us")),
+        (
+            {
+                "server_tool_use": {
+                    "web_search_requests": 3,
+                    "web_fetch_requests": 0,
+                    "code_execution_requests": 1,
+                }
+            },
+            {},
+            Terms(units={"web_search": 3, "code_execution": 1}),
+        ),
+        (
+            {"prompt_tokens_details": {"audio_tokens": 9}, "completion_tokens_details": {"audio_tokens": 4}},
+            {},
+            Terms(modalities={"audio_input": 9, "audio_output": 4}),
+        ),
+        (
+            {
+                "promptTokensDetails": [
+                    {"modality": "TEXT", "tokenCount": 5},
+                    {"modality": "AUDIO", "tokenCount": 7},
+                ]
+            },
+            {"candidates": [{"groundingMetadata": {"webSearchQueries": ["a", "b"]}}]},
+            Terms(modalities={"audio_input": 7}, units={"grounding_query": 2}),
+        ),
+        (
+            {},
+            {
+                "output": [
+                    {"type": "web_search_call", "action": {"type": "search"}},
+                    {"type": "web_search_call", "action": {"type": "open_page"}},
+                    {"type": "file_search_call"},
+                    {"type": "message"},
+                ]
+            },
+            Terms(units={"web_search": 1, "file_search": 1}),
+        ),
+        ({"server_tool_use": [1], "iterations": "x", "service_tier": 7}, [], PLAIN),
+    ],
+)  # fmt: skip
+def test_what_providers_write_is_read(usage: Any, response: Any, terms: Terms) -> None:
+    assert terms_of(fields_of(usage, response)) == terms
+
+
+def test_samplings_that_the_totals_leave_out_are_told_and_others_are_not() -> None:
+    last = {"type": "message", "input_tokens": 180, "output_tokens": 8, "cache_read_input_tokens": 0}
+    before = {"type": "compaction", "input_tokens": 100, "output_tokens": 83, "cache_read_input_tokens": 5000}
+    usage = {"input_tokens": 180, "output_tokens": 8, "iterations": [before, last]}
+    assert terms_of(fields_of(usage)).further == (Further("compaction", None, 100, 5000, 0, 0, 83),)
+    assert terms_of(fields_of({**usage, "iterations": [last]})) == PLAIN
+    whole = {
+        "input_tokens": 280,
+        "output_tokens": 91,
+        "cache_read_input_tokens": 5000,
+        "iterations": [before, last],
+    }
+    assert terms_of(fields_of(whole)) == PLAIN
+
+
+def test_a_recorder_keeps_them_too() -> None:
+    usage = {"input_tokens": 5, "output_tokens": 1, "server_tool_use": {"web_search_requests": 2}}
+    found = bill({"model": "claude-x", "usage": usage | {"service_tier": "batch"}})
+    assert (found["service_tier"], found["units"]) == ("batch", {"web_search": 2})
+
+
+def test_what_has_a_price_of_its_own_leaves_what_it_is_counted_among() -> None:
+    told = {"audio_input": 30, "audio_cached": 10, "audio_output": 5, "image_input": 8, "reasoning": 4}
+    rates = Rates(D(1), D(4), D("0.5"), audio_input=D(10), audio_cached=D(2), audio_output=D(20))
+    made, unpriced = apart(Tokens(100, 50, 0, 40), told, rates)
+    assert made == Tokens(80, 40, 0, 35, audio_input=20, audio_cached=10, audio_output=5)
+    assert unpriced == {}
+    made, unpriced = apart(Tokens(100, 50, 0, 40), told, Rates(D(1), D(4), D("0.5")))
+    assert (made, unpriced) == (
+        Tokens(100, 50, 0, 40),
+        {"audio_input": 20, "audio_cached": 10, "audio_output": 5},
+    )
+    assert apart(Tokens(3), {"audio_input": 9}, rates)[0] == Tokens(audio_input=3)
+
+
+def test_a_batch_costs_half_and_a_tier_what_is_listed_for_it() -> None:
+    book = RateBook()
+
+    def of(model: str, provider: str, day: str, **terms: str) -> tuple[D | None, D | None]:
+        rates = book.rates(model, provider, day, 1000, Terms(**terms)).rates  # type: ignore[arg-type]
+        return rates.input, rates.output
+
+    assert of("claude-opus-4-5", "anthropic", "2026-11-01") == (D(5), D(25))
+    assert of("claude-opus-4-5", "anthropic", "2026-11-01", service_tier="batch") == (D("2.5"), D("12.5"))
+    # Before the day on which somebody read them: the same multiple of the usual price.
+    assert of("claude-opus-4-5", "anthropic", "2026-02-01", service_tier="batch") == (D("2.5"), D("12.5"))
+    assert of("claude-opus-4-0", "anthropic", "2025-09-01", service_tier="batch") == (D("7.5"), D("37.5"))
+    assert of("gpt-5", "openai", "2026-11-01", service_tier="flex") == (D("0.625"), D(5))
+    assert of("gpt-5", "openai", "2026-11-01", service_tier="priority") == (D("2.5"), D(20))
+    assert of("claude-opus-5-5", "anthropic", "2026-11-01", speed="fast") == (D(8), D(40))
+    assert of("claude-opus-5-5", "anthropic", "2026-11-01", inference_geo="us") == (D("4.4"), D(22))
+    assert of("claude-opus-5-5", "anthropic", "2026-11-01", inference_geo="global") == (D(4), D(20))
+    # Nobody lists these: no price, and not the usual one.
+    assert of("claude-opus-5-5", "anthropic", "2026-11-01", service_tier="priority") == (None, None)
+    assert of("claude-haiku-4-5", "anthropic", "2026-11-01", speed="fast") == (None, None)
+    told = book.rates("gpt-5", "openai", "2026-02-01", 1000, Terms(service_tier="flex"))
+    assert told.assumed == ("flex is listed from 2026-10-12 on: 0.5 times the usual price, as then",)
+
+
+def test_audio_costs_what_either_source_lists() -> None:
+    book = RateBook()
+    of_library = book.rates("gemini-2.5-flash", "google", None, 100).rates
+    assert (of_library.audio_input, of_library.input) == (D(1), D("0.3"))
+    of_table = book.rates("gpt-4o-audio-preview-2024-12-17", "openai", None, 100).rates
+    assert (of_table.audio_input, of_table.audio_output) == (D(40), D(80))
+
+
+def test_prices_by_date_and_by_size() -> None:
+    book = RateBook()
+    assert book.rates("gpt-5.6-sol", "openai", "2026-08-20T10:00:00Z", 10).rates.input == 5
+    assert book.rates("gpt-5.6-sol", "openai", "2026-08-21T10:00:00Z", 10).rates.input == 4
+    assert book.rates("claude-sonnet-4-5", "anthropic", "2026-01-01", 200_001).rates.output == D("22.5")
+    assert book.rates("claude-haiku-5-5", "anthropic", "2026-11-01", 100_001).rates.input == D("0.5")
+
+
+def spend(tmp_path: Path, bill: dict[str, Any], time: bool = True) -> tuple[Costs, StepCost]:
+    path = tmp_path / "t.jsonl"
+    told = {"model": "claude-opus-5-5", "provider": "anthropic", "input_tokens": 1000, "output_tokens": 100}
+    steps = [item("a", "one two three"), assembly("w", ["a"]), inject("w")]
+    steps.append(event("ctxctl.usage.reported", {**told, "cached_tokens": 0, **bill}))
+    made = at("1", "1", *steps)
+    for one in made if not time else ():
+        one.pop("time", None)
+    path.write_bytes(lines(made))
+    with Inspector.open(path) as inspector:
+        costs = Costs(RateBook())
+        (cost,) = walk(inspector, costs)
+    return costs, cost
+
+
+def test_calls_of_tools_are_priced_apart_and_what_has_no_price_makes_a_lower_bound(tmp_path: Path) -> None:
+    costs, _ = spend(tmp_path, {"units": {"web_search": 3, "web_fetch": 2}})
+    assert (costs.billed.units, costs.billed.total) == (D("0.03"), D("0.036"))
+    assert (costs.not_priced, costs.at_least) == ({}, False)
+    costs, cost = spend(tmp_path, {"units": {"web_search": 1, "code_execution": 2}})
+    assert (costs.not_priced, costs.at_least) == ({"code_execution": 2}, True)
+    assert cost.billed is not None
+    assert cost.billed.total == D("0.016")
+
+
+def test_a_compaction_inside_of_a_request_is_billed_beside_it(tmp_path: Path) -> None:
+    beside = {"type": "compaction", "input_tokens": 1000, "cached_tokens": 10_000, "output_tokens": 100}
+    costs, cost = spend(tmp_path, {"further": [beside]})
+    # 1000 at 4, 10,000 at 0.2, 100 at 20 dollars a million.
+    assert costs.billed.further == D("0.008")
+    assert costs.billed.total == D("0.014")
+    assert cost.billed_tokens == Tokens(1000, 0, 0, 100)
+
+
+def test_text_and_json_say_what_is_not_priced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spend(tmp_path, {"units": {"code_execution": 2}})
+    path = str(tmp_path / "t.jsonl")
+    assert run(["cost", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "billed ≥ $0.0060" in text
+    assert "not priced 2 code executions: no price is listed; the sums are lower bounds" in text
+    assert run(["cost", path, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (rows[-1]["not_priced"], rows[-1]["lower_bound"]) == ({"code_execution": 2}, True)
+    assert rows[1]["not_priced"] == {"code_execution": 2}
+
+
+def test_a_tier_without_a_price_leaves_the_request_unpriced_and_says_so(tmp_path: Path) -> None:
+    costs, cost = spend(tmp_path, {"service_tier": "priority"})
+    assert cost.billed is None
+    assert costs.unpriced == {"claude-opus-5-5: no price is known for service tier 'priority'": 1}
+    assert costs.at_least
+
+
+def test_requests_without_a_time_have_the_prices_of_a_stated_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spend(tmp_path, {"model": "gpt-5.6-sol", "provider": "openai"}, time=False)
+    path = str(tmp_path / "t.jsonl")
+
+    def said(*more: str) -> dict[str, Any]:
+        assert run(["cost", path, "--json", *more]) == 0
+        whole: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+        return whole
+
+    now, then = said(), said("--as-of", "2026-08-01")
+    assert (now["billed"]["input"], now["as_of"]) == ("0.004", now["catalogue"]["date"])
+    assert (then["billed"]["input"], then["as_of"]) == ("0.005", "2026-08-01")
+    assert [key for key in then["assumed"] if "2026-08-01, as asked (--as-of)" in key]
+    assert run(["cost", path, "--as-of", "yesterday"]) == 2
+    assert "2026-07-02" in capsys.readouterr().err
