@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tests.independent.bills import Bill, apart, of_anthropic, of_openai
 from tests.independent.raw import Object, at, lines, number, objects
+from tests.independent.samples import samples
 
 
 def stream_json(path: Path) -> list[Bill]:
@@ -75,7 +73,7 @@ def openhands(path: Path) -> list[Bill]:
 def inspect(path: Path) -> list[Bill]:
     """Inspect: the usage of each model event; cache reads and writes lie beside the input where told apart."""
     found = []
-    for sample in _samples(path):
+    for sample in samples(path):
         events = at(sample, "events") or at(sample, "transcript", "events")
         if not any(at(event, "event") == "model" for event in events or ()):
             events = [{"event": "model", "output": at(sample, "output")}]  # an early log: the answer alone
@@ -92,33 +90,6 @@ def inspect(path: Path) -> list[Bill]:
             if sent:
                 found.append(Bill(sent, read, kept, number(at(usage, "output_tokens"))))
     return found
-
-
-def _samples(path: Path) -> Iterator[Any]:
-    """The samples of a log: of one JSON file, or one a file in an archive."""
-    if not zipfile.is_zipfile(path):
-        for one in objects(path):
-            yield from at(one, "samples") or ()
-        return
-    with zipfile.ZipFile(path) as archive:
-        for name in sorted(archive.namelist()):
-            if name.startswith("samples/") and name.endswith(".json"):
-                yield json.loads(_member(archive, name))
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A file of an archive, which may be packed with zstandard: that the zipfile module cannot undo."""
-    info = archive.getinfo(name)
-    if info.compress_type != 93:
-        return archive.read(name)
-    import zstandard
-
-    file = archive.fp
-    assert file is not None
-    file.seek(info.header_offset)
-    head = file.read(30)
-    file.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), io.SEEK_CUR)
-    return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(file.read(info.compress_size))).read()
 
 
 def atif(path: Path) -> list[Bill]:

@@ -97,7 +97,7 @@ def _messages(path: Path) -> dict[str, Bill]:
         if at(line, "type") != "assistant" or not isinstance(ident, str) or not isinstance(usage, dict):
             continue
         bill = of_anthropic(usage, ident)
-        if bill is None or not bill.sent:  # nothing was asked: the client's own words
+        if bill is None or not (bill.sent or bill.output):  # nothing was asked: the client's own words
             continue
         known = found.setdefault(ident, bill)
         found[ident] = known._replace(output=max(known.output or 0, bill.output or 0))
@@ -199,9 +199,9 @@ def gemini_cli(path: Path) -> list[Bill]:
 
 
 def roo(path: Path) -> list[Bill]:
-    """Roo: `api_req_started` of the task's messages tells what the request was billed."""
+    """Roo, a task's folder: `api_req_started` among its messages tells what the request was billed."""
     found = []
-    for message in objects(path.with_name("ui_messages.json")):
+    for message in objects(path / "ui_messages.json"):
         if message.get("say") != "api_req_started":
             continue
         for told in _parsed(message.get("text")):
@@ -210,8 +210,9 @@ def roo(path: Path) -> list[Bill]:
             )
             if sent is None:
                 continue
-            if told.get("apiProtocol") == "anthropic":
-                sent += (read or 0) + (written or 0)
+            beside = (read or 0) + (written or 0)
+            if told.get("apiProtocol") == "anthropic" or beside > sent:
+                sent += beside
             if sent:
                 found.append(Bill(sent, read, written, number(told.get("tokensOut"))))
     return found

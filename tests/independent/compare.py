@@ -37,7 +37,7 @@ def place(step: Object) -> str:
 def billed(step: Object) -> tuple[int, int, int, int] | None:
     """A step's bill as four numbers; what is not told counts as nothing."""
     usage = step["usage"]
-    if usage is None or not usage["reported_input"]:
+    if usage is None or usage["reported_input"] is None:
         return None
     written = step["cache"]["reported_cache_write"]
     return usage["reported_input"], usage["reported_cached"] or 0, written or 0, usage["reported_output"] or 0
@@ -150,8 +150,11 @@ def whole(items_: list[Object]) -> list[Object]:
     for item in items_:
         name, _, part = str(item["item"]).rpartition("/")
         first = next((i for i, one in enumerate(found) if one["item"] == name), None)
+        behind = bool(found) and str(found[-1]["item"]).startswith("system:")
         if item["kind"] == "system_prompt" and part.isdigit() and first is not None:
             found[first:] = [_together([*found[first:], item])]
+        elif item["kind"] == "external_resource" and behind:  # a file that the system prompt took in
+            found[-1] = _together([found[-1], item])
         else:
             found.append(item)
     return found
@@ -249,6 +252,10 @@ def step(before: Pair, now: Pair) -> list[Disagreement]:
         broken = now.step["cache"]["broken_by"]
         told = now.step["cache"]["possible_prefix"], at(broken, "position"), at(broken, "item")
         wrong.append(Disagreement("prefix", where, (prefix, change.cached, change.why), told))
-    elif change.why == "content" and at(now.step["cache"]["broken_by"], "position") != change.cached:
-        wrong.append(Disagreement("prefix", where, change.cached, now.step["cache"]["broken_by"]))
+    elif change.why == "content":
+        # What could not be kept, or what stands in its place.
+        either = {there[change.cached]["item"], *(line["item"] for line in here[change.cached :][:1])}
+        told = at(now.step["cache"]["broken_by"], "item")
+        if told not in either:
+            wrong.append(Disagreement("prefix", where, sorted(either), told))
     return wrong

@@ -17,6 +17,8 @@ WIRE = {
     "pi-recordings", "swe-agent-calls", "vcr",
 }  # fmt: skip
 """Formats that hold the bodies themselves, by the name that ctxctl gives them."""
+BOTH = {"amplifier", "inspect-ai"}
+"""Formats that hold them in some versions, and else only bills."""
 BILLS: dict[str, Callable[[Path], list[Bill]]] = {
     **agents.READERS,
     "claude-code": bills.claude_code, "codex": bills.codex, "pi": bills.pi, "opencode": bills.opencode,
@@ -39,8 +41,8 @@ def held(path: Path, ask: Ask, *, asking: bool = False) -> Held:
     told = ask(["replay", str(path), "--json", "--all"])
     form = str(told[0].get("format")) if told else None
     steps = [line for line in told if line.get("type") == "step"]
-    if form in WIRE:
-        requests = wire.requests(path)
+    requests = wire.requests(path) if form in WIRE | BOTH else []
+    if form in WIRE or requests:
         if not requests and steps:
             return Held(form, 0, [Disagreement("items", path.name, "no request read", len(steps))])
         wrong = compare.wire(requests, steps)

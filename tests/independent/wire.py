@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tests.independent.bills import PI, Bill, apart, of_anthropic, of_gemini, of_openai
 from tests.independent.raw import Object, at, events, lines, objects, values
+from tests.independent.samples import resolved, samples
 
 
 class Request(NamedTuple):
@@ -55,9 +56,23 @@ def requests(path: Path) -> list[Request]:
         return list(_cassette(path))
     found: list[Request] = []
     waiting: list[Object] = []
+    if path.suffix == ".eval" or any(isinstance(at(one, "samples"), list) for one in _first(path)):
+        return [request for sample in samples(path) for request in _sample(sample)]
     for one in objects(path) if path.suffix != ".jsonl" else lines(path):
         found += _of(one, waiting)
     return found
+
+
+def _first(path: Path) -> list[Any]:
+    return objects(path)[:1] if path.suffix == ".json" else []
+
+
+def _sample(sample: Any) -> Iterator[Request]:
+    """The requests of a sample of Inspect, as its log has the provider's own call."""
+    for event in at(sample, "events") or at(sample, "transcript", "events") or ():
+        call = at(event, "call")
+        if at(event, "event") == "model" and isinstance(at(call, "request"), dict):
+            yield from _request(resolved(call["request"], sample), at(call, "response"), None)
 
 
 def _of(one: Any, waiting: list[Object]) -> Iterator[Request]:
@@ -92,9 +107,18 @@ def _of(one: Any, waiting: list[Object]) -> Iterator[Request]:
         usage = at(one, "output", "usage", "usage")
         body = {"model": at(one, "output", "usage", "model"), **one["input"]}
         yield Request(body, of_openai(usage) or of_anthropic(usage), one["output"])
+    elif at(one, "event") == "llm:request" and isinstance(at(one, "data", "raw"), dict):  # Amplifier
+        waiting.append(one["data"]["raw"])
+    elif at(one, "event") == "llm:response" and waiting:
+        yield Request(waiting.pop(0), of_anthropic(at(one, "data", "raw", "usage")), at(one, "data", "raw"))
     elif isinstance(one, dict) and one and all(isinstance(held, dict) for held in one.values()):
-        for held in one.values():
-            yield from _of(held, waiting)
+        inner = [held for value in one.values() for held in _of(value, waiting)]
+        yield from sorted(inner, key=_created)  # goose names its recordings by digest
+
+
+def _created(request: Request) -> float:
+    """When goose says that the answer came; of others the order of the file is kept."""
+    return float(at(request.said, "message", "created") or 0)
 
 
 def _folder(path: Path) -> Iterator[Request]:
@@ -232,17 +256,24 @@ def blocks(body: Object) -> list[Block]:
     return [*tools, *_schema(body), *(b for b in found if b.part != "tools")]
 
 
-_REMINDER = re.compile(r"(<system-reminder>.*?</system-reminder>)", re.S)
+_REMINDER = re.compile(r"(<system-reminder(?: [^>]*)?>.*?</system-reminder>)", re.S)
+_SOURCE = re.compile(r'<system-reminder [^>]*?source="([^"]*)"')
 
 
 def _reminders(block: Block) -> Iterator[Block]:
     """A runtime's reminders that ride inside a text are pieces of their own: they come and go by themselves."""
-    if block.text is None or block.part == "system" or "<system-reminder>" not in block.text:
+    if block.text is None or block.part == "system" or "<system-reminder" not in block.text:
         yield block
         return
     for piece in _REMINDER.split(block.text):
         if piece.strip():
-            yield block._replace(content=canonical({"type": "text", "text": piece}), text=piece)
+            yield _piece(block.part, piece)
+
+
+def _piece(part: str, piece: str) -> Block:
+    """A piece of a text; a reminder that names its source is the same one from request to request."""
+    source = _SOURCE.match(piece)
+    return _text(part, "text", piece, f"reminder {source[1]}" if source else None)
 
 
 def _schema(body: Object) -> Iterator[Block]:
@@ -319,16 +350,15 @@ def _anthropic(body: Object) -> Iterator[Block]:
 def _result(block: Block, part: Any) -> Iterator[Block]:
     """A result, and the reminders that a runtime put behind its text."""
     held = at(part, "content")
-    if block.kind != "tool_result" or not isinstance(held, str) or "<system-reminder>" not in held:
+    if block.kind != "tool_result" or not isinstance(held, str) or "<system-reminder" not in held:
         yield block
         return
-    pieces = [piece for piece in _REMINDER.split(held) if piece.strip()]
-    own = [piece for piece in pieces if not piece.startswith("<system-reminder>")]
-    if own:
-        yield block._replace(content=canonical({**part, "content": "".join(own).rstrip()}))
-    for piece in pieces:
-        if piece.startswith("<system-reminder>"):
-            yield _text(block.part, "text", piece)
+    own, *behind = _REMINDER.split(held)
+    if own.strip():
+        yield block._replace(content=canonical({**part, "content": own.rstrip()}))
+    for piece in behind:
+        if piece.strip():
+            yield _piece(block.part, piece)
 
 
 def _chat(body: Object) -> Iterator[Block]:
