@@ -1,4 +1,4 @@
-"""Every capture with wire bodies or bills: a reader that shares no line with ctxctl says the same, or why not."""
+"""Every capture with wire bodies or bills: a reader that shares no line with ctxctl agrees, or why not."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KNOWN = Path(__file__).parent.parent / "independent" / "disagreements.toml"
 VERDICTS = {"ctxctl wrong", "checker cannot know", "definition"}
 
 LEAST = {
-    "amplifier": 200, "api-captures": 500, "atif": 10, "claude-code": 4500, "claude-stream-json": 600, "clients": 80,
-    "cline-roo": 120, "codex": 2000, "copilot-chat": 4, "cursor": 6, "gemini-cli": 100, "goose": 8, "inspect-ai": 380,
-    "langfuse": 40, "mini-swe-agent": 780, "opencode": 30, "openhands": 110, "other-agents": 25, "otel-genai": 14,
-    "pi": 1700, "pi-rpc": 3,
+    "amplifier": 200, "api-captures": 500, "atif": 10, "claude-code": 4500, "claude-stream-json": 600,
+    "clients": 80, "cline-roo": 120, "codex": 2000, "copilot-chat": 4, "cursor": 6, "gemini-cli": 100,
+    "goose": 8, "inspect-ai": 380, "langfuse": 40, "mini-swe-agent": 780, "opencode": 30, "openhands": 110,
+    "other-agents": 25, "otel-genai": 14, "pi": 1700, "pi-rpc": 3,
 }  # fmt: skip
 """Requests that the reader finds in each kind of capture, so that it cannot agree by finding none."""
 ASKED = {"api-captures", "clients", "goose"}
@@ -49,7 +49,9 @@ def captures(folder: Path) -> list[Path]:
     files = [
         path
         for path in folder.rglob("*")
-        if path.is_file() and path.suffix not in {".md", ".db"} and not any(one in path.parents for one in folders)
+        if path.is_file()
+        and path.suffix not in {".md", ".db"}
+        and not any(one in path.parents for one in folders)
     ]
     return sorted(folders + files)
 

@@ -1,6 +1,7 @@
 """Hold ctxctl against raw captures: `python -m tests.independent [--ask] FILE…` prints each disagreement.
 
-ctxctl is run as the command that it is; nothing of it is imported.  `--ask` runs `blame` and `why` of some steps too.
+ctxctl is run as the command that it is; nothing of it is imported.  `--ask` runs `blame` and `why` of some
+steps too.
 """
 
 from __future__ import annotations

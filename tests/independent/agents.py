@@ -15,7 +15,7 @@ from tests.independent.samples import samples
 def stream_json(path: Path) -> list[Bill]:
     """Claude Code's printed stream: the lines of a message id are one request.
 
-    The lines carry the output as it was when the message began, so no output is told but by the run's last line.
+    The lines carry the output as it was when the message began: no output is told but by the run's last line.
     """
     found: dict[str, Bill] = {}
     for line in lines(path):
@@ -37,7 +37,9 @@ def chatreplay(path: Path) -> list[Bill]:
 
 def copilot(path: Path) -> list[Bill]:
     """Copilot's events tell an answer's output and no input, but for a session of one request."""
-    said = [number(at(o, "data", "outputTokens")) for o in lines(path) if at(o, "type") == "assistant.message"]
+    said = [
+        number(at(o, "data", "outputTokens")) for o in lines(path) if at(o, "type") == "assistant.message"
+    ]
     return [Bill(-1, None, None, output) for output in said if output is not None]
 
 
@@ -71,7 +73,7 @@ def openhands(path: Path) -> list[Bill]:
 
 
 def inspect(path: Path) -> list[Bill]:
-    """Inspect: the usage of each model event; cache reads and writes lie beside the input where told apart."""
+    """Inspect: the usage of each model event; Anthropic's cache reads and writes lie beside the input."""
     found = []
     for sample in samples(path):
         events = at(sample, "events") or at(sample, "transcript", "events")
@@ -83,7 +85,10 @@ def inspect(path: Path) -> list[Bill]:
                 continue
             raw = at(event, "call", "response")
             usage_raw = at(raw, "usage") if isinstance(raw, dict) else None
-            read, kept = number(at(usage, "input_tokens_cache_read")), number(at(usage, "input_tokens_cache_write"))
+            read, kept = (
+                number(at(usage, "input_tokens_cache_read")),
+                number(at(usage, "input_tokens_cache_write")),
+            )
             sent = number(at(usage, "input_tokens")) or 0
             if at(usage_raw, "cache_read_input_tokens") is not None:  # Anthropic's words: side by side
                 sent += (read or 0) + (kept or 0)
@@ -134,12 +139,14 @@ def amplifier(path: Path) -> list[Bill]:
         if "llm:response" in (at(line, "event"), at(line, "type")):
             data = at(line, "data")
             own = of_anthropic(at(data, "raw", "usage"))
-            found.append(own or apart(at(data, "usage"), "input", "cache_read", "cache_write", "output", None))
+            found.append(
+                own or apart(at(data, "usage"), "input", "cache_read", "cache_write", "output", None)
+            )
     return _of(found)
 
 
 def langfuse(path: Path) -> list[Bill]:
-    """Langfuse: generations below which lies no other one; the parts that begin with `input` are the input."""
+    """Langfuse: generations with no other below them; the parts that begin with `input` are the input."""
     found = []
     for one in objects(path):
         seen = [o for o in at(one, "observations") or () if isinstance(o, dict)]
@@ -179,10 +186,11 @@ def spans(path: Path) -> list[Bill]:
             held = _attributes(span)
             ident = span.get("spanId") or span.get("span_id") or at(span, "context", "span_id")
             ident = ident or at(span, "spanContext", "spanId") or id(span)
-            above = span.get("parentSpanId") or span.get("parent_id") or at(span, "parentSpanContext", "spanId")
+            above = (
+                span.get("parentSpanId") or span.get("parent_id") or at(span, "parentSpanContext", "spanId")
+            )
             parents[ident] = above
-            sent = _first(held, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
-                          "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
+            sent = _first(held, *_INPUT)
             output = _first(held, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
                             "llm.token_count.completion", "ai.usage.completionTokens")  # fmt: skip
             cached = _first(held, "gen_ai.usage.cache_read.input_tokens", "ai.usage.cachedInputTokens")
@@ -192,8 +200,10 @@ def spans(path: Path) -> list[Bill]:
     return [bill for ident, bill in found.items() if ident not in above]
 
 
+_INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
+          "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
 _OUTER = re.compile(r"ai\.embed\S*|ai\.(?:generate|stream)(?:Text|Object)")
-"""Spans of the AI SDK that are no request to a model, but embed something, or sum up the requests below them."""
+"""Spans of the AI SDK that are no request to a model: they embed something, or sum up those below."""
 
 
 def _first(held: Object, *names: str) -> int | None:

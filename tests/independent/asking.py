@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from tests.independent.compare import Disagreement, Pair, items, pairs, place, whole
 from tests.independent.raw import Object, at
@@ -15,8 +16,10 @@ MOST = 4
 """Items of a step that are asked about, of each sort."""
 
 
-def check(file: str, requests: list[Request], steps: list[Object], ask: Ask, most: int = MOST) -> list[Disagreement]:
-    """`blame` of the last step of every thread and of those behind a removal, and `why` of some items there."""
+def check(
+    file: str, requests: list[Request], steps: list[Object], ask: Ask, most: int = MOST
+) -> list[Disagreement]:
+    """`blame` of each thread's last step and of those behind a removal, and `why` of some items there."""
     made, _ = pairs(requests, steps)
     many = len({step["session"] for step in steps}) > 1
     wrong: list[Disagreement] = []
@@ -33,7 +36,9 @@ def check(file: str, requests: list[Request], steps: list[Object], ask: Ask, mos
 
 def _chosen(made: list[Pair], most: int) -> list[int]:
     last = {(pair.step["session"], pair.step["thread"]): number for number, pair in enumerate(made)}
-    removals = [n for n, pair in enumerate(made) if pair.step["counts"]["removed"] and pair.before is not None]
+    removals = [
+        n for n, pair in enumerate(made) if pair.step["counts"]["removed"] and pair.before is not None
+    ]
     return sorted({*list(last.values())[-most:], *removals[-most:]})
 
 
@@ -80,7 +85,7 @@ def _bare(text: str) -> str:
 
 
 def _since(number: int, made: list[Pair], block: Block) -> tuple[int, int] | None:
-    """The first request of the unbroken stretch that holds the block; None where copies make that a matter of taste."""
+    """The first request of the unbroken stretch that holds the block; None where it has copies."""
     first = number
     for earlier in _back(number, made):
         copies = made[earlier].blocks.count(block)
@@ -127,11 +132,13 @@ def _why(number: int, made: list[Pair], address: str, ask: Ask, most: int) -> It
 
 
 def _entered(number: int, made: list[Pair], block: Block) -> tuple[int, int] | None:
-    """The first request of the thread that holds the item, in whatever version it is named by the provider."""
+    """The first request of the thread that holds the item, in whatever version."""
     held = [
         n
         for n in _back(number, made)
-        if any(b == block or (b.ident and (b.part, b.ident) == (block.part, block.ident)) for b in made[n].blocks)
+        if any(
+            b == block or (b.ident and (b.part, b.ident) == (block.part, block.ident)) for b in made[n].blocks
+        )
     ]
     if any(made[n].blocks.count(block) > 1 for n in held) or not _unbroken(held, made):
         return None
@@ -139,7 +146,7 @@ def _entered(number: int, made: list[Pair], block: Block) -> tuple[int, int] | N
 
 
 def _unbroken(held: list[int], made: list[Pair]) -> bool:
-    return all(made[one].before == other for one, other in zip(held, held[1:], strict=False))
+    return all(made[one].before == other for one, other in pairwise(held))
 
 
 def _said(told: list[Object]) -> Object | None:

@@ -1,7 +1,7 @@
 """What providers billed, read from the clients' own logs: one bill a request, and no token counted.
 
-`input` is the whole context everywhere: Anthropic, pi and opencode tell cache reads and writes beside the plain
-input; OpenAI, Codex, Gemini and the OpenAI-like tell a whole of which the cached part is named.
+`sent` is the whole context everywhere: Anthropic, pi and opencode tell cache reads and writes beside the
+plain input; OpenAI, Codex, Gemini and the OpenAI-like tell a whole of which the cached part is named.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
         return None
     read = number(at(usage, "cache_read_input_tokens"))
     written = number(at(usage, "cache_creation_input_tokens"))
-    return Bill(plain + (read or 0) + (written or 0), read, written, number(at(usage, "output_tokens")), ident)
+    return Bill(
+        plain + (read or 0) + (written or 0), read, written, number(at(usage, "output_tokens")), ident
+    )
 
 
 def of_openai(usage: Any, ident: str | None = None) -> Bill | None:
@@ -134,7 +136,7 @@ def _codex(usage: Any) -> list[int] | None:
 def pi(path: Path) -> list[Bill]:
     """pi: a message of the assistant is a request; the parts of its input lie side by side.
 
-    OpenClaw writes an answer again when it is delivered: without the provider's id, and with its turn's whole bill.
+    OpenClaw writes an answer again when it is delivered: without the provider's id, with its turn's bill.
     """
     found: list[Bill] = []
     named = False
@@ -162,7 +164,7 @@ def apart(usage: Any, plain: str, read: str, written: str, output: str, ident: A
 def opencode(path: Path) -> list[Bill]:
     """opencode: each finished step of an export, or of a plugin's event log, is a request."""
     parts: dict[str, Object] = {}
-    for line in (lines(path) if path.read_bytes()[:1] == b"[" else objects(path)):
+    for line in lines(path) if path.read_bytes()[:1] == b"[" else objects(path):
         for message in at(line, "messages") or ():
             parts.update({str(p.get("id")): p for p in at(message, "parts") or () if isinstance(p, dict)})
         part = at(line, 1, "event", "properties", "part")
@@ -205,9 +207,7 @@ def roo(path: Path) -> list[Bill]:
         if message.get("say") != "api_req_started":
             continue
         for told in _parsed(message.get("text")):
-            sent, read, written = (
-                number(told.get(n)) for n in ("tokensIn", "cacheReads", "cacheWrites")
-            )
+            sent, read, written = (number(told.get(n)) for n in ("tokensIn", "cacheReads", "cacheWrites"))
             if sent is None:
                 continue
             beside = (read or 0) + (written or 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tests.independent import frames
@@ -48,14 +48,17 @@ def flat(bill: Bill | None) -> tuple[int, int, int, int] | None:
 
 
 def bills(found: list[Bill], steps: list[Object]) -> list[Disagreement]:
-    """Each bill of the raw file is one step's, and each step with a bill has it from there; windows say it too."""
+    """Each bill of the raw file is one step's, and each step's bill is one of these; windows say it too."""
     wrong = []
     left = [(told, step) for step in steps if (told := billed(step)) is not None]
     for bill in sorted(found, key=lambda bill: bill.output is None):
         key = flat(bill)
         assert key is not None
         # An output that is not told is any: it came with another line.
-        place_ = next((i for i, (told, _) in enumerate(left) if told[:3] == key[:3] and bill.output in (None, told[3])), None)
+        place_ = next(
+            (i for i, (told, _) in enumerate(left) if told[:3] == key[:3] and bill.output in (None, told[3])),
+            None,
+        )
         if place_ is None:
             wrong.append(Disagreement("bill", bill.ident or "?", key, None))
         else:
@@ -74,7 +77,7 @@ def window(step: Object) -> list[Disagreement]:
             said = (held["used"], held["used_method"])
             wrong.append(Disagreement("window", place(step), usage["reported_input"], said))
     ledger = step["ledger"]
-    after = ledger["window_before"] + ledger["new"] - ledger["freed"]
+    after = ledger["window_before"] + ledger["new"] - ledger["freed"] + (ledger.get("reweighed") or 0)
     if after != ledger["window_after"] or held["recorded"] != ledger["window_after"]:
         wrong.append(Disagreement("sum", place(step), after, ledger["window_after"]))
     if held["unrecorded"] is not None and held["used"] != held["recorded"] + held["unrecorded"]:
@@ -113,7 +116,9 @@ def pairs(requests: list[Request], steps: list[Object]) -> tuple[list[Pair], lis
         for n, r in enumerate(requests)
         if n not in chosen
     ]
-    wrong += [Disagreement("bill", place(steps[position]), None, billed(steps[position])) for position in waiting]
+    wrong += [
+        Disagreement("bill", place(steps[position]), None, billed(steps[position])) for position in waiting
+    ]
     owner = {position: number for number, position in chosen.items()}
     last: dict[tuple[Any, Any], int] = {}
     previous: dict[int, int | None] = {}
@@ -128,18 +133,20 @@ def pairs(requests: list[Request], steps: list[Object]) -> tuple[list[Pair], lis
         earlier = previous[chosen[number]]
         before = index.get(owner[earlier]) if earlier is not None and earlier in owner else None
         made.append(Pair(requests[number], whole[number], steps[chosen[number]], before))
-    late = [n for n, other in zip(order, order[1:], strict=False) if chosen[other] < chosen[n]]
+    late = [n for n, other in pairwise(order) if chosen[other] < chosen[n]]
     if late:
         first = place(steps[chosen[late[0]]])
-        wrong.append(Disagreement("order", first, "in the order of the file", f"{len(late)} steps come too late"))
+        wrong.append(
+            Disagreement("order", first, "in the order of the file", f"{len(late)} steps come too late")
+        )
     return made, wrong
 
 
 def items(step: Object) -> list[Object]:
     """The items that a step's frame holds, in its order (of `replay --json --all`).
 
-    A runtime's section within the system prompt is an item of its own there (`system:0/2` goes on behind it); the
-    provider reads it as one piece, and so does this.
+    A runtime's section within the system prompt is an item of its own there (`system:0/2` goes on behind
+    it); the provider reads it as one piece, and so does this.
     """
     return whole([change for change in step["changes"] if change["status"] in HERE])
 
@@ -203,7 +210,9 @@ def sizes(pair: Pair) -> list[Disagreement]:
     for block, item in zip(pair.blocks, items(pair.step), strict=True):
         count = None if block.text is None else tokens(block.text, methods[0].removeprefix("exact:"))
         if count is not None and count != item["in_window"]:
-            wrong.append(Disagreement("tokens", f"{place(pair.step)} {item['item']}", count, item["in_window"]))
+            wrong.append(
+                Disagreement("tokens", f"{place(pair.step)} {item['item']}", count, item["in_window"])
+            )
     return wrong
 
 

@@ -1,4 +1,4 @@
-"""Tokens by tiktoken itself, with the published ranks of `CTXCTL_CORPUS/vocab`: no network, none of ctxctl's code."""
+"""Tokens by tiktoken itself, with the published ranks of `CTXCTL_CORPUS/vocab`: no network."""
 
 from __future__ import annotations
 

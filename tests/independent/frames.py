@@ -1,8 +1,8 @@
 """What changed from one request to the next, by their raw blocks: DESIGN section 3 worked out the plain way.
 
-A block is the same item as an earlier one where the provider names it (a tool by its name, a call and its result
-by their id, a part of the system prompt by its place); any other is the same item where its role and content are
-the same and the order is kept.  No token is counted here: sizes come from whoever counts.
+A block is the same item as an earlier one where the provider names it (a tool by its name, a call and its
+result by their id, a part of the system prompt by its place); any other is the same item where its role and
+content are the same and the order is kept.  No token is counted here: sizes come from whoever counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,12 @@ def change(before: list[Block], now: list[Block], old: Object, body: Object) -> 
 
 
 def _equal(one: Block, other: Block) -> bool:
-    return (one.part, one.kind, one.ident, one.content) == (other.part, other.kind, other.ident, other.content)
+    return (one.part, one.kind, one.ident, one.content) == (
+        other.part,
+        other.kind,
+        other.ident,
+        other.content,
+    )
 
 
 def _more(one: list[Block], other: list[Block]) -> list[int]:
@@ -92,9 +97,7 @@ def longest(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> list[tu
     table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
         for j in range(len(b) - 1, -1, -1):
-            table[i][j] = (
-                table[i + 1][j + 1] + 1 if a[i] == b[j] else max(table[i + 1][j], table[i][j + 1])
-            )
+            table[i][j] = table[i + 1][j + 1] + 1 if a[i] == b[j] else max(table[i + 1][j], table[i][j + 1])
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
@@ -110,8 +113,8 @@ def longest(one: list[tuple[str, str]], other: list[tuple[str, str]]) -> list[tu
 def reach(now: list[Block], kept: int, old: Object, body: Object) -> tuple[int, str | None]:
     """How far into what both begin with a cache is of use.
 
-    Every provider keeps a cache by model.  Anthropic's page on prompt caching has a table of what invalidates what:
-    `tool_choice`, images and the thinking settings leave tools and system prompt and invalidate the messages.
+    Every provider keeps a cache by model.  Anthropic's page on prompt caching has a table of what invalidates
+    what: `tool_choice` and the thinking settings leave tools and system prompt and invalidate the messages.
     """
     if old.get("model") != body.get("model"):
         return 0, "model"
@@ -124,7 +127,7 @@ def reach(now: list[Block], kept: int, old: Object, body: Object) -> tuple[int, 
 
 
 def conversation(requests: list[list[Block]], dialects: list[str]) -> list[int | None]:
-    """Of each request, the earlier one that it goes on with: the longest whose messages it begins with, and has more.
+    """Of each request, the earlier one that it goes on with: the longest whose messages it begins with.
 
     Both speak the same dialect and have the same system prompt.  None where there is none: it starts a
     conversation, or goes on after a compaction or a cut, which the bodies alone do not tell apart.

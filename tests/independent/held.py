@@ -6,15 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.independent import agents, asking as questions, bills, compare, wire
+from tests.independent import agents, bills, compare, wire
+from tests.independent import asking as questions
 from tests.independent.asking import Ask
 from tests.independent.bills import Bill
 from tests.independent.compare import Disagreement
 from tests.independent.raw import Object
 
 WIRE = {
-    "api", "claude-trace", "claude-tap", "goose-recordings", "har", "http-requests", "lhar", "openhands-completions",
-    "pi-recordings", "swe-agent-calls", "vcr",
+    "api", "claude-trace", "claude-tap", "goose-recordings", "har", "http-requests", "lhar",
+    "openhands-completions", "pi-recordings", "swe-agent-calls", "vcr",
 }  # fmt: skip
 """Formats that hold the bodies themselves, by the name that ctxctl gives them."""
 BOTH = {"amplifier", "inspect-ai"}
@@ -37,7 +38,7 @@ class Held(NamedTuple):
 
 
 def held(path: Path, ask: Ask, *, asking: bool = False) -> Held:
-    """Hold ctxctl's answers on a capture against its own reading; a file that neither reads has no requests."""
+    """Hold ctxctl's answers on a capture against the raw file; one that neither reads has no requests."""
     told = ask(["replay", str(path), "--json", "--all"])
     form = str(told[0].get("format")) if told else None
     steps = [line for line in told if line.get("type") == "step"]

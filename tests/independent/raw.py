@@ -1,7 +1,8 @@
 """Reading raw files with nothing but the json module: lines, whole objects, server-sent events.
 
-What is damaged is mended as far as its own bytes allow (two records glued on one line, a path's backslash that
-nobody escaped) and is left out otherwise: a reader that stops at the first damaged line agrees with nobody.
+What is damaged is mended as far as its own bytes allow (two records glued on one line, a path's backslash
+that nobody escaped) and is left out otherwise: a reader that stops at the first damaged line agrees with
+nobody.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Requests as they went over the wire, out of whatever wraps them: pairs, cassettes, archives, logs of proxies.
+"""Requests as they went over the wire, out of what wraps them: pairs, cassettes, archives, logs of proxies.
 
-Each reader yields a capture's requests to a model in the order of the file, with the bill of their answers.  What
-a body holds is read by the providers' own API references: Anthropic Messages, OpenAI Chat Completions and
-Responses, Gemini generateContent.
+Each reader yields a capture's requests to a model in the order of the file, with the bill of their answers.
+What a body holds is read by the providers' own API references: Anthropic Messages, OpenAI Chat Completions
+and Responses, Gemini generateContent.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def _of(one: Any, waiting: list[Object]) -> Iterator[Request]:
         waiting.append(one["request_params"])
     elif at(one, "type") == "response" and waiting:
         yield from _request(waiting.pop(0), at(one, "response"), None)
-    elif isinstance(one, list) and "before_provider_request" in one:  # pi's extension: `[…, event, payload, …]`
+    elif (
+        isinstance(one, list) and "before_provider_request" in one
+    ):  # pi's extension: `[…, event, payload, …]`
         waiting.append(at(one[one.index("before_provider_request") + 1], "payload"))
     elif isinstance(one, list) and "message_end" in one and waiting:
         message = at(one[one.index("message_end") + 1], "message")
@@ -164,13 +166,15 @@ def _body(body: Any) -> Any:
 
 def _request(body: Any, answer: Any, url: Any) -> Iterator[Request]:
     """A request, where the body asks a model for an answer (and not for a count, or for a file)."""
-    if not isinstance(body, dict) or (isinstance(url, str) and re.search(r"count_?tokens|/embeddings", url, re.I)):
+    if not isinstance(body, dict) or (
+        isinstance(url, str) and re.search(r"count_?tokens|/embeddings", url, re.I)
+    ):
         return
     if "model" not in body and isinstance(url, str) and (named := re.search(r"/models/([^:/?]+)", url)):
         body = {**body, "model": named.group(1)}
-    if any(isinstance(body.get(name), (list, str)) for name in ("messages", "input", "contents")):
-        if "messages" in body or "contents" in body or "model" in body:
-            yield Request(body, bill(answer), answer)
+    asks = any(isinstance(body.get(name), (list, str)) for name in ("messages", "input", "contents"))
+    if asks and ("messages" in body or "contents" in body or "model" in body):
+        yield Request(body, bill(answer), answer)
 
 
 def bill(answer: Any) -> Bill | None:
@@ -186,7 +190,9 @@ def bill(answer: Any) -> Bill | None:
         ident = None
         for event in told:
             started = at(event, "message", "usage")
-            if isinstance(started, dict):  # Anthropic: the input with the first event, the output with the last
+            if isinstance(
+                started, dict
+            ):  # Anthropic: the input with the first event, the output with the last
                 ident = at(event, "message", "id")
                 usage = {**usage, **started}
             if event.get("type") == "message_delta" and isinstance(event.get("usage"), dict):
@@ -194,7 +200,9 @@ def bill(answer: Any) -> Bill | None:
             if usage:
                 found = of_anthropic(usage, ident)
                 continue
-            found = _flat(event.get("response") if isinstance(event.get("response"), dict) else event) or found
+            found = (
+                _flat(event.get("response") if isinstance(event.get("response"), dict) else event) or found
+            )
         return found
     return _flat(answer)
 
@@ -228,7 +236,11 @@ def dialect(body: Object) -> str:
     tools = [t for t in body.get("tools") or () if isinstance(t, dict)]
     if any("input_schema" in t for t in tools):
         return "anthropic"
-    if str(body.get("model", "")).startswith("claude") and "max_tokens" in body and not any("function" in t for t in tools):
+    if (
+        str(body.get("model", "")).startswith("claude")
+        and "max_tokens" in body
+        and not any("function" in t for t in tools)
+    ):
         return "anthropic"
     return "chat"
 
@@ -250,7 +262,13 @@ def canonical(value: Any) -> str:
 
 def blocks(body: Object) -> list[Block]:
     """The pieces of a request in the provider's order: tools, the schema of its answer, system, messages."""
-    made = {"anthropic": _anthropic, "chat": _chat, "responses": _responses, "gemini": _gemini, "goose": _goose}
+    made = {
+        "anthropic": _anthropic,
+        "chat": _chat,
+        "responses": _responses,
+        "gemini": _gemini,
+        "goose": _goose,
+    }
     found = [one for block in made[dialect(body)](body) for one in _reminders(block)]
     tools = [b for b in found if b.part == "tools"]
     return [*tools, *_schema(body), *(b for b in found if b.part != "tools")]
@@ -261,7 +279,7 @@ _SOURCE = re.compile(r'<system-reminder [^>]*?source="([^"]*)"')
 
 
 def _reminders(block: Block) -> Iterator[Block]:
-    """A runtime's reminders that ride inside a text are pieces of their own: they come and go by themselves."""
+    """A runtime's reminders inside a text are pieces of their own: they come and go by themselves."""
     if block.text is None or block.part == "system" or "<system-reminder" not in block.text:
         yield block
         return
@@ -276,10 +294,15 @@ def _piece(part: str, piece: str) -> Block:
     return _text(part, "text", piece, f"reminder {source[1]}" if source else None)
 
 
+_SCHEMAS = (
+    ("response_format",), ("text", "format"), ("generationConfig", "responseSchema"),
+    ("generationConfig", "responseJsonSchema"), ("output_config", "format"), ("output_format",),
+)  # fmt: skip
+
+
 def _schema(body: Object) -> Iterator[Block]:
     """The schema that the answer has to follow: the model is given it."""
-    for where in (("response_format",), ("text", "format"), ("generationConfig", "responseSchema"),
-                  ("generationConfig", "responseJsonSchema"), ("output_config", "format"), ("output_format",)):  # fmt: skip
+    for where in _SCHEMAS:
         held = at(body, *where)
         if isinstance(held, dict) and (where[0] == "generationConfig" or "schema" in str(held.get("type"))):
             yield Block("schema", "schema", "schema", canonical(held), None)
@@ -322,7 +345,7 @@ def _tools(found: Any) -> Iterator[Block]:
 
 
 def _whole(answer: Any) -> Object:
-    """The body of an answer of the Responses interface: as it is, or as the last event of its stream has it."""
+    """The body of an answer of the Responses interface, also of a streamed one: its last event has it."""
     if isinstance(answer, str):
         told = events(answer) or [one for one in values(answer) if isinstance(one, dict)]
         answer = next((e["response"] for e in reversed(told) if isinstance(e.get("response"), dict)), None)
@@ -397,33 +420,60 @@ def _responses(body: Object) -> Iterator[Block]:
             content = at(item, "content")
             for part in [content] if isinstance(content, str) else _list(content):
                 if isinstance(part, str) or str(at(part, "type")).endswith("text"):
-                    yield _text(str(at(item, "role")), "text", part if isinstance(part, str) else str(at(part, "text") or ""))
+                    yield _text(
+                        str(at(item, "role")),
+                        "text",
+                        part if isinstance(part, str) else str(at(part, "text") or ""),
+                    )
                 else:
                     yield Block(str(at(item, "role")), str(at(part, "type")), None, canonical(part), None)
             continue
         if kind == "reasoning" and (parts := [p for p in _list(at(item, "summary")) if at(p, "text")]):
             for number, part in enumerate(parts):
-                yield _text("assistant", "reasoning", str(part["text"]), f"reasoning {at(item, 'id')} {number}")
+                yield _text(
+                    "assistant", "reasoning", str(part["text"]), f"reasoning {at(item, 'id')} {number}"
+                )
             if at(item, "encrypted_content"):
-                yield Block("assistant", "reasoning", f"reasoning {at(item, 'id')}", canonical(item["encrypted_content"]), None)
+                yield Block(
+                    "assistant",
+                    "reasoning",
+                    f"reasoning {at(item, 'id')}",
+                    canonical(item["encrypted_content"]),
+                    None,
+                )
             continue
         ident, own = at(item, "call_id"), at(item, "id")
-        named = f"{'result' if kind.endswith('output') else 'call'} {ident}" if ident else own and f"{kind} {own}"
+        named = (
+            f"{'result' if kind.endswith('output') else 'call'} {ident}" if ident else own and f"{kind} {own}"
+        )
         yield Block("assistant", kind, named, canonical(item), None)
 
 
 def _gemini(body: Object) -> Iterator[Block]:
     yield from _tools(body.get("tools"))
     system = body.get("systemInstruction") or body.get("system_instruction")
-    for number, part in enumerate(_list(at(system, "parts")) if isinstance(system, dict) else [system] if system else []):
-        yield _text("system", "system", part if isinstance(part, str) else str(at(part, "text") or ""), f"system {number}")
+    for number, part in enumerate(
+        _list(at(system, "parts")) if isinstance(system, dict) else [system] if system else []
+    ):
+        yield _text(
+            "system",
+            "system",
+            part if isinstance(part, str) else str(at(part, "text") or ""),
+            f"system {number}",
+        )
     for message in _list(body.get("contents")):
         role = str(at(message, "role") or "user")
         for part in _list(at(message, "parts")):
             if isinstance(at(part, "text"), str) and set(part) <= {"text"}:
                 yield _text(role, "text", part["text"])
             else:
-                yield Block(role, next(iter(part), "part") if isinstance(part, dict) else "part", None, canonical(part), None)
+                yield Block(
+                    role,
+                    next(iter(part), "part") if isinstance(part, dict) else "part",
+                    None,
+                    canonical(part),
+                    None,
+                )
 
 
 def _goose(body: Object) -> Iterator[Block]:

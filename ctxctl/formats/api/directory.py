@@ -125,7 +125,7 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
 
 
 def _pieces(found: Iterator[tuple[Any, Line]]) -> list[tuple[Any, Line]]:
-    """The records of an answer's file that are in memory at once; none where the first is no event of a stream."""
+    """The records of an answer's file, held at once; none where it begins with no event of a stream."""
     first = next(found, None)
     if first is None:
         return []
