@@ -8,7 +8,7 @@ content are the same and the order is kept.  No token is counted here: sizes com
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.independent.raw import Object
 from tests.independent.wire import Block, canonical, dialect
@@ -30,7 +30,7 @@ class Change(NamedTuple):
     cached: int
     """How many of these the provider can read from its cache, by its own rules."""
     why: str | None
-    """What breaks it before its end: `model`, `tool_choice`, `thinking`, `content`."""
+    """What breaks it before its end: `model`, `tool_choice`, `thinking`, `images`, `content`."""
 
 
 def change(before: list[Block], now: list[Block], old: Object, body: Object) -> Change:
@@ -114,16 +114,30 @@ def reach(now: list[Block], kept: int, old: Object, body: Object) -> tuple[int, 
     """How far into what both begin with a cache is of use.
 
     Every provider keeps a cache by model.  Anthropic's page on prompt caching has a table of what invalidates
-    what: `tool_choice` and the thinking settings leave tools and system prompt and invalidate the messages.
+    what: `tool_choice`, the thinking settings, and images that come or go leave tools and system prompt and
+    invalidate the messages.
     """
     if old.get("model") != body.get("model"):
         return 0, "model"
     if dialect(body) == "anthropic":
+        front = sum(block.part in {"tools", "system"} for block in now)
         for name in ("tool_choice", "thinking"):
             if canonical(old.get(name)) != canonical(body.get(name)):
-                front = sum(block.part in {"tools", "system"} for block in now)
                 return min(kept, front), name
+        if images(old) != images(body):
+            return min(kept, front), "images"
     return kept, None
+
+
+def images(body: Object) -> int:
+    """How many images a request has, at whatever depth."""
+
+    def count(value: Any) -> int:
+        if isinstance(value, dict):
+            return (value.get("type") == "image") + sum(map(count, value.values()))
+        return sum(map(count, value)) if isinstance(value, list) else 0
+
+    return count(body.get("messages"))
 
 
 def conversation(requests: list[list[Block]], dialects: list[str]) -> list[int | None]:
