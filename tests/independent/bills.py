@@ -26,7 +26,19 @@ class Bill(NamedTuple):
 
 
 def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
-    """A bill in Anthropic's words: the three parts of the input lie side by side."""
+    """A bill in Anthropic's words: the three parts of the input lie side by side.
+
+    Where the provider made a compaction on the way, the passes are listed and all billed; what stands beside the
+    list leaves the compaction's out.
+    """
+    passes = at(usage, "iterations")
+    if isinstance(passes, list) and any(at(one, "type") == "compaction" for one in passes):
+        made = [of_anthropic(one) for one in passes]
+        told = [bill for bill in made if bill is not None]
+        return Bill(
+            sum(bill.sent for bill in told), sum(bill.cached or 0 for bill in told),
+            sum(bill.written or 0 for bill in told), sum(bill.output or 0 for bill in told), ident,
+        )  # fmt: skip
     plain = number(at(usage, "input_tokens"))
     if plain is None:
         return None
