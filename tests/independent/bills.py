@@ -28,8 +28,8 @@ class Bill(NamedTuple):
 def of_anthropic(usage: Any, ident: str | None = None) -> Bill | None:
     """A bill in Anthropic's words: the three parts of the input lie side by side.
 
-    Where the provider made a compaction on the way, the passes are listed and all billed; what stands beside the
-    list leaves the compaction's out.
+    Where the provider made a compaction on the way, the passes are listed and all billed; what stands beside
+    the list leaves the compaction's out.
     """
     passes = at(usage, "iterations")
     if isinstance(passes, list) and any(at(one, "type") == "compaction" for one in passes):

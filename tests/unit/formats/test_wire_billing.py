@@ -126,10 +126,11 @@ def test_anthropic_tells_hours_apart_and_why_it_read_nothing() -> None:
 
 
 def test_all_passes_of_a_request_with_a_compaction_are_billed() -> None:
-    """The counts beside the passes leave the compaction's out, and a stream begins with those of its first."""
+    """The counts beside the passes leave the compaction's out; a stream begins with those of its first."""
     passes = [
-        {"type": "compaction", "input_tokens": 100, "cache_read_input_tokens": 55_096, "output_tokens": 83,
-         "cache_creation_input_tokens": 0, "cache_creation": {"ephemeral_1h_input_tokens": 0}},
+        {"type": "compaction", "input_tokens": 100, "cache_read_input_tokens": 55_096,
+         "output_tokens": 83, "cache_creation_input_tokens": 0,
+         "cache_creation": {"ephemeral_1h_input_tokens": 0}},
         {"type": "message", "input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8,
          "cache_creation_input_tokens": 40, "cache_creation": {"ephemeral_1h_input_tokens": 40}},
     ]  # fmt: skip
