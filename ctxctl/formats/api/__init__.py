@@ -37,8 +37,8 @@ _SSE: Final = re.compile(
 _EVENT: Final = re.compile(
     rb'"choices"\s*:|"type"\s*:\s*"(?:message_start|content_block_|ping"|response\.)|"candidates"\s*:'
 )
-
-
+_FRAME: Final = re.compile(rb'\s*+\{[^{}\n]{0,200}?"type"\s*+:\s*+"(?:response\.|message_start)')
+"""How an answer begins that came over a socket: an event of its stream a line, with nothing in front."""
 _WRITTEN: Final = re.compile(
     rb'"(?:request|req|request_body|requestBody|body|payload)"\s*+:\s*+"\s*+\{(?=([^\n]{0,2000}))'
 )
@@ -101,7 +101,7 @@ class Api:
             return 0
         step = max(1, len(names) // _HEADS)
         heads = [folder.head(name, 1 << 16) for name in names[::step][:_HEADS]]
-        known = [self.detect(head) for head in heads]
+        known = [self.detect(head) or (_STREAM if _FRAME.match(head) else 0) for head in heads]
         asked = any(score in (_BARE, _PLAIN, _WRAPPED) for score in known)
         return _BARE if asked and all(known) else 0
 

@@ -280,6 +280,7 @@ class Exchanges:
                 conversation.compacted(gone, summary.block().ref, line=exchange.line, metadata=marks)
         thread.rows = [*rows, *(len(slots.parts) for slots in tail)]
         thread.prints, thread.start, thread.head = new, request.start, request.head
+        thread.given = request.given
         thread.summaries.update(p.mark for p in _parts(tail) if p.kind == "thread_summary")
         thread.compacting = False
         thread.epoch += 1
@@ -289,18 +290,19 @@ class Exchanges:
         """The window of a request whose history the provider holds: the earlier answer's, and its own."""
         conversation = thread.conversation
         before = thread.rows_before()
-        if request.prints[: request.start] != thread.prints[: thread.start]:
-            head = self._cut(exchange, request, thread, 0, request.start)
+        given = request.given
+        if request.prints[:given] != thread.prints[: thread.given]:
+            head = self._cut(exchange, request, thread, 0, given)
             parts = _parts(head)
             conversation.splice(0, before, parts)
             before = len(parts)
             thread.rows = [len(slots.parts) for slots in head]
-        tail = self._cut(exchange, request, thread, request.start)
+        tail = self._cut(exchange, request, thread, given)
         held -= _without_summed_up(conversation, before, before + held)
         conversation.replace(_parts(tail), at=before + held)
         # What stands behind the head is no request's own list: the next whole request sets it anew.
-        thread.prints, thread.start = request.prints[: request.start], request.start
-        thread.rows = thread.rows[: request.start]
+        thread.prints, thread.rows = request.prints[:given], thread.rows[:given]
+        thread.start = thread.given = given
         thread.head = request.head
         return tail
 

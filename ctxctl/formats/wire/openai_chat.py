@@ -79,7 +79,8 @@ class OpenAIChat(Dialect):
         for name in ("tools", "functions"):
             found += [Unit(name, value, at, True) for at, value in enumerate(listed(body.get(name)))]
         shape = body.get("response_format")
-        if isinstance(shape, dict) and "json_schema" in shape:
+        # Hugging Face's servers have the schema under `value`.
+        if isinstance(shape, dict) and ("json_schema" in shape or isinstance(shape.get("value"), dict)):
             found.append(Unit("response_format", shape, 0, True))
         front = True
         for at, value in enumerate(listed(body.get("messages"))):

@@ -83,6 +83,15 @@ class Request(NamedTuple):
     """Index of the first piece of the conversation."""
     head: Head
 
+    @property
+    def given(self) -> int:
+        """Index of the first piece of the input, which the provider keeps with an answer.
+
+        Tools and `instructions` are not kept; a developer's message at the front of the input is.
+        """
+        found = (at for at, unit in enumerate(self.units) if not unit.head or unit.section == "input")
+        return next(found, len(self.units))
+
     def without_chain(self) -> Request:
         """The request less what stands for a history that is known."""
         keep = [at for at, unit in enumerate(self.units) if unit.section != "previous_response_id"]

@@ -47,6 +47,8 @@ class Thread:
         """Rows that each piece has in the window."""
         self.start = 0
         """Index of the first piece of the conversation."""
+        self.given = 0
+        """Index of the first piece of its input (`Request.given`)."""
         self.names = Names()
         self.turns = 0
         self.summaries: set[str] = set()
@@ -57,8 +59,8 @@ class Thread:
         """Its history went to a request of another kind since its last one."""
 
     def rows_before(self) -> int:
-        """Rows of the window that stand before the conversation."""
-        return sum(self.rows[: self.start])
+        """Rows of the window that no answer takes along: a request that goes on from one says them anew."""
+        return sum(self.rows[: self.given])
 
 
 class Threads:

@@ -123,3 +123,20 @@ def test_anthropic_tells_hours_apart_and_why_it_read_nothing() -> None:
         found = by_name("anthropic").usage({"usage": usage, "diagnostics": nothing})
         assert found is not None
         assert "cache_miss_cause" not in found
+
+
+def test_all_passes_of_a_request_with_a_compaction_are_billed() -> None:
+    """The counts beside the passes leave the compaction's out; a stream begins with those of its first."""
+    passes = [
+        {"type": "compaction", "input_tokens": 100, "cache_read_input_tokens": 55_096,
+         "output_tokens": 83, "cache_creation_input_tokens": 0,
+         "cache_creation": {"ephemeral_1h_input_tokens": 0}},
+        {"type": "message", "input_tokens": 181, "cache_read_input_tokens": 0, "output_tokens": 8,
+         "cache_creation_input_tokens": 40, "cache_creation": {"ephemeral_1h_input_tokens": 40}},
+    ]  # fmt: skip
+    beside = {"input_tokens": 181, "cache_read_input_tokens": 55_096, "output_tokens": 8}
+    whole = (100 + 55_096 + 181 + 40, 55_096, 40, 91, None)
+    assert bill("anthropic", {**beside, "iterations": passes}) == whole
+    # Without a compaction what stands beside them is the whole already.
+    alone = (181 + 55_096, 55_096, None, 8, None)
+    assert bill("anthropic", {**beside, "iterations": passes[1:]}) == alone

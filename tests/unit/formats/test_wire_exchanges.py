@@ -235,6 +235,20 @@ def test_a_chain_with_other_instructions_keeps_its_history(tmp_path: Path) -> No
     assert changed(found[1]) == (3, 1, 0, 1)
 
 
+def test_a_chain_keeps_what_a_developer_said_at_the_front_of_its_input(tmp_path: Path) -> None:
+    """The provider keeps all input with an answer, and neither `instructions` nor tools."""
+    rules = {"role": "developer", "content": "Only tests."}
+    tools = [{"type": "function", "name": "f"}]
+    first = {"model": "gpt-5", "tools": tools, "input": [rules]}
+    more = {**first, "previous_response_id": "r1", "input": [
+        {"role": "developer", "content": "No jokes."}, {"role": "user", "content": "go"},
+    ]}  # fmt: skip
+    last = {"model": "gpt-5", "previous_response_id": "r2", "input": [{"role": "user", "content": "on"}]}
+    found = steps(tmp_path, (first, response("r1", "uno")), (more, response("r2", "due")), last)
+    assert [changed(step) for step in found] == [(2, 0, 0, 0), (3, 0, 0, 2), (2, 0, 1, 4)]
+    assert [change.item for change in found[2].changes if change.status == "removed"] == ["tool:f"]
+
+
 def test_a_chain_whose_beginning_was_not_captured_says_so(tmp_path: Path) -> None:
     found = steps(tmp_path, turn("two", "r1"))
     assert [(c.kind, c.item) for c in found[0].changes] == [
