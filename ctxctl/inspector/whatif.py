@@ -83,6 +83,7 @@ class WhatIfs:
             policy=base.policy if supposition.policy is None else supposition.policy,
             model=base.model if model is None else model,
             encoding=encoding,
+            encoding_from=base.encoding_from if supposition.encoding is None else "flag",
             assumed=assumed,
             limits=limits,
             fitting=fits(policy) is not None,
