@@ -91,11 +91,9 @@ def diff(
         if right is not None and right.trace != left.trace:
             two = stack.enter_context(opened(right.trace, how, "replaying"))
         one.outline(how.out.progressed)
-        at = locate(one, left.address, None, thread)
-        if right is None:
-            at, to = _before(one, at), at
-        else:
-            to = locate(two, right.address, None, thread)
+        named = locate(one, left.address, None, thread)
+        at = named if right is not None else _before(one, named)
+        to = named if right is None else locate(two, right.address, None, thread)
         found = comparison(one, at, two, to, canonical=canonical)
         _tell(found, one, two, how, stat=stat, patch=patch)
         how.out.flush()

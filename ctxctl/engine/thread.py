@@ -343,14 +343,8 @@ class ThreadState:
         cause_of = _or_detached(cause_of, taken_back) if taken_back else cause_of
         context = Context(cause_of, truncated, scored, named, simulated, self._differs)
         changes = changes_of(before.placements, was, self.frame, delta, context, list_skipped=list_skipped)
-        laid_out, settings = provider_order(after, self.frame.head), self._settings(facts)
-        prefix = None
-        if not self.first and self.book.target == MODEL:
-            plain = self.laid_out is before.placements and laid_out is after
-            same = delta.prefix if plain else 0
-            setting = broken(self.settings, settings)
-            prefix = possible_prefix(self.laid_out, laid_out, before.used, same, self.frame.holds, setting)
-        self.laid_out, self.settings = laid_out, settings
+        settings = self._settings(facts)
+        prefix = self._prefix(before, after, delta, settings)
         if self.mode is not None and self.mode.mode == "append":
             self.placed.update(p.item for p in delta.inserted)
         saved, skips = self._saved(reading)
@@ -374,6 +368,18 @@ class ThreadState:
             return basis, after, self.windows.delta(before, after) or delta_of(before, after)
         basis, after, same = grown(self, facts, reading)
         return basis, after, delta_of(before, after, same)
+
+    def _prefix(
+        self, before: FrameTotals, after: list[Placement], delta: Delta, settings: Settings
+    ) -> Prefix | None:
+        """What the step's request begins with like the one before, which it then takes the place of."""
+        was, now = self.laid_out, provider_order(after, self.frame.head)
+        setting = broken(self.settings, settings)
+        self.laid_out, self.settings = now, settings
+        if self.first or self.book.target != MODEL:
+            return None
+        same = delta.prefix if was is before.placements and now is after else 0
+        return possible_prefix(was, now, before.used, same, self.frame.holds, setting)
 
     def _settings(self, facts: Facts) -> Settings:
         """The step's request less its window: what is told of it, else as the one before."""
