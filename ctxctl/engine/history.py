@@ -20,6 +20,8 @@ from ctxctl.model.results import Placement
 
 FOR_ROOM = frozenset({"compacted", "truncated"})
 """Causes of leaving that are for want of room."""
+_CONVERSATION = 2
+"""Rank of what stands behind tools and system prompt."""
 ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
 """Reasons of an omission that are."""
 
@@ -180,15 +182,23 @@ class History:
             elif placement in left.ghosts or row.state == State.GHOST:
                 behind.setdefault(anchor, []).append(Row(placement, State.GHOST))
         behind.setdefault(anchor, []).extend(Row(placement, State.GHOST) for placement in unsent.gone)
-        merged: list[Row] = list(behind.pop(None, ()))
+        merged: list[Row] = []
+        # What a runtime puts behind its system prompt (a notice) stands before the conversation all the same.
+        held: list[Row] = behind.pop(None, [])
         for placement in after:
+            if held and placement.rank == _CONVERSATION:
+                merged += held
+                held = []
             state = State.HIDDEN if placement in left.hidden else states.get(placement, State.RECORDED)
             whole = unsent.cut.get(placement.item) if state == State.HIDDEN else None
             if whole is not None:
                 merged.append(Row(whole, State.GHOST))
             merged.append(Row(placement, state))
-            merged += behind.pop(placement, ())
-        return merged
+            held += behind.pop(placement, ())
+            if placement.rank == _CONVERSATION:
+                merged += held
+                held = []
+        return merged + held
 
 
 class _Left(NamedTuple):

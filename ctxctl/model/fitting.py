@@ -112,6 +112,8 @@ class Fit(NamedTuple):
     """What it is given at the next step; None at the first."""
     told: Mapping[str, int] | None = None
     """What the runtime that it follows would have recorded of it, in that one's words; None: nothing."""
+    doubt: str | None = None
+    """Why a record that says otherwise need not be wrong: what the trace does not hold; None: it holds all."""
 
 
 @runtime_checkable

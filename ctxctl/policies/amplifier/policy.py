@@ -15,11 +15,12 @@ from ctxctl.policies.amplifier.memory import Memory
 from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, of_candidates, total
 from ctxctl.policies.amplifier.notice import notice
 
-_COUNTS: Final = (
+COUNTS: Final = (
     "strategy_level", "messages_removed", "messages_truncated", "user_messages_stubbed", "before_messages",
     "after_messages", "budget", "target_tokens",
 )  # fmt: skip
 _SIZES: Final = {"before_tokens": "before_messages", "after_tokens": "after_messages"}
+_UNKNOWN_THRESHOLD: Final = "the share of the budget from which the runtime acts is in no record"
 
 
 class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -104,12 +105,13 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             own["protected_recent"] = float(recent)
         if isinstance(results, int):
             own["protected_tool_results"] = results
-        stated = {key: native[key] for key in _SIZES if isinstance(native.get(key), int)}
-        return _Told(**own, stated=stated)
+        from ctxctl.policies.amplifier.told import Told
+
+        return Told(**own, native=dict(native))
 
     def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
         """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds."""
-        found = [key for key in _COUNTS if key in native and native[key] != told.get(key)]
+        found = [key for key in COUNTS if key in native and native[key] != told.get(key)]
         for key, messages in _SIZES.items():
             recorded = native.get(key)
             if isinstance(recorded, int) and abs(told[key] - recorded) > UNRECORDED * told[messages]:
@@ -128,10 +130,11 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         rest = [message for message in messages if message.role != "system"]
         before = (floor + total(rest), len(messages))
         gone: list[Message] = []
-        level = told = None
+        level = told = doubt = None
         if self.sticky:
             gone, rest = _again(rest, candidates, memory, self.truncate_chars)
         if self.exceeds(floor + total(rest), budget):
+            doubt = _UNKNOWN_THRESHOLD if floor + total(rest) < budget else None
             rules = self.ladder(budget)
             made = climb(rest, rules, floor)
             gone, rest = gone + made.removed, made.kept
@@ -148,7 +151,9 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         drops = [Drop(at, "budget_limit") for message in gone for at in message.of]
         swaps = [Swap(m.of[0], m.said) for m in rest if m.said is not None]
         notes = self._notice(candidates, [*system, *rest], memory.told, drops, swaps)
-        return Fit(verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told=told)
+        return Fit(
+            verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told, doubt
+        )
 
     def _notice(
         self,
@@ -197,7 +202,7 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             after: The same.
             sizes: Budget and target.
         """
-        told = dict(zip(_COUNTS[:4], counts, strict=True))
+        told = dict(zip(COUNTS[:4], counts, strict=True))
         told |= {"before_tokens": before[0], "before_messages": before[1]}
         told |= {"after_tokens": after[0], "after_messages": after[1]}
         return told | {"budget": sizes[0], "target_tokens": sizes[1]}
@@ -220,19 +225,6 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
         return told
-
-
-class _Told(Amplifier, frozen=True, kw_only=True):
-    """With a runtime's parameters: the sizes that its notice states are the runtime's, too."""
-
-    stated: dict[str, int]
-
-    def exceeds(self, tokens: int, budget: int) -> bool:
-        """It acted, by its own count."""
-        return True
-
-    def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
-        return {**told, **self.stated}
 
 
 def _untouched(candidates: Sequence[Candidate], memory: Memory, *, over: bool) -> Fit:
