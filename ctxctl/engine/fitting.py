@@ -138,7 +138,8 @@ class Fitting:
         if limit is not None and (wanted > limit or self._following.early):
             room = self._room(limit, cap)
         compactions = () if self.alone else thread.facts.compactions
-        follower, native = self._following.record(compactions) if room is not None else (None, {})
+        sent = lambda: [self._known(thread, p) for p in delta.after]  # noqa: E731
+        follower, native = self._following.record(compactions, sent) if room is not None else (None, {})
         if self._keeping is not None and follower is not None:
             (self._state, self._gone), self._keeping = self._keeping.made_of, None
         if self._keeps and follower is None and (room is not None or self._keeping is not None):

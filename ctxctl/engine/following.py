@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
-from ctxctl.model.fitting import Fit, Fitter, Follower
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Follower
 from ctxctl.model.records import Compaction
 from ctxctl.model.results import Placement, StageView
 from ctxctl.model.vocab import Verdict
@@ -42,8 +42,8 @@ class Following:
         """The policy decides by a measure of its own."""
         self.follows = self._policy is not None
         """The policy is a runtime's own: on that runtime's traces it decides by that runtime's measure."""
-        self._speaks = False
-        """The thread has a record of what this runtime did."""
+        self._between: Fitter | None = None
+        """The policy where nothing is recorded; None: the thread has no record of what this runtime did yet."""
 
     def copy(self) -> Following:
         """An independent copy."""
@@ -51,20 +51,23 @@ class Following:
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def record(self, compactions: Sequence[Compaction]) -> tuple[Fitter | None, Mapping[str, Any]]:
+    def record(
+        self, compactions: Sequence[Compaction], view: Callable[[], Sequence[Candidate]]
+    ) -> tuple[Fitter | None, Mapping[str, Any]]:
         """The policy with the parameters of the step's last record, and that record.
 
-        None: the trace is not this runtime's, or has not told of it yet.
+        None: the trace is not this runtime's, or has not told of it yet.  `view`: what was sent.
         """
         if self._policy is None:
             return None, {}
         for one in reversed(compactions):
             native = one.metadata.get("native")
-            told = self._policy.as_told(native) if isinstance(native, dict) else None
+            policy = self._between if isinstance(self._between, Follower) else self._policy
+            told = policy.as_told(native, view()) if isinstance(native, dict) else None
             if told is not None and native is not None:
-                self._speaks = True
+                self._between = self._policy.between(told)
                 return told, native
-        return (self._policy if self._speaks else None), {}
+        return self._between, {}
 
     def held(
         self,

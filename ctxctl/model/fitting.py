@@ -227,8 +227,15 @@ class Follower(Fitter, Protocol):
     early: bool
     """It decides by a measure of its own, also where all fits by the trace's count."""
 
-    def as_told(self, native: Mapping[str, Any]) -> Fitter | None:
-        """The same strategy with the parameters that a record names; None: it is not its runtime's record."""
+    def as_told(self, native: Mapping[str, Any], view: Sequence[Candidate]) -> Fitter | None:
+        """The same strategy with the parameters that a record names; None: it is not its runtime's record.
+
+        `view`: what was sent, for parameters that no record names and that show there.
+        """
+        ...
+
+    def between(self, told: Fitter) -> Fitter:
+        """The strategy for steps of which nothing is recorded, after one with the parameters of `told`."""
         ...
 
     def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:

@@ -43,6 +43,14 @@ class Plan(NamedTuple):
     """The provider gives content blocks, so that the loop tells of each."""
     reminders: bool = False
     """A hook puts a reminder into each request."""
+    same: bool = False
+    """Prompts and answers are the same few words again and again."""
+    thinks: bool = False
+    """Answers have a thinking block with a signature, which the history holds twice, and no log."""
+    factory: bool = False
+    """The system prompt is made anew for each request."""
+    more: tuple[tuple[str, Any], ...] = ()
+    """Further settings of context-simple."""
 
 
 PLANS: Final = (
@@ -56,7 +64,15 @@ PLANS: Final = (
     Plan(8, "loop-basic", "none", 1600, results=1, reminders=True),
     Plan(9, "loop-streaming", "anthropic", 900, recent=0.02, results=1, turns=14),
     Plan(10, "loop-basic", "chat", 900, recent=0.02, results=1, turns=14, blocks=True),
-)
+    Plan(11, "loop-streaming", "chat", 1500, results=2, same=True, more=(("truncate_chars", 90),)),
+    Plan(12, "loop-basic", "anthropic", 1400, results=2, factory=True,
+         more=(("compaction_notice_enabled", False), ("compact_threshold", 0.6))),
+    Plan(13, "loop-streaming", "responses", 2600, reserve=800, results=3, factory=True,
+         more=(("compaction_notice_verbosity", "minimal"), ("compact_threshold", 0.99))),
+    Plan(14, "loop-streaming", "anthropic", 1500, results=2, thinks=True, blocks=True),
+    Plan(15, "loop-basic", "chat", 1500, results=0, same=True, recent=0.0,
+         more=(("compaction_notice_min_level", 5), ("truncate_chars", 700))),
+)  # fmt: skip
 
 
 def text(dice: random.Random, least: int, most: int) -> str:
@@ -86,7 +102,14 @@ class Provider:
         return response.tool_calls or []
 
     async def complete(self, request: Any, **_: Any) -> Any:
-        from amplifier_core.message_models import ChatResponse, TextBlock, ToolCall, ToolCallBlock, Usage
+        from amplifier_core.message_models import (
+            ChatResponse,
+            TextBlock,
+            ThinkingBlock,
+            ToolCall,
+            ToolCallBlock,
+            Usage,
+        )
 
         self.count += 1
         messages = [message.model_dump() for message in request.messages]
@@ -112,7 +135,10 @@ class Provider:
                 blocks.append(ToolCallBlock(id=key, name="read", input=given))
                 calls.append(ToolCall(id=key, name="read", arguments=given))
         else:
-            blocks.append(TextBlock(text=text(self.dice, 5, 60)))
+            blocks.append(TextBlock(text="Done." if self.plan.same else text(self.dice, 5, 60)))
+        if self.plan.thinks and self.dice.random() < 0.7:
+            thought = ThinkingBlock(thinking=text(self.dice, 2, 30), signature="sig" + "x" * 200)
+            blocks.insert(0, thought)
         counted = {"input_tokens": 100 + self.count, "output_tokens": 7}
         answer = REPLIES[self.plan.wire](blocks, self.count, counted)
         await self.hooks.emit(
@@ -127,8 +153,10 @@ class Provider:
 
 
 def _shown(block: Any) -> Any:
-    from amplifier_core.content_models import TextContent, ToolCallContent
+    from amplifier_core.content_models import TextContent, ThinkingContent, ToolCallContent
 
+    if block.type == "thinking":
+        return ThinkingContent(text=block.thinking)
     if block.type == "text":
         return TextContent(text=block.text)
     return ToolCallContent(id=block.id, name=block.name, arguments=block.input)
@@ -169,6 +197,11 @@ def _texts(content: Any) -> list[str]:
     return [one["text"] for one in content if one["type"] == "text"]
 
 
+def _thoughts(message: Body) -> list[Body]:
+    content = message["content"]
+    return [] if isinstance(content, str) else [one for one in content if one["type"] == "thinking"]
+
+
 def _calls(content: Any) -> list[Body]:
     return [] if isinstance(content, str) else [one for one in content if one["type"] == "tool_call"]
 
@@ -205,7 +238,8 @@ def _anthropic(messages: list[Body]) -> Body:
             else:
                 made.append({"role": "user", "content": [block]})
             continue
-        parts: list[Body] = [{"type": "text", "text": said} for said in _texts(one["content"])]
+        parts = [{n: block[n] for n in ("type", "thinking", "signature")} for block in _thoughts(one)]
+        parts += [{"type": "text", "text": said} for said in _texts(one["content"])]
         parts += [
             {"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["input"]}
             for call in _calls(one["content"])
@@ -327,7 +361,7 @@ def mounted(plan: Plan, where: str) -> dict[str, Any]:
     """The mount plan."""
     context = {
         "max_tokens": plan.budget, "protected_recent": plan.recent, "protected_tool_results": plan.results,
-        "target_usage": plan.target, "compaction_notice_token_reserve": plan.reserve,
+        "target_usage": plan.target, "compaction_notice_token_reserve": plan.reserve, **dict(plan.more),
     }  # fmt: skip
     hooks = [
         {"module": "hooks-logging", "config": {"session_log_template": f"{where}/events.jsonl"}},
@@ -352,7 +386,14 @@ async def run(plan: Plan, where: str) -> dict[str, Any]:
     session = AmplifierSession(mounted(plan, where), session_id=f"simple-{plan.seed}")
     await session.initialize()
     context = session.coordinator.get("context")
-    await context.add_message({"role": "system", "content": "You read files."})
+    if plan.factory:
+
+        async def made() -> str:
+            return "You read files, and the time is always the same."
+
+        await context.set_system_prompt_factory(made)
+    else:
+        await context.add_message({"role": "system", "content": "You read files."})
     given = context.get_messages_for_request
 
     async def watched(*args: Any, **named: Any) -> Any:
@@ -364,7 +405,8 @@ async def run(plan: Plan, where: str) -> dict[str, Any]:
     context.get_messages_for_request = watched
     dice = random.Random(1000 + plan.seed)
     for _ in range(plan.turns):
-        await session.execute(text(dice, 3, 50))
+        same = dice.choice(("continue", "continue", "and again, please: " + "look into it once more, " * 5))
+        await session.execute(same if plan.same else text(dice, 3, 50))
     seen["history"] = await context.get_messages()
     await session.cleanup()
     return seen

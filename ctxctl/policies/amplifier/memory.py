@@ -16,7 +16,7 @@ class Memory(NamedTuple):
     level: int = 0
     told: dict[str, int] | None = None
     """Of the last compaction, which the notice goes on telling."""
-    doubt: str | None = None
-    """Why what was decided may not be what the runtime decided."""
     sizes: Sizes = {}  # noqa: RUF012 (never the default: each session has its own)
     """Sizes measured so far; what they are of never changes, so all copies share them."""
+    doubt: str | None = None
+    """Why what was decided may not be what the runtime decided."""

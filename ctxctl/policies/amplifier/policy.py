@@ -13,13 +13,12 @@ from ctxctl.policies.amplifier.keeping import Compactor
 from ctxctl.policies.amplifier.ladder import Rules, climb
 from ctxctl.policies.amplifier.memory import Memory
 from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, of_candidates, total
-from ctxctl.policies.amplifier.notice import notice
+from ctxctl.policies.amplifier.notice import BRIEF, notice
 
 COUNTS: Final = (
     "strategy_level", "messages_removed", "messages_truncated", "user_messages_stubbed", "before_messages",
     "after_messages", "budget", "target_tokens",
 )  # fmt: skip
-_SIZES: Final = {"before_tokens": "before_messages", "after_tokens": "after_messages"}
 _UNKNOWN_THRESHOLD: Final = "the share of the budget from which the runtime acts is in no record"
 
 
@@ -90,8 +89,12 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The same from step to step; the older version decides each request from the whole history."""
         return Compactor(self) if self.sticky else None
 
-    def as_told(self, native: Mapping[str, Any]) -> Amplifier | None:
-        """This policy with the parameters of a `context:compaction` event; that it acted is one of them."""
+    def as_told(self, native: Mapping[str, Any], view: Sequence[Candidate] = ()) -> Amplifier | None:
+        """This policy with the parameters of a `context:compaction` event; that it acted is one of them.
+
+        What the event does not say shows in the view: whether there is a notice, and of which version; how
+        much is left of a result.
+        """
         if not isinstance(native.get("strategy_level"), int):
             return None
         budget, aim = native.get("budget"), native.get("target_tokens")
@@ -105,17 +108,32 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             own["protected_recent"] = float(recent)
         if isinstance(results, int):
             own["protected_tool_results"] = results
-        from ctxctl.policies.amplifier.told import Told
+        from ctxctl.policies.amplifier.told import Told, seen_in
 
-        return Told(**own, native=dict(native))
+        shown = seen_in(view) if view else {}
+        known = own.pop("known", frozenset()).union(shown)
+        return Told(**{**own, **shown}, known=known, native=dict(native))
+
+    def between(self, told: Fitter) -> Amplifier:
+        """What a record and its view said of the parameters holds until the next one."""
+        from ctxctl.policies.amplifier.told import Followed
+
+        return Followed(**{name: getattr(told, name) for name in Followed.__struct_fields__})
 
     def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
-        """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds."""
+        """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds.
+
+        What is left is known as well as what there was before: to the token where that is.
+        """
         found = [key for key in COUNTS if key in native and native[key] != told.get(key)]
-        for key, messages in _SIZES.items():
-            recorded = native.get(key)
-            if isinstance(recorded, int) and abs(told[key] - recorded) > UNRECORDED * told[messages]:
-                found.append(key)
+        before, after = native.get("before_tokens"), native.get("after_tokens")
+        off = before - told["before_tokens"] if isinstance(before, int) else None
+        if off is not None and abs(off) > UNRECORDED * told["before_messages"]:
+            found.append("before_tokens")
+        messages = told["after_messages"]
+        slack = UNRECORDED * messages if off is None else abs(off) + messages * bool(off)
+        if isinstance(after, int) and abs(told["after_tokens"] - after) > slack:
+            found.append("after_tokens")
         return found
 
     def exceeds(self, tokens: int, budget: int) -> bool:
@@ -219,7 +237,7 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if text is None or candidate.role != ("user" if self.sticky else "system"):
             return Drop(0, "stale")
         shown = candidate.read() or ""
-        if shown.strip() == text:
+        if shown.strip() in (text, BRIEF):
             return None
         return Swap(0, shown[: len(shown) - len(shown.lstrip())] + text, "stale")
 

@@ -8,12 +8,16 @@ nobody can tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from ctxctl.model.fitting import Candidate, Fit, Room
 from ctxctl.policies.amplifier.memory import Memory
 from ctxctl.policies.amplifier.messages import (
+    NOTICE,
     SHAPES,
     UNRECORDED,
     Message,
@@ -24,7 +28,10 @@ from ctxctl.policies.amplifier.messages import (
 )
 from ctxctl.policies.amplifier.policy import COUNTS, Amplifier
 
-_SPREADS: Final[tuple[Callable[[int, int, Message], float], ...]] = (
+Weight = Callable[[int, int, Message], float]
+"""How much of what is missing a message gets: of its place, the number of all, and itself."""
+
+SPREADS: Final[tuple[Weight, ...]] = (
     lambda at, all_of, message: 1.0,
     lambda at, all_of, message: message.role == "assistant",
     lambda at, all_of, message: message.role == "tool",
@@ -33,10 +40,40 @@ _SPREADS: Final[tuple[Callable[[int, int, Message], float], ...]] = (
     lambda at, all_of, message: 2 * at < all_of,
     lambda at, all_of, message: 2 * at >= all_of,
 )
-"""Weights of the messages over which what is missing is spread."""
+"""Over which messages what is missing is spread."""
+_MORE: Final = "the runtime counted {:,} tokens more than the log's messages have, whose metadata it lacks"
+_SIZES: Final = "{:,} of the {:,} tokens that the runtime counted are not in the log, and they decide"
+_SETTINGS: Final = "the version and the settings of context-simple are not in the log, and they decide"
+_EARLIER: Final = "what an earlier compaction decided cannot be told"
 
 
-class Told(Amplifier, frozen=True, kw_only=True):
+_MARKER: Final = re.compile(r"\[truncated: ~[\d,]+ tokens - call tool again if needed\] ")
+_CHARS: Final = (0, 100, 250, 500, 1000, 2000)
+"""What may be left of a result, where no view has shown it."""
+
+
+def seen_in(view: Sequence[Candidate]) -> dict[str, Any]:
+    """Parameters that no record names, as far as what was sent shows them."""
+    own = next((candidate for candidate in view if candidate.item == NOTICE), None)
+    found: dict[str, Any] = {"notice": own is not None}
+    if own is not None and own.role in ("system", "user"):
+        found["sticky"] = own.role == "user"
+    for candidate in view:
+        text = (candidate.read() or "") if candidate.kind == "tool_result" else ""
+        match = _MARKER.match(text)
+        if match is not None and text.endswith("..."):
+            found["truncate_chars"] = len(text) - match.end() - len("...")
+    return found
+
+
+class Followed(Amplifier, frozen=True, kw_only=True):
+    """With parameters of the session that it is held against, between two of its records."""
+
+    known: frozenset[str] = frozenset()
+    """Of those that no record names, the ones that a view has shown."""
+
+
+class Told(Followed, frozen=True, kw_only=True):
     """As a runtime's record has it: that it acted, and the sizes that its notice states."""
 
     native: dict[str, Any]
@@ -48,36 +85,44 @@ class Told(Amplifier, frozen=True, kw_only=True):
     def fit(self, candidates: Sequence[Candidate], room: Room, state: Any) -> Fit:
         """What the record ought to say, and why nobody can tell where that is so."""
         memory: Memory = state if state is not None else Memory(sizes={})
-        budget = self.budget(room)
         before = self.native.get("before_tokens")
-        shape = SHAPES[0]
+        size_of = lambda shape: total(of_candidates(candidates, memory.sizes, shape))  # noqa: E731
+        shape, missing = SHAPES[0], 0
         if isinstance(before, int):
-            shape = min(SHAPES, key=lambda s: abs(total(of_candidates(candidates, memory.sizes, s)) - before))
-        fresh = lambda: of_candidates(candidates, memory.sizes, shape)  # noqa: E731
-        messages = fresh()
-        size = total(messages)
-        missing = before - size if isinstance(before, int) else 0
-        held = len(messages)
-        fit = self._compacted(candidates, messages, budget, memory)
+            shape = min(SHAPES, key=lambda one: abs(size_of(one) - before))
+            missing = before - size_of(shape)
+        held = len(of_candidates(candidates, memory.sizes))
         doubt = self._lacking(candidates, held) or memory.doubt
+        spreads: tuple[Weight | None, ...] = (None,)
         if missing > UNRECORDED * held:
-            doubt = doubt or (
-                f"the runtime counted {missing:,} tokens more than are in the messages of the log, which lacks"
-                " their metadata"
-            )
-        elif missing and size + missing >= sum(len(text) // 4 for text in texts(candidates)):
-            fit, agreed = self._nearest(
-                [fit, *(self._compacted(candidates, spread(fresh(), missing, weight), budget, memory)
-                        for weight in _SPREADS)]
-            )  # fmt: skip
-            if not agreed:
-                doubt = doubt or (
-                    f"the sizes of the messages are known but for {abs(missing):,} of {size + missing:,} tokens,"
-                    " and what is done depends on them"
-                )
-        if doubt is not None and self.sticky and fit.state is not None:
-            fit = fit._replace(state=fit.state._replace(doubt="an earlier compaction could not be told"))
+            doubt = doubt or _MORE.format(missing)
+        elif missing and isinstance(before, int) and before >= sum(len(t) // 4 for t in texts(candidates)):
+            spreads = (None, *SPREADS)
+            doubt = doubt or _SIZES.format(abs(missing), before)
+        fits: list[Fit] = []
+        for policy in self._alike(memory):
+            for weight in spreads:
+                messages = of_candidates(candidates, memory.sizes, shape)
+                if weight is not None:
+                    spread(messages, missing, weight)
+                made = policy._compacted(candidates, messages, policy.budget(room), memory)
+                fits.append(made._replace(told={**(made.told or {}), "before_tokens": size_of(shape)}))
+        fit = self._nearest(fits)
+        if len({_done(one) for one in fits}) == 1 and missing <= UNRECORDED * held:
+            doubt = self._lacking(candidates, held) or memory.doubt
+        elif len(spreads) == 1:
+            doubt = doubt or _SETTINGS
+        if doubt is not None and fit.state is not None:
+            fit = fit._replace(state=fit.state._replace(doubt=_EARLIER if self.sticky else None))
         return fit._replace(doubt=doubt)
+
+    def _alike(self, memory: Memory) -> Iterator[Told]:
+        """This policy, and the same with other values of what nobody knows."""
+        versions = (self.sticky,) if "sticky" in self.known else (self.sticky, not self.sticky)
+        chars = (self.truncate_chars,) if "truncate_chars" in self.known else (self.truncate_chars, *_CHARS)
+        for sticky in versions:
+            for most in dict.fromkeys(chars):
+                yield msgspec.structs.replace(self, sticky=sticky, truncate_chars=most)
 
     def _lacking(self, candidates: Sequence[Candidate], held: int) -> str | None:
         """What of the history the log does not hold."""
@@ -87,11 +132,10 @@ class Told(Amplifier, frozen=True, kw_only=True):
         cut = sum(map(is_remnant, candidates))
         return f"what {cut:,} messages were before they were cut is not in the log" if cut else None
 
-    def _nearest(self, fits: Sequence[Fit]) -> tuple[Fit, bool]:
-        """The one that says what the record does, else the first; and whether all did the same."""
-        done = {(fit.drops, tuple(swap.at for swap in fit.swaps), fit.level) for fit in fits}
+    def _nearest(self, fits: Sequence[Fit]) -> Fit:
+        """The one that says what the record does, else the first."""
         agreeing = [fit for fit in fits if self._counts_are(fit.told or {})]
-        return min(agreeing, key=self._off) if agreeing else fits[0], len(done) == 1
+        return min(agreeing, key=self._off) if agreeing else fits[0]
 
     def _counts_are(self, told: Mapping[str, int]) -> bool:
         return all(self.native[name] == told.get(name) for name in COUNTS if name in self.native)
@@ -105,9 +149,14 @@ class Told(Amplifier, frozen=True, kw_only=True):
         return {**told, **{name: self.native[name] for name in sizes if isinstance(self.native.get(name), int)}}
 
 
-def spread(
-    messages: list[Message], missing: int, weight: Callable[[int, int, Message], float]
-) -> list[Message]:
+def _done(fit: Fit) -> tuple[Any, ...]:
+    """What comes of a fit, sizes aside."""
+    told = fit.told or {}
+    counts = tuple(told.get(name) for name in COUNTS)
+    return counts, tuple(d.at for d in fit.drops), tuple((s.at, s.text) for s in fit.swaps)
+
+
+def spread(messages: list[Message], missing: int, weight: Weight) -> None:
     """Make the messages `missing` tokens larger (or smaller) altogether; changes them."""
     weights = [float(weight(at, len(messages), message)) for at, message in enumerate(messages)]
     whole = sum(weights)
@@ -117,4 +166,3 @@ def spread(
         now = round(missing * used / whole) if whole else 0
         message.chars = max(0, message.chars + 4 * int(now - done))
         done = now
-    return messages

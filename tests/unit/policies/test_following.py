@@ -123,8 +123,9 @@ def silent() -> tuple[Json | None, list[Json]]:
     [
         (altered(strategy_level=3), "budget", ["strategy_level"]),
         (altered(messages_truncated=2), "budget", ["messages_truncated"]),
-        (altered(before_tokens=9000), "budget", ["before_tokens"]),
-        (other_text, "assembly", None),
+        (altered(before_tokens=90), "budget", ["before_tokens"]),
+        (altered(after_tokens=9000), "budget", ["after_tokens"]),
+        (other_text, "budget", ["after_tokens"]),
     ],
 )
 def test_a_record_that_broke_them_differs(
@@ -134,6 +135,13 @@ def test_a_record_that_broke_them_differs(
     assert view.verdict == "differs"
     assert view.facts.get("differing") == differing
     assert view.facts["expected"] != view.facts["recorded"]
+
+
+def test_what_the_log_does_not_hold_is_no_difference(tmp_path: Path) -> None:
+    """A message's metadata is in no log: that there is more than its text and ids come to proves nothing."""
+    view = last(log(tmp_path / "events.jsonl", *altered(before_tokens=9000)())).stages["budget"]
+    assert view.verdict == "cannot_tell"
+    assert "tokens more than are in the messages of the log" in view.facts["reason"]
 
 
 def test_without_a_record_nothing_is_held_against_it(tmp_path: Path) -> None:
