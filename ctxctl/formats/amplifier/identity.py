@@ -8,56 +8,72 @@ from collections.abc import Sequence
 from ctxctl.formats.amplifier.parts import preview_of, stub_of
 from ctxctl.formats.kit.parts import Part
 
+_Like = tuple[str, str, str]
+
 
 class Names:
     """Remembers what messages were called: the history only grows, and a view shows parts of it in order.
 
-    Of one text the first message in a request is the first one of that text that was ever seen, and so on.  A
-    stub is the first message that it may abbreviate and that is not there itself.  Holds digests, names and
-    the beginnings of prompts, no texts.
+    Of equal texts the one is meant that stands in the history where it stands in the request, between what
+    is around it; of several such the newest, as compaction takes the oldest.  A stub is likewise a message
+    that it may abbreviate.  Holds digests, names and the beginnings of prompts, no texts.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str], list[str]] = {}
+        self._known: dict[_Like, list[str]] = {}
         self._seen: set[str] = set()
         self._stubs: dict[str, list[str]] = {}
         """By what a stub repeats, the messages that it may stand for, the oldest first."""
+        self._order: dict[str, int] = {}
+        """By item, its place in the history."""
 
     def give(self, parts: list[Part], entered: Sequence[Part] = ()) -> None:
         """Name those parts of a request that were seen before.
 
         `entered`: what is known to have come since the last request; of equal texts these are the last.
         """
-        taken = {part.item for part in parts if part.item}
-        stubs: list[tuple[Part, list[str]]] = []
-        new = Counter(_key(part) for part in entered if not part.item)
-        found: list[tuple[Part, Sequence[str]]] = []
-        for part in reversed(parts):
+        new = Counter(like(part) for part in entered if not part.item)
+        found: list[tuple[int, Sequence[str]]] = []
+        for at in range(len(parts) - 1, -1, -1):
+            part = parts[at]
             if part.item or part.source is not None:
                 continue
-            key = _key(part)
             start = stub_of(part.text) if part.kind == "user_message" and part.text is not None else None
             if start is not None and start in self._stubs:
-                stubs.append((part, self._stubs[start]))
-            elif new[key]:
-                new[key] -= 1
+                found.append((at, self._stubs[start]))
+            elif new[like(part)]:
+                new[like(part)] -= 1
             else:
-                found.append((part, self._known.get(key, ())))
-        for part, names in (*reversed(found), *reversed(stubs)):
-            part.item = next((name for name in names if name not in taken), "")
-            taken.add(part.item)
+                found.append((at, self._known.get(like(part), ())))
+        taken = {part.item for part in parts if part.item}
+        # The sure ones first: they say between what the others stand.
+        for at, names in sorted(found, key=lambda one: len(one[1]) > 1):
+            parts[at].item = self._fitting(parts, at, [name for name in names if name not in taken])
+            taken.add(parts[at].item)
+
+    def _fitting(self, parts: list[Part], at: int, names: list[str]) -> str:
+        """The newest that stands between what is around a part; else the newest; empty where there is none."""
+        if len(names) < 2:
+            return names[0] if names else ""
+        order = self._order
+        before = next((order[p.item] for p in reversed(parts[:at]) if p.item in order), -1)
+        behind = next((order[p.item] for p in parts[at + 1 :] if p.item in order), len(order))
+        between = [name for name in names if before < order.get(name, -1) < behind]
+        return (between or names)[-1]
 
     def learn(self, parts: list[Part]) -> None:
-        """Remember the names that the parts of a request have got."""
+        """Remember the names that the parts of a request have got, in the order of the history."""
         for part in parts:
+            self._order.setdefault(part.item, len(self._order))
             name = f"{part.mark}/{part.item}"
             if name in self._seen:
                 continue
             self._seen.add(name)
-            self._known.setdefault(_key(part), []).append(part.item)
+            self._known.setdefault(like(part), []).append(part.item)
             if part.kind == "user_message" and part.text is not None and stub_of(part.text) is None:
                 self._stubs.setdefault(preview_of(part.text), []).append(part.item)
 
 
-def _key(part: Part) -> tuple[str, str, str]:
+def like(part: Part) -> _Like:
+    """What equal messages have in common."""
     return part.kind, part.role, part.mark

@@ -176,7 +176,7 @@ class Requests:
                 self.told.replace(made)
                 return
         else:
-            made = self._bodies.cut(wire, sent, line)
+            made = self._bodies.cut(wire, sent, line, self.waiting)
             self._names.give(made, self.waiting)
         before = [(block.ref, block.item, kind) for block, kind in self.conversation.rows]
         passed = self._passed(made)
