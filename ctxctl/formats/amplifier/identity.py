@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ctxctl.formats.amplifier.parts import preview_of, stub_of
 from ctxctl.formats.kit.parts import Part
@@ -27,10 +27,15 @@ class Names:
         self._order: dict[str, int] = {}
         """By item, its place in the history."""
 
-    def give(self, parts: list[Part], entered: Sequence[Part] = ()) -> None:
+    def give(
+        self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()
+    ) -> None:
         """Name those parts of a request that were seen before.
 
-        `entered`: what is known to have come since the last request; of equal texts these are the last.
+        Args:
+            parts: In order; those that have names keep them.
+            entered: What is known to have come since the last request; of equal texts these are the last.
+            held: Names of what stands in front of the parts.
         """
         new = Counter(like(part) for part in entered if not part.item)
         found: list[tuple[int, Sequence[str]]] = []
@@ -45,7 +50,7 @@ class Names:
                 new[like(part)] -= 1
             else:
                 found.append((at, self._known.get(like(part), ())))
-        taken = {part.item for part in parts if part.item}
+        taken = {*held, *(part.item for part in parts if part.item)}
         # The sure ones first: they say between what the others stand.
         for at, names in sorted(found, key=lambda one: len(one[1]) > 1):
             parts[at].item = self._fitting(parts, at, [name for name in names if name not in taken])

@@ -78,6 +78,11 @@ class Told(Followed, frozen=True, kw_only=True):
 
     native: dict[str, Any]
 
+    def budget(self, room: Room) -> int:
+        """What it says it kept to."""
+        told = self.native.get("budget")
+        return told if isinstance(told, int) and told > 0 else super().budget(room)
+
     def exceeds(self, tokens: int, budget: int) -> bool:
         """It acted, by its own count."""
         return True
@@ -130,7 +135,10 @@ class Told(Followed, frozen=True, kw_only=True):
         if isinstance(recorded, int) and recorded != held:
             return f"the log has {held:,} messages where the runtime compacted {recorded:,}"
         cut = sum(map(is_remnant, candidates))
-        return f"what {cut:,} messages were before they were cut is not in the log" if cut else None
+        if not cut:
+            return None
+        were = "1 message was before it was" if cut == 1 else f"{cut:,} messages were before they were"
+        return f"what {were} cut is not in the log"
 
     def _nearest(self, fits: Sequence[Fit]) -> Fit:
         """The one that says what the record does, else the first."""
