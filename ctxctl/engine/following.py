@@ -43,7 +43,7 @@ class Following:
         self.follows = self._policy is not None
         """The policy is a runtime's own: on that runtime's traces it decides by that runtime's measure."""
         self._between: Fitter | None = None
-        """The policy where nothing is recorded; None: the thread has no record of what this runtime did yet."""
+        """The policy where nothing is recorded; None: no record has told of what this runtime did yet."""
 
     def copy(self) -> Following:
         """An independent copy."""

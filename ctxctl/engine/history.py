@@ -48,7 +48,7 @@ class Unsent(NamedTuple):
 
     gone: Sequence[Placement] = ()
     """Left out whole, in the order in which it came."""
-    cut: Mapping[str, Placement] = {}  # noqa: RUF012 (never changed)
+    cut: Mapping[str, Placement] = {}
     """By item: as it was before it was cut; what is left of it is in the window."""
 
 
@@ -99,9 +99,7 @@ class History:
         """Entries of its lists that no frame shares."""
         return 2 * len(self._rows) if self._rows is not None else 0
 
-    def move_to(
-        self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent = ALL_SENT
-    ) -> None:
+    def move_to(self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent = ALL_SENT) -> None:
         """Follow the recorded window from one frame to the next."""
         self.grown = (self._window, 0)
         appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)

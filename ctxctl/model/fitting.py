@@ -113,7 +113,7 @@ class Fit(NamedTuple):
     told: Mapping[str, int] | None = None
     """What the runtime that it follows would have recorded of it, in that one's words; None: nothing."""
     doubt: str | None = None
-    """Why a record that says otherwise need not be wrong: what the trace does not hold; None: it holds all."""
+    """Why a record that says otherwise need not be wrong: what the trace lacks; None: it holds all."""
 
 
 @runtime_checkable

@@ -174,9 +174,7 @@ class _Talk:
         self._out.clear()
         return events
 
-    def _set_window(
-        self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent
-    ) -> None:
+    def _set_window(self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent) -> None:
         """Make the window what the body carries; only what is new in it is cut."""
         prints = [fingerprint(unit)[0] for unit in units]
         shared, limit = 0, min(len(prints), len(self._prints))

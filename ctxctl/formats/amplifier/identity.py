@@ -27,9 +27,7 @@ class Names:
         self._order: dict[str, int] = {}
         """By item, its place in the history."""
 
-    def give(
-        self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()
-    ) -> None:
+    def give(self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()) -> None:
         """Name those parts of a request that were seen before.
 
         Args:
@@ -57,7 +55,7 @@ class Names:
             taken.add(parts[at].item)
 
     def _fitting(self, parts: list[Part], at: int, names: list[str]) -> str:
-        """The newest that stands between what is around a part; else the newest; empty where there is none."""
+        """The newest that stands between what is around a part, else the newest; empty: there is none."""
         if len(names) < 2:
             return names[0] if names else ""
         order = self._order

@@ -36,7 +36,7 @@ _PREVIEW: Final = 50
 
 
 def stub_of(text: str) -> str | None:
-    """The beginning of the user message that a stub stands for, as a stub has it; None for what is no stub."""
+    """The beginning of the message that a stub stands for, as a stub has it; None for what is no stub."""
     if not text.startswith("[User message compacted"):
         return None
     match = _STUB.match(text)

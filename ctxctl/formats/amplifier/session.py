@@ -57,9 +57,9 @@ class Session(Requests):
         name, given = string(found.field("tool_name")), found.data.get("tool_input")
         wanted = name, canonical(given)
         for part in self.waiting:
-            if part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored:
-                if part.text is not None and shapes.spoken(part.text) == wanted:
-                    return part.item
+            waits = part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored
+            if waits and part.text is not None and shapes.spoken(part.text) == wanted:
+                return part.item
         return None
 
     def _delegated(self, key: str | None, found: Record) -> None:

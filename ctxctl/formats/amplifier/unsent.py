@@ -98,8 +98,6 @@ def abbreviates(shown: str, text: str) -> bool:
 
 def _result(part: Part, text: str) -> Part:
     """The result with the text that the history holds."""
-    made = Part(
-        "tool_result", text, "tool", key=part.item, title=part.title, line=part.line, derived=True
-    )
+    made = Part("tool_result", text, "tool", key=part.item, title=part.title, line=part.line, derived=True)
     made.time = part.time
     return made

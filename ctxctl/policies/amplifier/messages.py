@@ -148,9 +148,7 @@ def of_rows(rows: Iterable[dict[str, Any]]) -> list[Message]:
     return made
 
 
-def of_candidates(
-    candidates: Sequence[Candidate], sizes: Sizes, shape: Shape = SHAPES[0]
-) -> list[Message]:
+def of_candidates(candidates: Sequence[Candidate], sizes: Sizes, shape: Shape = SHAPES[0]) -> list[Message]:
     """The conversation as context-simple would hold it; the system prompt is one message, and the first.
 
     Not among them: tool definitions, which it does not count, and reminders that a loop puts into a request
@@ -212,7 +210,9 @@ def is_remnant(candidate: Candidate) -> bool:
 
 def texts(candidates: Iterable[Candidate]) -> Iterator[str]:
     """The texts that are in context-simple's messages, whatever they are wrapped in."""
-    return (_text(candidate) for candidate in candidates if is_system(candidate) or in_conversation(candidate))
+    return (
+        _text(candidate) for candidate in candidates if is_system(candidate) or in_conversation(candidate)
+    )
 
 
 def _system(candidates: Sequence[Candidate], of: list[int], sizes: Sizes, shape: Shape) -> Message:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 _OPEN = '<system-reminder source="context-compaction">'
 _CLOSE = "</system-reminder>"
 BRIEF = (
-    f"{_OPEN}\nContext has been compacted to fit within token budget. Some older messages and tool results may"
-    f" be truncated.\n{_CLOSE}"
+    f"{_OPEN}\nContext has been compacted to fit within token budget. Some older messages and tool results"
+    f" may be truncated.\n{_CLOSE}"
 )
 """The notice in its least length."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Note, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Fitter, Keeper, Note, Room, Swap, Verdict
 from ctxctl.policies.amplifier.keeping import Compactor
 from ctxctl.policies.amplifier.ladder import Rules, climb
 from ctxctl.policies.amplifier.memory import Memory
@@ -169,9 +169,7 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         drops = [Drop(at, "budget_limit") for message in gone for at in message.of]
         swaps = [Swap(m.of[0], m.said) for m in rest if m.said is not None]
         notes = self._notice(candidates, [*system, *rest], memory.told, drops, swaps)
-        return Fit(
-            verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told, doubt
-        )
+        return Fit(verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told, doubt)
 
     def _notice(
         self,

@@ -154,7 +154,10 @@ class Told(Followed, frozen=True, kw_only=True):
 
     def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
         sizes = ("before_tokens", "after_tokens")
-        return {**told, **{name: self.native[name] for name in sizes if isinstance(self.native.get(name), int)}}
+        return {
+            **told,
+            **{name: self.native[name] for name in sizes if isinstance(self.native.get(name), int)},
+        }
 
 
 def _done(fit: Fit) -> tuple[Any, ...]:
