@@ -1,7 +1,7 @@
 """Drives live sessions of Amplifier with its own modules, made to compact often; run as a program.
 
 The core comes from the registry.  context-simple, the loops and hooks-logging are in no registry: whoever has
-checkouts of them names their directories in `CTXCTL_AMPLIFIER_MODULES` (separated as in `PATH`).  Provider and
+checkouts of them names their directories in `AMPLIFIER_MODULES` (separated as in `PATH`).  Provider and
 tools are this file's, and no model is asked.  What the session logged and recorded is left in the directory
 that is named; what the context manager itself held and gave is printed as JSON.
 """
@@ -18,10 +18,11 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 WORDS: Final = (
-    "river table seven quiet engine paper window orange thread signal garden matter pocket silver train it's"
-    " \"quoted\" tab\tbed path/to/file.py naïve 日本語 {brace} [list] line\nbreak 0123456789 <tag> -- end"
-).split(" ")
-MODULES: Final = "CTXCTL_AMPLIFIER_MODULES"
+    "river", "table", "seven", "quiet", "engine", "paper", "window", "orange", "thread", "signal", "garden",
+    "matter", "pocket", "silver", "train", "it's", '"quoted"', "tab\tbed", "path/to/file.py", "naïve", "日本語",
+    "{brace}", "[list]", "line\nbreak", "0123456789", "<tag>", "--", "end",
+)  # fmt: skip
+MODULES: Final = "AMPLIFIER_MODULES"
 
 
 class Plan(NamedTuple):
@@ -258,7 +259,11 @@ def _responses(messages: list[Body]) -> Body:
     made: list[Body] = []
     for one in messages:
         if one["role"] == "tool":
-            output = {"type": "function_call_output", "call_id": one["tool_call_id"], "output": one["content"]}
+            output = {
+                "type": "function_call_output",
+                "call_id": one["tool_call_id"],
+                "output": one["content"],
+            }
             made.append(output)
             continue
         kind = "output_text" if one["role"] == "assistant" else "input_text"
@@ -343,7 +348,9 @@ def _install(plan: Plan, seen: dict[str, Any]) -> None:
         from amplifier_core.models import HookResult
 
         async def remind(event: str, data: dict[str, Any]) -> Any:
-            said = f'<system-reminder source="hooks-status">\nstep {data.get("iteration")}\n</system-reminder>'
+            said = (
+                f'<system-reminder source="hooks-status">\nstep {data.get("iteration")}\n</system-reminder>'
+            )
             return HookResult(
                 action="inject_context", context_injection=said, context_injection_role="user",
                 ephemeral=True, append_to_last_tool_result=True,

@@ -91,37 +91,35 @@ class Told(Followed, frozen=True, kw_only=True):
         """What the record ought to say, and why nobody can tell where that is so."""
         memory: Memory = state if state is not None else Memory(sizes={})
         before = self.native.get("before_tokens")
-        size_of = lambda shape: total(of_candidates(candidates, memory.sizes, shape))  # noqa: E731
+        sizes = {shape: total(of_candidates(candidates, memory.sizes, shape)) for shape in SHAPES}
         shape, missing = SHAPES[0], 0
         if isinstance(before, int):
-            shape = min(SHAPES, key=lambda one: abs(size_of(one) - before))
-            missing = before - size_of(shape)
+            shape = min(SHAPES, key=lambda one: abs(sizes[one] - before))
+            missing = before - sizes[shape]
         held = len(of_candidates(candidates, memory.sizes))
+        sure = sum(len(text) // 4 for text in texts(candidates))
         doubt = self._lacking(candidates, held) or memory.doubt
         spreads: tuple[Weight | None, ...] = (None,)
         if missing > UNRECORDED * held:
             doubt = doubt or _MORE.format(missing)
-        elif missing and isinstance(before, int) and before >= sum(len(t) // 4 for t in texts(candidates)):
+        elif missing and sizes[shape] + missing >= sure:
             spreads = (None, *SPREADS)
-            doubt = doubt or _SIZES.format(abs(missing), before)
         fits: list[Fit] = []
-        for policy in self._alike(memory):
+        for policy in self._alike():
             for weight in spreads:
                 messages = of_candidates(candidates, memory.sizes, shape)
                 if weight is not None:
                     spread(messages, missing, weight)
                 made = policy._compacted(candidates, messages, policy.budget(room), memory)
-                fits.append(made._replace(told={**(made.told or {}), "before_tokens": size_of(shape)}))
+                fits.append(made._replace(told={**(made.told or {}), "before_tokens": sizes[shape]}))
         fit = self._nearest(fits)
-        if len({_done(one) for one in fits}) == 1 and missing <= UNRECORDED * held:
-            doubt = self._lacking(candidates, held) or memory.doubt
-        elif len(spreads) == 1:
-            doubt = doubt or _SETTINGS
-        if doubt is not None and fit.state is not None:
-            fit = fit._replace(state=fit.state._replace(doubt=_EARLIER if self.sticky else None))
+        if len({_done(one) for one in fits}) > 1:
+            doubt = doubt or (_SIZES.format(abs(missing), before) if len(spreads) > 1 else _SETTINGS)
+        if doubt is not None and self.sticky and fit.state is not None:
+            fit = fit._replace(state=fit.state._replace(doubt=_EARLIER))
         return fit._replace(doubt=doubt)
 
-    def _alike(self, memory: Memory) -> Iterator[Told]:
+    def _alike(self) -> Iterator[Told]:
         """This policy, and the same with other values of what nobody knows."""
         versions = (self.sticky,) if "sticky" in self.known else (self.sticky, not self.sticky)
         chars = (self.truncate_chars,) if "truncate_chars" in self.known else (self.truncate_chars, *_CHARS)
