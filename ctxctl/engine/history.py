@@ -165,18 +165,26 @@ class History:
 
     def _merged(self, after: list[Placement], left: _Left, unsent: Unsent) -> list[Row]:
         """The recorded window with each ghost behind what it stood behind."""
-        there = set(after)
+        there = {p: at for at, p in enumerate(after)}
         back = {p.key: p for p in after if p.key in self._ghosts}
         behind: dict[Placement | None, list[Row]] = {}
         anchor: Placement | None = None
         states: dict[Placement, State] = {}
-        for row in self.rows:
+        rows = self.rows
+        stays = [there[r.placement] for r in rows if r.state != State.GHOST and r.placement in there]
+        passed = 0
+        for row in rows:
             placement = row.placement
             if row.state != State.GHOST and placement in there:
-                anchor = placement
+                anchor, passed = placement, passed + 1
                 states[placement] = row.state
             elif row.state == State.GHOST and placement.key in left.came:
-                anchor = back[placement.key]
+                found = back[placement.key]
+                # Unless it comes back at another place than the one that it had.
+                if there[found] < (stays[passed] if passed < len(stays) else len(after)) and (
+                    anchor is None or there[found] > there[anchor]
+                ):
+                    anchor = found
             elif placement in left.ghosts or row.state == State.GHOST:
                 behind.setdefault(anchor, []).append(Row(placement, State.GHOST))
         behind.setdefault(anchor, []).extend(Row(placement, State.GHOST) for placement in unsent.gone)

@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 WORDS: Final = (
     "river", "table", "seven", "quiet", "engine", "paper", "window", "orange", "thread", "signal", "garden",
-    "matter", "pocket", "silver", "train", "it's", '"quoted"', "tab\tbed", "path/to/file.py", "naïve", "日本語",
-    "{brace}", "[list]", "line\nbreak", "0123456789", "<tag>", "--", "end",
+    "matter", "pocket", "silver", "train", "it's", '"quoted"', "tab\tbed", "path/to/file.py", "naïve",
+    "日本語", "{brace}", "[list]", "line\nbreak", "0123456789", "<tag>", "--", "end",
 )  # fmt: skip
 MODULES: Final = "AMPLIFIER_MODULES"
 

@@ -208,6 +208,12 @@ def is_remnant(candidate: Candidate) -> bool:
     return candidate.kind in _CUT_TO and (candidate.read() or "").startswith(_CUT_TO[candidate.kind])
 
 
+def equal(candidates: Iterable[Candidate]) -> bool:
+    """Whether two messages are the same to the letter, and nothing but their place tells them apart."""
+    said = [(one.kind, one.read()) for one in candidates if one.kind in ("user_message", "assistant_message")]
+    return len(set(said)) < len(said)
+
+
 def texts(candidates: Iterable[Candidate]) -> Iterator[str]:
     """The texts that are in context-simple's messages, whatever they are wrapped in."""
     return (

@@ -21,6 +21,7 @@ from ctxctl.policies.amplifier.messages import (
     SHAPES,
     UNRECORDED,
     Message,
+    equal,
     is_remnant,
     of_candidates,
     texts,
@@ -44,6 +45,7 @@ SPREADS: Final[tuple[Weight, ...]] = (
 _MORE: Final = "the runtime counted {:,} tokens more than the log's messages have, whose metadata it lacks"
 _SIZES: Final = "{:,} of the {:,} tokens that the runtime counted are not in the log, and they decide"
 _SETTINGS: Final = "the version and the settings of context-simple are not in the log, and they decide"
+_EQUAL: Final = "some messages are equal to the letter, and which of them a request had is not in the log"
 _EARLIER: Final = "what an earlier compaction decided cannot be told"
 
 
@@ -134,7 +136,7 @@ class Told(Followed, frozen=True, kw_only=True):
             return f"the log has {held:,} messages where the runtime compacted {recorded:,}"
         cut = sum(map(is_remnant, candidates))
         if not cut:
-            return None
+            return _EQUAL if equal(candidates) else None
         were = "1 message was before it was" if cut == 1 else f"{cut:,} messages were before they were"
         return f"what {were} cut is not in the log"
 

@@ -1,7 +1,7 @@
 """Random histories and settings for context-simple, and what ctxctl's rules make of them.
 
 The same seed gives the same input everywhere, so that what the original code made of it can be kept as a
-digest (`fixtures/amplifier/context-simple.digests`).
+digest (`tests/property/context_simple/views.digests`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from ctxctl.policies.amplifier.notice import notice
 
 Json = dict[str, Any]
 INPUTS: Final = 3000
-DIGESTS: Final = Path(__file__).resolve().parents[3] / "fixtures/amplifier/context-simple.digests"
+KEPT: Final = Path(__file__).resolve().parents[2] / "property/context_simple"
+"""What the original code made: of random histories, as digests, and in live sessions, as their logs."""
+DIGESTS: Final = KEPT / "views.digests"
 _WORDS: Final = (
     "river",
     "table",
