@@ -171,12 +171,15 @@ class History:
         anchor: Placement | None = None
         states: dict[Placement, State] = {}
         rows = self.rows
-        stays = [there[r.placement] for r in rows if r.state != State.GHOST and r.placement in there]
+        stays = [there[r.placement] for r in rows if r.state == State.RECORDED and r.placement in there]
         passed = 0
         for row in rows:
             placement = row.placement
             if row.state != State.GHOST and placement in there:
-                anchor, passed = placement, passed + 1
+                # What is hidden may stand behind where its own would be.
+                if row.state == State.RECORDED or anchor is None or there[placement] > there[anchor]:
+                    anchor = placement
+                passed += row.state == State.RECORDED
                 states[placement] = row.state
             elif row.state == State.GHOST and placement.key in left.came:
                 found = back[placement.key]

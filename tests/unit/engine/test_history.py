@@ -117,7 +117,7 @@ def test_what_was_never_sent_stands_behind_what_was_there_when_it_came() -> None
     history = walked([S, A, B])
     history.move_to(delta_of([S, A, B], [S, B, C]), because(ROOM), Unsent([D]))
     assert names(history) == "SABDC"
-    history.move_to(delta_of([S, B, C], [S, C, N]), because(ROOM))
+    history.move_to(delta_of([S, B, C], [S, C, N]), because(Cause("compacted")))
     assert names(history) == "SABDCN"
 
 
@@ -139,7 +139,15 @@ def test_what_comes_back_in_its_place_has_what_stood_behind_it_behind_it() -> No
     assert names(history) == "SABCD"
 
 
+def test_what_comes_back_behind_what_is_left_of_another_is_in_its_place() -> None:
+    """B is there in brief, behind what stood behind it; C comes back whole and leaves D where it was."""
+    brief = place("B", 2, key=7, truncated=True)
+    history = walked([S, A, B, C, D, N], [S, brief, N], [S, brief, C, N], cause=Cause("compacted"))
+    assert names(history) == "SABCDN"
+    assert names(walked([S, B, C, D, N], [S, brief, N], [S, brief, D, N], cause=Cause("compacted"))) == "SBCDN"
+
+
 def test_a_notice_behind_the_system_prompt_stands_before_the_conversation() -> None:
     prompt, told = (msgspec.structs.replace(place(name), segment="system", rank=1) for name in "SN")
-    history = walked([prompt, A, B], [prompt, told, B])
+    history = walked([prompt, A, B], [prompt, told, B], cause=Cause("compacted"))
     assert names(history) == "SNAB"
