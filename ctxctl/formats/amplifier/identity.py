@@ -7,8 +7,11 @@ from collections.abc import Collection, Sequence
 
 from ctxctl.formats.amplifier.parts import preview_of, stub_of
 from ctxctl.formats.kit.parts import Part
+from ctxctl.model.vocab import ANSWERS
 
 _Like = tuple[str, str, str]
+_HISTORY = ANSWERS | {"user_message", "tool_result"}
+"""Kinds that stand where they stood before."""
 
 
 class Names:
@@ -27,8 +30,12 @@ class Names:
         self._order: dict[str, int] = {}
         """By item, its place in the history."""
 
-    def give(self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()) -> None:
+    def give(
+        self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()
+    ) -> list[Part]:
         """Name those parts of a request that were seen before.
+
+        Returns those that are new, and equal to one that was seen before.
 
         Args:
             parts: In order; those that have names keep them.
@@ -37,22 +44,30 @@ class Names:
         """
         new = Counter(like(part) for part in entered if not part.item)
         found: list[tuple[int, Sequence[str]]] = []
+        again: list[Part] = []
+        old = False
+        """What is left of the request was there before: it is in front of something that was."""
         for at in range(len(parts) - 1, -1, -1):
             part = parts[at]
             if part.item or part.source is not None:
+                old = old or (part.item in self._order and part.kind in _HISTORY)
                 continue
             start = stub_of(part.text) if part.kind == "user_message" and part.text is not None else None
             if start is not None and start in self._stubs:
                 found.append((at, self._stubs[start]))
-            elif new[like(part)]:
+            elif new[like(part)] and not old:
                 new[like(part)] -= 1
+                again += [part] if part.kind == "user_message" and like(part) in self._known else []
             else:
-                found.append((at, self._known.get(like(part), ())))
+                known = self._known.get(like(part), ())
+                found.append((at, known))
+                old = old or bool(known)
         taken = {*held, *(part.item for part in parts if part.item)}
         # The sure ones first: they say between what the others stand.
         for at, names in sorted(found, key=lambda one: len(one[1]) > 1):
             parts[at].item = self._fitting(parts, at, [name for name in names if name not in taken])
             taken.add(parts[at].item)
+        return again
 
     def _fitting(self, parts: list[Part], at: int, names: list[str]) -> str:
         """The newest that stands between what is around a part, else the newest; empty: there is none."""

@@ -170,14 +170,14 @@ class Requests:
         self.settle()
         if self._may_be_aside():
             made = self._bodies.alone(wire, sent, line)
-            self._names.give(made, self.waiting)
+            self.conversation.name(*self._names.give(made, self.waiting))
             if self._shares_nothing(made):
                 self.told = self._aside()
                 self.told.replace(made)
                 return
         else:
             made = self._bodies.cut(wire, sent, line, self.waiting)
-            self._names.give(made, self.waiting)
+            self.conversation.name(*self._names.give(made, self.waiting))
         before = [(block.ref, block.item, kind) for block, kind in self.conversation.rows]
         passed = self._passed(made)
         cause = "cleared" if self._cleared is not None else None

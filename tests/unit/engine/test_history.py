@@ -144,7 +144,9 @@ def test_what_comes_back_behind_what_is_left_of_another_is_in_its_place() -> Non
     brief = place("B", 2, key=7, truncated=True)
     history = walked([S, A, B, C, D, N], [S, brief, N], [S, brief, C, N], cause=Cause("compacted"))
     assert names(history) == "SABCDN"
-    assert names(walked([S, B, C, D, N], [S, brief, N], [S, brief, D, N], cause=Cause("compacted"))) == "SBCDN"
+    assert (
+        names(walked([S, B, C, D, N], [S, brief, N], [S, brief, D, N], cause=Cause("compacted"))) == "SBCDN"
+    )
 
 
 def test_a_notice_behind_the_system_prompt_stands_before_the_conversation() -> None:
