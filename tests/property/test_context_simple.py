@@ -1,6 +1,6 @@
 """The rules of context-simple against its original code: 3,000 random histories, and live sessions.
 
-Digests and logs were written by the original code; `tests/frameworks/test_amplifier_simple.py` runs it again
+Digests and logs were written by the original code; `tests/original/test_amplifier_simple.py` runs it again
 where it can be had.
 """
 

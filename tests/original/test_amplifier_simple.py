@@ -19,10 +19,9 @@ import pytest
 
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step
-from tests.frameworks import amplifier_sessions as sessions
+from tests.original import amplifier_sessions as sessions
 from tests.unit.policies.simple_inputs import DIGESTS, INPUTS, KEPT, Input, View, made, ours
 
-ENVIRONMENTS = ("httpx2",)
 pytestmark = pytest.mark.skipif(not sessions.found(), reason=f"{sessions.MODULES} names no checkouts")
 STAGES = ("budget", "assembly")
 UPDATE = "CTXCTL_UPDATE_GOLDENS"
@@ -75,7 +74,7 @@ def test_random_histories_message_for_message() -> None:
 def live(plan: sessions.Plan, where: Path) -> dict[str, list[Step]]:
     """A session, as its log and as its own recording tell it, under the policy."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.frameworks.amplifier_sessions", str(plan.seed), str(where)],
+        [sys.executable, "-m", "tests.original.amplifier_sessions", str(plan.seed), str(where)],
         capture_output=True, text=True, timeout=120, check=False, cwd=Path(__file__).parents[2],
         env={**os.environ, "HOME": str(where)},
     )  # fmt: skip
