@@ -57,7 +57,7 @@ catalogue: $(DEV) ## rebuild the packed table of models; SOURCE='models.dev=api.
 
 frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \
-		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
+		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
 check: lint test ## everything a change must pass: lint, then test
 

@@ -82,6 +82,7 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
     Without any it is the last frame of all, or of the thread.
     """
     from ctxctl.errors import UsageError
+    from ctxctl.model.addresses import escaped
 
     if address is not None:
         if turn is not None:
@@ -89,7 +90,7 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
                 "bad-address", f"both an address (@{address}) and --turn {turn}", hint="give one of them"
             )
         return inspector.resolve(
-            f"{thread}:{address}" if thread is not None and ":" not in address else address
+            f"{escaped(thread)}:{address}" if thread is not None and ":" not in address else address
         )
     if turn is None and thread is None:
         rows = inspector.places().spans
@@ -98,7 +99,7 @@ def locate(inspector: Inspector, address: str | None, turn: str | None, thread: 
                 "no-such-frame", "the trace has no step", hint="`ctxctl validate` says what it holds"
             )
         return len(rows) - 1
-    return inspector.resolve(f"{thread}:{turn or -1}" if thread is not None else str(turn))
+    return inspector.resolve(f"{escaped(thread)}:{turn or -1}" if thread is not None else str(turn))
 
 
 def _plain(

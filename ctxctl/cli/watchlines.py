@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ctxctl.cli.output import abandon_stdout, is_terminal, note, shows_progress
 from ctxctl.cli.session import Manner, base_name, header, tell_problems
 from ctxctl.errors import UsageError
+from ctxctl.model.addresses import escaped
 from ctxctl.model.results import Step, Turn
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
@@ -126,7 +127,7 @@ class Lines:
                 "TURN": str(turn.turn),
             }  # fmt: skip
             data = jsonout.line(jsonout.turn(turn, skipped=self._how.everything))
-            self._hook(f"{turn.thread}:{turn.turn}", variables, data)
+            self._hook(f"{escaped(turn.thread)}:{turn.turn}", variables, data)
         wanted = self._until
         if wanted is None or turn.turn != wanted.turn:
             return

@@ -220,8 +220,17 @@ class Reading:
             found += (self._name(r.ref, None) for r in (*selection.candidates, *selection.selected))
         for budget in self.facts.budgets:
             found += (self._name(t.ref, t.reason) for t in budget.truncations if t.dropped)
+        found += self._unsent()
         reasons = {n.item: n.cause for n in reversed(found) if n.cause.reason is not None}
         return tuple(n._replace(cause=reasons.get(n.item, n.cause)) for n in found)
+
+    def _unsent(self) -> Iterator[Named]:
+        """What came at this step and went into a compaction of it: no frame ever had it."""
+        for compaction in self.facts.compactions:
+            reason = "budget_limit" if compaction.summary is None else "superseded_by_summary"
+            for ref in compaction.sources:
+                if self._book.item_of(ref) in self.facts.entered:
+                    yield self._name(ref, reason)
 
     def _name(self, ref: str, reason: str | None) -> Named:
         placement = self._placer.ref(ref)

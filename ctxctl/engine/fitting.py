@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.changes import Cause, Named
 from ctxctl.engine.following import Following, Held
 from ctxctl.engine.frames import Delta
-from ctxctl.engine.history import History
+from ctxctl.engine.history import ALL_SENT, History, Unsent
 from ctxctl.engine.keeping import Keeping
 from ctxctl.engine.making import Made, Trim, uncut
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
@@ -127,8 +127,8 @@ class Fitting:
         `beside` is what the thread's last bill had beside its content: it is sent again, so it takes room.
         The second value is its difference from the one of the step before, where that is known already.
         """
-        self._history.move_to(delta, cause_of)
-        self._note_entries(delta, thread.ids.turn if thread.ids is not None else 0)
+        self._enter(delta.inserted, thread.ids.turn if thread.ids is not None else 0)
+        self._history.move_to(delta, cause_of, self._unsent(thread, delta))
         self.recorded = delta.after
         # Where a runtime's own record is followed its own measure decides, which knows nothing of bills.
         self._beside = 0 if self._following.follows and not self.alone else max(0, beside)
@@ -138,7 +138,8 @@ class Fitting:
         if limit is not None and (wanted > limit or self._following.early):
             room = self._room(limit, cap)
         compactions = () if self.alone else thread.facts.compactions
-        follower, native = self._following.record(compactions) if room is not None else (None, {})
+        sent = lambda: [self._known(thread, p) for p in delta.after]  # noqa: E731
+        follower, native = self._following.record(compactions, sent) if room is not None else (None, {})
         if self._keeping is not None and follower is not None:
             (self._state, self._gone), self._keeping = self._keeping.made_of, None
         if self._keeps and follower is None and (room is not None or self._keeping is not None):
@@ -155,6 +156,26 @@ class Fitting:
             held = self._following.held(policy, fit, native, frame, self.recorded)
             fitted = fitted._replace(held=held)
         return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
+
+    def _unsent(self, thread: ThreadState, delta: Delta) -> Unsent:
+        """What the step's records say was left out, or cut, and no request ever carried."""
+        facts = thread.facts
+        if not facts.entered or not (facts.compactions or facts.budgets):
+            return ALL_SENT
+        sources = [ref for one in facts.compactions for ref in one.sources]
+        cuts = [one.ref for budget in facts.budgets for one in budget.truncations if not one.dropped]
+        item_of, placer = thread.book.item_of, thread.placer
+        named = {ref: placer.ref(ref) for ref in (*sources, *cuts) if item_of(ref) in facts.entered}
+        named = {ref: p for ref, p in named.items() if p.key not in self._turns and not p.truncated}
+        if not named:
+            return ALL_SENT
+        there = {p.item: p for p in delta.after if not p.stale}
+        gone = [named[ref] for ref in dict.fromkeys(sources) if ref in named]
+        gone = [p for p in gone if p.item not in there]
+        found = [named[ref] for ref in cuts if ref in named]
+        whole = {p.item: p for p in found if p.item in there and there[p.item].key != p.key}
+        self._enter((*gone, *whole.values()), thread.ids.turn if thread.ids is not None else 0)
+        return Unsent(gone, whole) if gone or whole else ALL_SENT
 
     def _room(self, cap: int, limits: Limits) -> Room:
         """What is left for content beside what is sent and not recorded."""
@@ -202,9 +223,9 @@ class Fitting:
         self._last = newest
         return told
 
-    def _note_entries(self, delta: Delta, turn: int) -> None:
+    def _enter(self, came: Iterable[Placement], turn: int) -> None:
         """When each placement came, and which call each result belongs to."""
-        for placement in delta.inserted:
+        for placement in came:
             self._turns.setdefault(placement.key, turn)
             item = placement.item
             if placement.kind == "tool_call":

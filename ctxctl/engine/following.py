@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Final, NamedTuple
 
-from ctxctl.model.fitting import Fit, Fitter, Follower
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Follower
 from ctxctl.model.records import Compaction
 from ctxctl.model.results import Placement, StageView
+from ctxctl.model.vocab import Verdict
 
+_NO_VIEW: Final = "which messages the compaction left is not in the log"
 LISTED: Final = 20
 """Placements of a view that a difference lists."""
 
@@ -27,6 +29,8 @@ class Held(NamedTuple):
     """The policy's parameters, as they were in force."""
     view: tuple[tuple[str | None, str | None], ...] | None
     """Where the windows differ: item and digest as expected and as recorded; None: the record has no view."""
+    doubt: str | None = None
+    """Why the record need not be wrong where it says otherwise; None: it is."""
 
 
 class Following:
@@ -38,8 +42,8 @@ class Following:
         """The policy decides by a measure of its own."""
         self.follows = self._policy is not None
         """The policy is a runtime's own: on that runtime's traces it decides by that runtime's measure."""
-        self._speaks = False
-        """The thread has a record of what this runtime did."""
+        self._between: Fitter | None = None
+        """The policy where nothing is recorded; None: no record has told of what this runtime did yet."""
 
     def copy(self) -> Following:
         """An independent copy."""
@@ -47,20 +51,23 @@ class Following:
         twin.__dict__.update(self.__dict__)
         return twin
 
-    def record(self, compactions: Sequence[Compaction]) -> tuple[Fitter | None, Mapping[str, Any]]:
+    def record(
+        self, compactions: Sequence[Compaction], view: Callable[[], Sequence[Candidate]]
+    ) -> tuple[Fitter | None, Mapping[str, Any]]:
         """The policy with the parameters of the step's last record, and that record.
 
-        None: the trace is not this runtime's, or has not told of it yet.
+        None: the trace is not this runtime's, or has not told of it yet.  `view`: what was sent.
         """
         if self._policy is None:
             return None, {}
         for one in reversed(compactions):
             native = one.metadata.get("native")
-            told = self._policy.as_told(native) if isinstance(native, dict) else None
+            policy = self._between if isinstance(self._between, Follower) else self._policy
+            told = policy.as_told(native, view()) if isinstance(native, dict) else None
             if told is not None and native is not None:
-                self._speaks = True
+                self._between = self._policy.between(told)
                 return told, native
-        return (self._policy if self._speaks else None), {}
+        return self._between, {}
 
     def held(
         self,
@@ -70,10 +77,11 @@ class Following:
         ours: Sequence[Placement],
         theirs: Sequence[Placement],
     ) -> Held | None:
-        """The comparison; None where the recorded window is not recorded itself, only its size."""
-        if any(p.kind == "session_history" and p.content is None for p in theirs):
-            return None
+        """The comparison; None where there is nothing to compare."""
         assert self._policy is not None
+        inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
+        if any(p.kind == "session_history" and p.content is None for p in theirs):
+            return Held({}, native, ("view",), inputs, None, _NO_VIEW) if native else None
         told = fit.told or {}
         differing: tuple[str, ...]
         if bool(told) != bool(native):
@@ -81,8 +89,7 @@ class Following:
         else:
             differing = tuple(self._policy.differing(told, native)) if told else ()
         recorded = {name: native[name] for name in told if name in native} if told else dict(native)
-        inputs = {name: getattr(policy, name) for name in getattr(self._policy, "__struct_fields__", ())}
-        return Held(told, recorded, differing, inputs, _view(ours, theirs))
+        return Held(told, recorded, differing, inputs, _view(ours, theirs), fit.doubt)
 
 
 def _view(
@@ -103,26 +110,33 @@ def _named(p: Placement | None) -> str | None:
 
 
 def followed(views: dict[str, StageView], held: Held) -> dict[str, StageView]:
-    """The budget stage with what the runtime did, the assembly with the view; both `matches` or `differs`."""
+    """The budget stage with what the runtime did, the assembly with the view: what the two say of each other.
+
+    `matches`; `differs`; or `cannot_tell`, with the `reason`, where they are not the same and the trace lacks
+    what it would take to say that the record is wrong.
+    """
     out = dict(views)
+    other: Verdict = "differs" if held.doubt is None else "cannot_tell"
+    why = {} if held.doubt is None else {"reason": held.doubt}
     if held.expected or held.recorded:
         budget = views["budget"]
         if held.differing:
             facts = {
+                **why,
                 "differing": list(held.differing),
                 "expected": dict(held.expected),
                 "recorded": dict(held.recorded),
                 "inputs": dict(held.inputs),
             }
-            out["budget"] = StageView("differs", {**budget.facts, **facts})
+            out["budget"] = StageView(other, {**budget.facts, **facts})
         else:
             told = {"expected": dict(held.expected), "recorded": dict(held.recorded)}
             out["budget"] = StageView("matches", {**budget.facts, **told})
     if held.view is not None and views["assembly"].verdict != "not_recorded":
         assembly = views["assembly"]
         if held.view:
-            sides = {"expected": [a for a, _ in held.view], "recorded": [b for _, b in held.view]}
-            out["assembly"] = StageView("differs", {**assembly.facts, **sides})
+            sides = {**why, "expected": [a for a, _ in held.view], "recorded": [b for _, b in held.view]}
+            out["assembly"] = StageView(other, {**assembly.facts, **sides})
         else:
             out["assembly"] = StageView("matches", assembly.facts)
     return out

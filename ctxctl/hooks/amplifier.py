@@ -82,6 +82,12 @@ class _Views(RecordedManager):
     def _seen(self, place: Place) -> None:
         self._told.viewed(place)
 
+    def _acted(self) -> tuple[dict[str, Any], ...]:
+        return self._told.acted()
+
+    def _reader(self) -> Any:
+        return self._told.views
+
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Any] | None:
     """Record the coordinator's session.

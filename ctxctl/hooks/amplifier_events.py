@@ -47,6 +47,13 @@ class Told:
         """What it was billed."""
         self.raw = False
         """Whether bodies are told."""
+        self._waiting: list[dict[str, Any]] = []
+        """Compactions that no view has shown yet, and of the last view."""
+        self._shown: tuple[dict[str, Any], ...] = ()
+        self._counters: Any = None
+        self.views: Any = None
+        """Reads the messages of views, as `_bodies` does those of bodies; made when there is a first one."""
+        self._bodies: Any = None
         self._on: dict[str, Callable[[Json], None]] = {
             "prompt:submit": self._submitted, "llm:request": self._asked, "llm:request:raw": self._asked,
             "llm:response": self._answered, "llm:response:raw": self._answered,
@@ -67,6 +74,14 @@ class Told:
     def viewed(self, place: Place) -> None:
         """The context manager gave a view: a request is about to be made."""
         self._view, self._step, self._bill = place, None, None
+
+    def acted(self) -> tuple[dict[str, Any], ...]:
+        """The records of the compactions that a view is the result of; asked for once for each view."""
+        from ctxctl.record.views import Reading
+
+        self.views = self.views or Reading()
+        self._shown, self._waiting = tuple(self._waiting), []
+        return tuple(dict(one) for one in self._shown)
 
     @guarded
     def event(self, name: str, data: Json) -> None:
@@ -104,10 +119,20 @@ class Told:
             if self._step is None and self._view is not None:
                 self._step = Step(self._recorder, self._view, _text(data, "model"))
             return
+        from ctxctl.record.bodies import Sent, dialect_of
+        from ctxctl.record.views import Reading
+
         self.raw = True
-        step = Step(self._recorder, self._recorder._step_place(self.place(), None), None)
-        step.request(dict(raw), model=_text(data, "model"), native_id=_text(data, "request_id"))
-        self._step = step
+        self._bodies = self._bodies or Reading()
+        body, place = dict(raw), self._recorder._step_place(self.place(), None)
+        step = self._step = Step(self._recorder, place, _text(data, "model") or _text(raw, "model"))
+        step._dialect = dialect_of(None, body, None)
+        sent = Sent(
+            body, step._dialect, place.step or "", place.turn, step.model,
+            self._core.name(_text(data, "request_id")), acted=self._shown, reader=self._bodies,
+        )  # fmt: skip
+        self._shown = ()
+        step._place = self._recorder._send(sent, place)
 
     def _answered(self, data: Json) -> None:
         step = self._step
@@ -148,12 +173,17 @@ class Told:
             step.open = False
 
     def _compacted(self, data: Json) -> None:
+        from ctxctl.formats.amplifier.compactions import Counters
+
+        self._counters = self._counters or Counters()
+        self._waiting.append(self._counters.read(dict(data), 0).fields())
         budget, after = _count(data, "budget"), _count(data, "after_tokens")
         if budget is not None:
             named = {n: data[n] for n in ("target_tokens", "strategy_level") if n in data}
-            Scope(self._recorder, self.place()).budget(
-                max_tokens=budget, actual_tokens=after, metadata={"source": "context:compaction", **named}
-            )
+            for place in dict.fromkeys((self.place(), self.view_place())):
+                Scope(self._recorder, place).budget(
+                    max_tokens=budget, actual_tokens=after, metadata={"source": "context:compaction", **named}
+                )
 
     def _limited(self, data: Json) -> None:
         limit = _count(data, "effective_budget")

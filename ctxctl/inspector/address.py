@@ -1,20 +1,26 @@
-"""Addresses of frames: ``[SESSION/][THREAD:]TURN[.STEP]`` (DESIGN section 1)."""
+"""Addresses of frames: ``[SESSION/][THREAD:]TURN[.STEP]`` (DESIGN section 1).
+
+`/` and `:` inside of a name are doubled.  An address is read as what is written for a place that there is; so
+it may also be typed plainly (`main/views:3`) as long as it is no other one's.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from ctxctl.errors import UsageError
+from ctxctl.model.addresses import escaped
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.index import Span
 
 _ADDRESS = re.compile(
-    r"(?:(?P<session>.+)/)?(?:(?P<thread>[^/]+):)?(?P<turn>-?\d{1,18})(?:\.(?P<step>-?\d{1,18}))?",
-    re.DOTALL | re.ASCII,
+    r"(?P<place>(?:.*[:/])?)(?P<turn>-?\d{1,18})(?:\.(?P<step>-?\d{1,18}))?", re.DOTALL | re.ASCII
 )
 _HINT = (
-    "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2, or ctx:CONTEXT_ID"
+    "an address is [SESSION/][THREAD:]TURN[.STEP], for example 3, 3.2, -1 or explorer:2, or ctx:CONTEXT_ID;"
+    " a / or : inside of a name is doubled"
 )
 CONTEXT = "ctx:"
 
@@ -40,7 +46,7 @@ def resolve(address: str, spans: Sequence[Span]) -> int:
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise UsageError("bad-address", f"{address!r} is not an address of a frame", hint=_HINT)
-    found = _thread(address, match["session"], match["thread"], spans)
+    found = _thread(address, match["place"], spans)
     turns = list(dict.fromkeys(span.turn for _, span in found))
     turn = _counted(int(match["turn"]), turns, address, "turn")
     steps = {span.step: ordinal for ordinal, span in found if span.turn == turn}
@@ -49,31 +55,77 @@ def resolve(address: str, spans: Sequence[Span]) -> int:
     return steps[_counted(int(match["step"]), list(steps), address, f"step in turn {turn}")]
 
 
-def _thread(
-    address: str, session: str | None, thread: str | None, spans: Sequence[Span]
-) -> list[tuple[int, Span]]:
+def _thread(address: str, place: str, spans: Sequence[Span]) -> list[tuple[int, Span]]:
     """The steps, with their ordinals, of the one thread that an address speaks of."""
-    sessions = list(dict.fromkeys(span.session for span in spans))
-    if session is None and len(sessions) > 1:
-        names = ", ".join(str(name) for name in sessions[:8])
-        raise UsageError(
+    threads = list(dict.fromkeys((span.session, span.thread) for span in spans))
+    meant = [key for spelled in _SPELLINGS for key in _meant(place, threads, spelled)]
+    if not meant:
+        raise _no_such(address, place, threads)
+    return [(ordinal, span) for ordinal, span in enumerate(spans) if (span.session, span.thread) == meant[0]]
+
+
+_Key = tuple[str | None, str]
+
+
+def _as_typed(name: str) -> str:
+    return name
+
+
+_SPELLINGS: Final = (escaped, _as_typed)
+"""How names may be written, the surer one first."""
+
+
+def _meant(place: str, threads: Sequence[_Key], spelled: Callable[[str], str]) -> Iterator[_Key]:
+    """The threads that are written so, those first whose session is said."""
+    sessions = dict.fromkeys(session for session, _ in threads)
+    for session in sessions:
+        if session is None:
+            continue
+        before = f"{spelled(session)}/"
+        mine = [thread for other, thread in threads if other == session]
+        if place == before:
+            yield session, _default(mine)
+        yield from ((session, thread) for thread in mine if place == f"{before}{spelled(thread)}:")
+    if len(sessions) == 1:
+        (only,) = sessions
+        names = [thread for _, thread in threads]
+        if not place:
+            yield only, _default(names)
+        yield from ((only, thread) for thread in names if place == f"{spelled(thread)}:")
+
+
+def _default(threads: Sequence[str]) -> str:
+    return MAIN_THREAD if MAIN_THREAD in threads else threads[0]
+
+
+def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
+    """Why an address is none of those that there are."""
+    sessions = list(dict.fromkeys(session for session, _ in threads))
+    names = ", ".join(escaped(str(name)) for name in sessions[:8])
+    given = next(
+        (
+            s
+            for s in sessions
+            if s is not None
+            for spelled in _SPELLINGS
+            if place.startswith(f"{spelled(s)}/")
+        ),
+        None,
+    )
+    if given is None and len(sessions) > 1 and "/" not in place.replace("//", ""):
+        return UsageError(
             "ambiguous-session", f"the trace holds {len(sessions)} sessions; {address!r} names none",
             hint=f"write SESSION/{address}; there are: {names}",
         )  # fmt: skip
-    wanted = session if session is not None else sessions[0] if sessions else None
-    mine = [(ordinal, span) for ordinal, span in enumerate(spans) if span.session == wanted]
+    if given is None and "/" in place.replace("//", ""):
+        session = place.rpartition("/")[0]
+        return UsageError("no-such-frame", f"no session is called {session!r}", hint=f"there are: {names}")
+    mine = [thread for session, thread in threads if given is None or session == given]
+    names = ", ".join(map(escaped, mine[:8]))
+    thread = place.rpartition("/")[2].removesuffix(":") if given is not None else place.removesuffix(":")
     if not mine:
-        names = ", ".join(str(name) for name in sessions[:8])
-        raise UsageError("no-such-frame", f"no session is called {session!r}", hint=f"there are: {names}")
-    threads = list(dict.fromkeys(span.thread for _, span in mine))
-    name = thread
-    if name is None:
-        name = MAIN_THREAD if MAIN_THREAD in threads else threads[0]
-    found = [(ordinal, span) for ordinal, span in mine if span.thread == name]
-    if not found:
-        names = ", ".join(threads[:8])
-        raise UsageError("no-such-frame", f"no thread is called {name!r}", hint=f"there are: {names}")
-    return found
+        return UsageError("no-such-frame", "the trace has no step", hint=_HINT)
+    return UsageError("no-such-frame", f"no thread is called {thread!r}", hint=f"there are: {names}")
 
 
 def _counted(number: int, known: list[int], address: str, what: str) -> int:

@@ -84,9 +84,6 @@ def several_sessions(inspector: Inspector) -> bool:
 
 def address(frame: Frame, several: bool) -> str:
     """``[SESSION/][THREAD:]TURN.STEP`` of a frame, raw."""
-    from ctxctl.model.vocab import MAIN_THREAD
+    from ctxctl.inspector.where import address as of
 
-    step = frame.step
-    session = f"{step.session}/" if several and step.session is not None else ""
-    thread = f"{step.thread}:" if step.thread != MAIN_THREAD or session else ""
-    return f"{session}{thread}{step.turn}.{step.step}"
+    return of(frame.step, several=several)

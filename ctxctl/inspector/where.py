@@ -11,6 +11,7 @@ from ctxctl.engine.replay import Engine
 from ctxctl.engine.track import ThreadKey
 from ctxctl.inspector.around import Arounds
 from ctxctl.inspector.search import Look
+from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.results import Change, Placement, Step
 
@@ -103,8 +104,4 @@ def where(
 
 def address(step: Step, *, several: bool) -> str:
     """``[SESSION/][THREAD:]TURN.STEP`` of a step, raw; the session only where a trace has `several`."""
-    from ctxctl.model.vocab import MAIN_THREAD
-
-    session = f"{step.session}/" if several and step.session is not None else ""
-    thread = f"{step.thread}:" if step.thread != MAIN_THREAD or session else ""
-    return f"{session}{thread}{step.turn}.{step.step}"
+    return f"{prefix(step.thread, step.session if several else None)}{step.turn}.{step.step}"

@@ -113,6 +113,8 @@ class Fit(NamedTuple):
     """What it is given at the next step; None at the first."""
     told: Mapping[str, int] | None = None
     """What the runtime that it follows would have recorded of it, in that one's words; None: nothing."""
+    doubt: str | None = None
+    """Why a record that says otherwise need not be wrong: what the trace lacks; None: it holds all."""
 
 
 @runtime_checkable
@@ -226,8 +228,15 @@ class Follower(Fitter, Protocol):
     early: bool
     """It decides by a measure of its own, also where all fits by the trace's count."""
 
-    def as_told(self, native: Mapping[str, Any]) -> Fitter | None:
-        """The same strategy with the parameters that a record names; None: it is not its runtime's record."""
+    def as_told(self, native: Mapping[str, Any], view: Sequence[Candidate]) -> Fitter | None:
+        """The same strategy with the parameters that a record names; None: it is not its runtime's record.
+
+        `view`: what was sent, for parameters that no record names and that show there.
+        """
+        ...
+
+    def between(self, told: Fitter) -> Fitter:
+        """The strategy for steps of which nothing is recorded, after one with the parameters of `told`."""
         ...
 
     def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:

@@ -97,7 +97,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     "injection",
     "evidence",
 )
-Verdict = Literal["recorded", "not_recorded", "matches", "differs"]
+Verdict = Literal["recorded", "not_recorded", "matches", "differs", "cannot_tell"]
 
 UsedMethod = Literal["reported", "expected", "recorded"]
 """How it is known what a step sent: the bill; the last bill and what changed since; only what is recorded."""

@@ -7,7 +7,8 @@ and more only for what is new in it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -46,6 +47,26 @@ class Sent(NamedTuple):
     cause: str | None = None
     """Why what is gone is gone."""
     marks: Json | None = None
+    acted: tuple[Json, ...] = ()
+    """Compactions that the runtime told of since the last request: fields of each record."""
+    reader: Reader | None = None
+    """Reads the parts of a runtime's own messages."""
+
+
+class Reader(Protocol):
+    """What a runtime puts into messages, and what they were called before; one for each thread."""
+
+    def cut(self, parts: list[Part]) -> list[Part]:
+        """What a runtime put inside of parts, as parts of their own."""
+        ...
+
+    def give(self, parts: list[Part], held: Collection[str]) -> None:
+        """Name parts that were there before; `held`: names of those that stand in front of them."""
+        ...
+
+    def learn(self, parts: list[Part]) -> None:
+        """Remember what parts are called now."""
+        ...
 
 
 class Talks:
@@ -122,9 +143,9 @@ class _Talk:
             conversation.tell_anew()
         dialect = self.dialect = sent.dialect or of_body(sent.body) or by_name("openai-chat")
         before = [(block.item, block.ref) for block, _ in conversation.rows]
-        self._set_window(dialect.units(sent.body), dialect, core, found, sent.cause)
-        if sent.compacts:
-            self._left_out(before)
+        self._set_window(dialect.units(sent.body), dialect, core, found, sent)
+        if sent.compacts or sent.acted:
+            self._left_out(before, sent.acted)
         conversation.turn = sent.turn
         self._step = sent.step
         self.place = Place(
@@ -156,9 +177,7 @@ class _Talk:
         self._out.clear()
         return events
 
-    def _set_window(
-        self, units: list[Unit], dialect: Dialect, core: Core, found: Found, cause: str | None
-    ) -> None:
+    def _set_window(self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent) -> None:
         """Make the window what the body carries; only what is new in it is cut."""
         prints = [fingerprint(unit)[0] for unit in units]
         shared, limit = 0, min(len(prints), len(self._prints))
@@ -167,19 +186,27 @@ class _Talk:
         rows, parts = self._rows[:shared], []
         for unit in units[shared:]:
             cut = dialect.parts(_redacted(unit, core, found), self._names).parts
+            cut = sent.reader.cut(cut) if sent.reader is not None else cut
             for part in cut:
                 _redact(part, core, found)
                 part.truncated = part.truncated or (part.text or "").startswith(_CUT)
             rows.append(len(cut))
             parts += cut
-        self.conversation.replace(parts, at=sum(self._rows[:shared]), cause=cause)
+        at = sum(self._rows[:shared])
+        if sent.reader is not None:
+            sent.reader.give(parts, [block.item for block, _ in self.conversation.rows[:at]])
+        self.conversation.replace(parts, at=at, cause=sent.cause)
+        if sent.reader is not None:
+            sent.reader.learn(parts)
         self._prints, self._rows = prints, rows
 
-    def _left_out(self, before: list[tuple[str, str]]) -> None:
-        """Tell a compaction of what was in the last view and is not in this one."""
+    def _left_out(self, before: list[tuple[str, str]], acted: tuple[Json, ...]) -> None:
+        """Tell of what was in the last view and is not in this one: the last compaction left it out."""
         stays = {block.item for block, _ in self.conversation.rows}
         gone = [ref for item, ref in before if item not in stays]
-        if gone:
+        for at, record in enumerate(acted, 1):
+            self.conversation.compacted(gone if at == len(acted) else [], None, **record)
+        if gone and not acted:
             self.conversation.compacted(
                 gone, None, replacement_policy="ephemeral_view_only", metadata={"ctxctl": {"derived": True}}
             )

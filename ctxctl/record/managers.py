@@ -84,7 +84,7 @@ class RecordedManager:
             Sent(
                 body, Views(), place.step or "", place.turn, injected=False, compacts=cause is None,
                 cause=cause,
-                marks={"layer": "view"},
+                marks={"layer": "view"}, acted=self._acted(), reader=self._reader(),
             ),
             place,
         )  # fmt: skip
@@ -93,6 +93,14 @@ class RecordedManager:
     def _where(self) -> Place:
         """Where the next view belongs."""
         return self._recorder._where()
+
+    def _acted(self) -> tuple[dict[str, Any], ...]:
+        """What the manager told of its compactions since the last view, as fields of their records."""
+        return ()
+
+    def _reader(self) -> Any:
+        """What reads the views' messages; None: nothing but their own spelling."""
+        return None
 
     def _seen(self, place: Place) -> None:
         """A view was recorded there."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from ctxctl.formats.amplifier import parts as amplifier
+from ctxctl.formats.amplifier.identity import Names as Known
 from ctxctl.formats.amplifier.injected import Piece
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
@@ -52,6 +54,25 @@ class Views(Dialect):
     def reply(self, response: Json) -> list[Part]:
         """A message of the assistant."""
         return amplifier.answer(response)
+
+
+class Reading:
+    """Amplifier's messages: reminders inside of them are items, and a message that comes back is the same."""
+
+    def __init__(self) -> None:
+        self._names = Known()
+
+    def cut(self, parts: list[Part]) -> list[Part]:
+        """Reminders and files as parts of their own."""
+        return amplifier.spread(parts, _no_origin)
+
+    def give(self, parts: list[Part], held: Collection[str]) -> None:
+        """Names of what earlier requests had; `held` stand in front."""
+        self._names.give(parts, held=held)
+
+    def learn(self, parts: list[Part]) -> None:
+        """For the requests to come."""
+        self._names.learn(parts)
 
 
 def _no_origin(piece: Piece) -> tuple[str | None, Any]:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Moment, Total
-from ctxctl.model.vocab import MAIN_THREAD, MODEL
+from ctxctl.model.vocab import MODEL
 from ctxctl.report import jsonout
 from ctxctl.report.blamesums import beside, ending
 from ctxctl.report.changes import short
@@ -33,9 +34,8 @@ _LEAST_TEXT: Final = 20
 def address(found: Blame) -> str:
     """``[SESSION/][THREAD:]TURN.STEP`` of the frame, shown."""
     step = found.step
-    session = f"{visible(step.session)}/" if found.several and step.session is not None else ""
-    thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD or session else ""
-    return f"{session}{thread}{step.turn}.{step.step}"
+    at = visible(prefix(step.thread, step.session if found.several else None))
+    return f"{at}{step.turn}.{step.step}"
 
 
 def head_lines(found: Blame, trace: str, under: str, width: int) -> Iterator[str]:

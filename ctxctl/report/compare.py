@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
 from ctxctl.report.paint import Paint
@@ -39,9 +39,8 @@ class Side(msgspec.Struct, frozen=True, eq=False):
     def label(self) -> str:
         """The frame as an address."""
         step = self.frame.step
-        session = f"{visible(step.session)}/" if self.several and step.session is not None else ""
-        thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD or session else ""
-        return f"{visible(self.trace)}@{session}{thread}{step.turn}.{step.step}"
+        at = visible(prefix(step.thread, step.session if self.several else None))
+        return f"{visible(self.trace)}@{at}{step.turn}.{step.step}"
 
     def current(self, item: str) -> Placement | None:
         """The last current copy of an item."""

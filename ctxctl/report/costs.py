@@ -10,8 +10,8 @@ import msgspec
 
 from ctxctl.inspector.costs import Costs, Spent, StepCost
 from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
+from ctxctl.model.addresses import prefix
 from ctxctl.model.money import AT_LEAST, Money, Tokens
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
@@ -25,8 +25,7 @@ TOP_BREAKS = 5
 def address(cost: StepCost) -> str:
     """Where the step is: `turn.step`, with its thread where that is not the main one."""
     step = cost.step
-    thread = "" if step.thread == MAIN_THREAD else f"{visible(step.thread)}:"
-    return f"{thread}{step.turn}.{step.step}"
+    return f"{visible(prefix(step.thread))}{step.turn}.{step.step}"
 
 
 def step_row(cost: StepCost) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ctxctl.model.results import StageView
+from ctxctl.model.results import StageView, Step
+from ctxctl.model.vocab import Verdict
 from ctxctl.report.tables import plural
 from ctxctl.report.totals import Totals
 from ctxctl.text import visible
@@ -16,26 +17,37 @@ _SHOWN = 12
 
 def held(totals: Totals) -> Iterator[tuple[str, str]]:
     """Labelled lines of a summary: how many steps are as recorded, and what the first other one is about."""
-    if not totals.differs and not totals.matches:
+    steps = totals.differs + totals.matches + totals.untold
+    if not steps:
         return
-    steps = totals.differs + totals.matches
-    if not totals.differs:
-        yield "policy", f"{plural(steps, 'step')} held against the record, all as recorded"
-        return
-    verb = "differs" if totals.differs == 1 else "differ"
-    yield "policy", f"{totals.differs:,} of {plural(steps, 'step')} held against the record {verb}"
-    step = totals.first_differing
+    told = plural(steps, "step")
+    if totals.differs:
+        verb = "differs" if totals.differs == 1 else "differ"
+        yield "policy", f"{totals.differs:,} of {told} held against the record {verb}"
+        yield from _first(totals.first_differing, "differs")
+    elif not totals.untold:
+        yield "policy", f"{told} held against the record, all as recorded"
+    elif totals.matches:
+        yield "policy", f"{totals.matches:,} of {told} held against the record as recorded, none that differs"
+    if totals.untold:
+        yield "policy", f"{totals.untold:,} of {told} held against the record cannot be told"
+        yield from _first(totals.first_untold, "cannot_tell")
+
+
+def _first(step: Step | None, verdict: Verdict) -> Iterator[tuple[str, str]]:
     assert step is not None
     where = f"turn {step.turn} step {step.step}" + (
         f" of {visible(step.thread)}" if step.thread != "main" else ""
     )
     for name, view in step.stages.items():
-        if view.verdict == "differs":
+        if view.verdict == verdict:
             yield "first", f"{where}, {name}: {'; '.join(_told(view))}"
 
 
 def _told(view: StageView) -> Iterator[str]:
     facts = view.facts
+    if "reason" in facts:
+        yield visible(facts["reason"])
     for side in ("expected", "recorded"):
         if side in facts:
             yield f"{side} {_value(_narrow(facts[side], facts.get('differing')))}"

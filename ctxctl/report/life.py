@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.changes import SIGNS, short
 from ctxctl.report.paint import Paint
 from ctxctl.report.tables import Column, number, table
@@ -88,9 +88,7 @@ class _Places:
         name = self._number(first)
         if last is not first:
             name += f"\u2013{self._number(last)}"
-        thread = f"{visible(first.thread)}:" if first.thread != MAIN_THREAD else ""
-        session = f"{visible(first.session)}/" if self._sessions and first.session is not None else ""
-        return f"{session}{thread or (MAIN_THREAD + ':' if session else '')}{name}"
+        return f"{visible(prefix(first.thread, first.session if self._sessions else None))}{name}"
 
     def _number(self, life: Life) -> str:
         return f"{life.turn}.{life.step}" if self._steps else str(life.turn)

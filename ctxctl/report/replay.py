@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
-from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
+from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.changes import counts_line, counts_short
 from ctxctl.report.differing import held
 from ctxctl.report.fidelity import measured_lines
@@ -93,12 +94,8 @@ class ReplayReport:
 
     def _address(self, place: Step | Turn) -> str:
         """The turn as an address of this trace: the session and the thread only where they are needed."""
-        thread = "" if place.thread == MAIN_THREAD else f"{visible(place.thread)}:"
-        session = ""
-        if place.session != self._session and place.session is not None:
-            session = f"{visible(place.session)}/"
-            thread = thread or f"{MAIN_THREAD}:"
-        return f"{session}{thread}{place.turn}"
+        session = place.session if place.session != self._session else None
+        return f"{visible(prefix(place.thread, session))}{place.turn}"
 
     def _turn(self, turn: Turn) -> Iterator[str]:
         ledger = turn.ledger

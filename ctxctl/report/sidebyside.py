@@ -8,8 +8,8 @@ from typing import Final
 
 from ctxctl.inspector.comparison import Comparison
 from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report.header import Header
 from ctxctl.report.money import dollars
@@ -125,10 +125,8 @@ class Addresses:
         """The address of a turn."""
         if not self._begun:
             self._begun, self._first = True, place.session
-        thread = "" if place.thread == MAIN_THREAD else f"{visible(place.thread)}:"
-        if place.session != self._first and place.session is not None:
-            return f"{visible(place.session)}/{thread or f'{MAIN_THREAD}:'}{place.turn}"
-        return f"{thread}{place.turn}"
+        session = place.session if place.session != self._first else None
+        return f"{visible(prefix(place.thread, session))}{place.turn}"
 
 
 # The sums ---------------------------------------------------------------------------------------------------

@@ -37,6 +37,9 @@ class Totals:
         """Steps with a stage that a recomputing policy found to differ from the record."""
         self.matches = 0
         """Steps with stages that it recomputed, none of which differs."""
+        self.untold = 0
+        """Steps with a stage of which the trace lacks what it would take to tell, and none that differs."""
+        self.first_untold: Step | None = None
         self.first_differing: Step | None = None
         self._counts = dict.fromkeys(Counts.__struct_fields__, 0)
         self._before: dict[Thread, int] = {}
@@ -54,6 +57,9 @@ class Totals:
         if "differs" in verdicts:
             self.differs += 1
             self.first_differing = self.first_differing or step
+        elif "cannot_tell" in verdicts:
+            self.untold += 1
+            self.first_untold = self.first_untold or step
         elif "matches" in verdicts:
             self.matches += 1
         self.capped += step.window.cap is not None

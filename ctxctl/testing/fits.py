@@ -239,10 +239,9 @@ class _Looked:
 
 
 def _where(step: Step) -> str:
-    from ctxctl.model.vocab import MAIN_THREAD
+    from ctxctl.model.addresses import prefix
 
-    thread = f"{visible(step.thread)}:" if step.thread != MAIN_THREAD else ""
-    return f"@{thread}{step.turn}.{step.step}"
+    return f"@{visible(prefix(step.thread))}{step.turn}.{step.step}"
 
 
 def _largest(placements: list[Placement], window: Window) -> str:

@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen, Screen
 
 from ctxctl.config import Settings
-from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
 from ctxctl.tui import keys, lifecycle, memory, messages, recall, remap, themes, walk
 from ctxctl.tui.faults import FAULT_EXIT, place_of
@@ -227,11 +227,8 @@ class CtxApp(Shell):
         address = str(entry.turn)
         if here.step:
             address += f".{state.list.turns.rows[here.ordinal].step}"
-        if entry.thread != MAIN_THREAD:
-            address = f"{entry.thread}:{address}"
-        if len(state.list.turns.sessions) > 1 and entry.session is not None:
-            address = f"{entry.session}/{address}"
-        return f"{self.trace_name}@{address}"
+        several = len(state.list.turns.sessions) > 1
+        return f"{self.trace_name}@{prefix(entry.thread, entry.session if several else None)}{address}"
 
     # Errors: what Textual prints holds local variables, and with them the trace
 

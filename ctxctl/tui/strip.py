@@ -17,6 +17,7 @@ VERDICTS: Final[dict[Verdict, str]] = {
     "recorded": "✓",
     "matches": "✓",
     "differs": "≠",
+    "cannot_tell": "?",
     "not_recorded": "·",
 }
 """What a verdict looks like without colour."""
@@ -25,6 +26,7 @@ _STYLES: Final[dict[Verdict, str]] = {
     "recorded": "good",
     "matches": "good",
     "differs": "warning",
+    "cannot_tell": "muted",
     "not_recorded": "muted",
 }
 

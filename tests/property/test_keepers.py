@@ -128,7 +128,7 @@ class Thread:
         self.placer = Placer()
         self.ids = SimpleNamespace(turn=1)
         self.scores: dict[str, float] = {}
-        self.facts = SimpleNamespace(entered={}, compactions=())
+        self.facts = SimpleNamespace(entered={}, compactions=(), budgets=())
         self.later = None
         self.priorities: dict[str, float] = {}
         self.book = SimpleNamespace(last=None, find=self.find)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from ctxctl.formats.amplifier.identity import like
 from ctxctl.formats.amplifier.parts import Origin, spread
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
@@ -13,7 +15,7 @@ from ctxctl.formats.kit.parts import Part
 if TYPE_CHECKING:
     from ctxctl.formats.wire.dialect import Dialect, Names, Unit
 
-_Key = tuple[str, int, bytes, int]
+_Key = tuple[str, int, bytes]
 _OPTIONS: Final = orjson.OPT_NON_STR_KEYS
 
 
@@ -22,7 +24,8 @@ class Bodies:
 
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._last: dict[_Key, list[Part]] = {}
+        self._last: dict[_Key, list[Part] | None] = {}
+        """By what was sent; None where it was sent more than once."""
         self._names: Names | None = None
         self.fresh: list[Part] = []
         """Of the items of the last request, those that were cut for it."""
@@ -31,11 +34,15 @@ class Bodies:
         """Cut everything anew: another window came between, or files were resolved."""
         self._last = {}
 
-    def cut(self, wire: Dialect, sent: Json, line: int) -> list[Part]:
-        """The items of a request; those that the last one had are the same objects."""
+    def cut(self, wire: Dialect, sent: Json, line: int, entered: Sequence[Part] = ()) -> list[Part]:
+        """The items of a request; those that the last one had are the same objects.
+
+        Not where there are several alike, one that `entered` since then among them: which of them it is is
+        told by what stands around it.
+        """
+        new = {like(part) for part in entered}
         names = self._titles()
-        now: dict[_Key, list[Part]] = {}
-        again: dict[tuple[str, int, bytes], int] = {}
+        now: dict[_Key, list[Part] | None] = {}
         made: list[Part] = []
         fresh: list[Part] = []
         given = sent.get("input")
@@ -44,17 +51,14 @@ class Bodies:
         for unit in wire.units(sent):
             if unit.section == "previous_response_id" and whole:
                 continue
-            name = _name(unit)
-            key = None
-            if name is not None:
-                again[name] = again.get(name, 0) + 1
-                key = (*name, again[name])
-            parts = self._last.get(key) if key is not None else None
-            if parts is None:
+            key = _name(unit)
+            alike = key in now
+            parts = self._last.get(key) if key is not None and not alike else None
+            if parts is None or any(like(part) in new for part in parts):
                 parts = spread(wire.parts(unit, names, line).parts, self._origin)
                 fresh += parts
             if key is not None:
-                now[key] = parts
+                now[key] = None if alike else parts
             made += parts
         self.fresh = fresh
         self._last = now

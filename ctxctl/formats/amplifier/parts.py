@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -10,7 +11,7 @@ import orjson
 
 from ctxctl.formats.amplifier.injected import Piece, pieces
 from ctxctl.formats.build import Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 Origin = Callable[[Piece], tuple[str | None, Json | None]]
 """Path and source ref of a `context_file` piece, as far as known."""
@@ -19,6 +20,8 @@ CUT: Final = "[truncated: ~"
 """How a tool result begins that compaction has cut."""
 INGRESS: Final = "[tool-result truncated at ingress"
 _STUB: Final = re.compile(r'\[User message compacted - original: "(.*)\.\.\."\]\Z', re.DOTALL)
+_UNSENDABLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Characters that Amplifier takes out of a tool's result."""
 _MASK: Final = "[REDACTED"
 _SPREAD: Final = frozenset({"user_message", "tool_result", "system_prompt", "developer_instruction"})
 _CUT_KINDS: Final = frozenset({"policy_note", "external_resource"})
@@ -28,14 +31,21 @@ _KIND_OF_ROLE: Final = {
     "tool": "tool_result",
 }
 _TITLE: Final = 80
+_PREVIEW: Final = 50
+"""Characters of a user message that its stub repeats."""
 
 
 def stub_of(text: str) -> str | None:
-    """The first characters of the user message that a stub stands for; None for what is no stub."""
+    """The beginning of the message that a stub stands for, as a stub has it; None for what is no stub."""
     if not text.startswith("[User message compacted"):
         return None
     match = _STUB.match(text)
     return match.group(1) if match is not None else None
+
+
+def preview_of(text: str) -> str:
+    """What a stub repeats of a user message."""
+    return text[:_PREVIEW].replace("\n", " ").strip()
 
 
 def spread(parts: list[Part], origin: Origin) -> list[Part]:
@@ -256,6 +266,37 @@ def result(call_id: Any, name: Any, content: Any, line: int, *, derived: bool = 
     return _noted(
         Part("tool_result", plain(content), "tool", key=key, title=name, line=line, derived=derived)
     )
+
+
+def stored(given: Any) -> tuple[str, ...]:
+    """What a loop may have put into the history of a tool's own answer: each loop has a spelling of its own.
+
+    As logged; as JSON (what hooks gave back is written whole); its output alone
+    (`ToolResult.get_serialized_output`).
+    """
+    if isinstance(given, str):
+        return (given,)
+    whole = json.dumps(given)
+    if not isinstance(given, dict) or "output" not in given or "success" not in given:
+        return (whole, plain(given))
+    return (whole, _output(given), plain(given))
+
+
+def _output(given: Json) -> str:
+    output, error = given["output"], given.get("error")
+    if output is not None:
+        text = json.dumps(output) if isinstance(output, dict | list) else str(output)
+        return _UNSENDABLE.sub("", text)
+    if given["success"]:
+        return "Success"
+    said = error.get("message", "Unknown error") if isinstance(error, dict) and error else "Failed"
+    return f"Error: {said}"
+
+
+def spoken(text: str) -> tuple[str, str]:
+    """Name and arguments of a call's text, the arguments in one spelling."""
+    name, _, given = text.partition(" ")
+    return name, canonical(parsed(given))
 
 
 def _texts(kind: str, role: str, content: Any, line: int) -> Iterator[Part]:

@@ -10,6 +10,7 @@ from ctxctl.formats.amplifier.compactions import Compaction, Counters, Limits, i
 from ctxctl.formats.amplifier.identity import Names
 from ctxctl.formats.amplifier.origins import Origins
 from ctxctl.formats.amplifier.records import Record
+from ctxctl.formats.amplifier.unsent import Unsent
 from ctxctl.formats.build import Block, Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
@@ -58,9 +59,12 @@ class Requests:
         self.children: dict[str, tuple[str, str | None]] = {}
         """Call id and agent by the session that a delegation set off."""
         self._names = Names()
+        self._unsent = Unsent()
         self._bodies = Bodies(self.origins.of)
         self.waiting: list[Part] = []
         self.results: list[tuple[int, Part]] = []
+        self.stored: dict[str, tuple[str, ...]] = {}
+        """By result that waits, the texts that the history may hold of it."""
         self.calls: dict[str, int] = {}
         self.replied = self.responded = self.said = False
         self.billed = False
@@ -69,6 +73,8 @@ class Requests:
         self._told_budget = False
         self._system = False
         self._reasons: dict[str, str] = {}
+        self._whole: dict[str, str] = {}
+        """By item of the present request that was cut before it was ever sent, what it was whole."""
         self.bodies = 0
         """Requests whose body the log held."""
 
@@ -81,8 +87,7 @@ class Requests:
 
     def clear(self, data: Json) -> None:
         """The history was cleared."""
-        self.waiting.clear()
-        self.results.clear()
+        self._forget()
         self._cleared = data
 
     def compacted(self, found: Compaction) -> None:
@@ -162,26 +167,41 @@ class Requests:
 
     def _from_body(self, wire: Dialect, sent: Json, line: int) -> None:
         self.bodies += 1
+        self.settle()
         if self._may_be_aside():
             made = self._bodies.alone(wire, sent, line)
-            self._names.give(made)
+            self.conversation.name(*self._names.give(made, self.waiting))
             if self._shares_nothing(made):
                 self.told = self._aside()
                 self.told.replace(made)
                 return
         else:
-            made = self._bodies.cut(wire, sent, line)
-            self._names.give(made)
+            made = self._bodies.cut(wire, sent, line, self.waiting)
+            self.conversation.name(*self._names.give(made, self.waiting))
         before = [(block.ref, block.item, kind) for block, kind in self.conversation.rows]
+        passed = self._passed(made)
         cause = "cleared" if self._cleared is not None else None
         self.conversation.replace(made, cause=cause)
         self._names.learn(self._bodies.fresh)
         stays = {part.item for part in made}
         gone = [ref for ref, item, kind in before if item not in stays and kind in _HISTORY]
+        gone += passed
         for at, one in enumerate(self._compactions, 1):
             last = at == len(self._compactions)
             self.conversation.compacted(gone if last else [], None, line=one.line, **one.fields())
         self._forget()
+
+    def _passed(self, made: list[Part]) -> list[str]:
+        """Tell of what a compaction left out, or cut, before any request carried it; refs of the former."""
+        found = self._unsent.of(self.waiting, self.stored, made) if self._compactions else None
+        self._unsent.carried(made, self.stored)
+        self._whole = {}
+        if found is None:
+            return []
+        self.conversation.pass_over(*found.gone, *found.cut)
+        self._names.learn(found.gone)
+        self._whole = {part.item: part.block().ref for part in found.cut}
+        return [part.block().ref for part in found.gone]
 
     def _may_be_aside(self) -> bool:
         """Whether the loop did not announce the request.
@@ -258,13 +278,14 @@ class Requests:
     def _forget(self) -> None:
         self.waiting.clear()
         self.results.clear()
+        self.stored.clear()
         self._cleared = None
 
     def _tell_budget(self) -> None:
         acted = self._compactions[-1] if self._compactions else None
         cuts = [
             {
-                "item_ref": block.ref,
+                "item_ref": self._whole.get(block.item, block.ref),
                 "action": "truncated",
                 "reason": self._reasons.get(block.item, "compaction"),
             }

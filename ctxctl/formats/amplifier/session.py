@@ -8,7 +8,7 @@ from ctxctl.formats.amplifier import parts as shapes
 from ctxctl.formats.amplifier.records import Record, body
 from ctxctl.formats.amplifier.requests import Requests
 from ctxctl.formats.amplifier.usage import reported
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.kit.parts import Part, call_title, string
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Session(Requests):
         """A tool is about to run; loops that log no content blocks tell of the call here alone."""
         name = string(found.field("tool_name")) or "tool"
         key = string(found.data.get("tool_call_id"))
-        if self.replied or (key is not None and key in self.calls):
+        if self.replied or (key is None and self.said) or (key is not None and key in self.calls):
             return
         if key is not None:
             self.calls[key] = len(self.calls)
@@ -39,16 +39,28 @@ class Session(Requests):
 
     def result(self, found: Record) -> None:
         """A tool has run; results join in the order of their calls, whichever finished first."""
-        key = string(found.data.get("tool_call_id"))
         given = found.field("result")
         if given is None:
             given = found.field("error")
+        key = string(found.data.get("tool_call_id")) or self._answered_call(found)
         structured = not isinstance(given, str)
         part = shapes.result(key, None, given, found.line.number, derived=structured)
         part.title = call_title(string(found.field("tool_name")) or "tool", found.data.get("tool_input"))
         order = self.calls.get(key, len(self.calls)) if key is not None else len(self.calls)
         self.results.append((order, part))
+        if part.item:
+            self.stored[part.item] = shapes.stored(given)
         self._delegated(key, found)
+
+    def _answered_call(self, found: Record) -> str | None:
+        """The call that a result is of where the loop names none: the first of its words without a result."""
+        name, given = string(found.field("tool_name")), found.data.get("tool_input")
+        wanted = name, canonical(given)
+        for part in self.waiting:
+            waits = part.kind == "tool_call" and part.item and f"{part.item}/result" not in self.stored
+            if waits and part.text is not None and shapes.spoken(part.text) == wanted:
+                return part.item
+        return None
 
     def _delegated(self, key: str | None, found: Record) -> None:
         given, asked = found.field("result"), found.data.get("tool_input")

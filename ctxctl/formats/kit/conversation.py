@@ -95,6 +95,16 @@ class Conversation:
         if self.steps and before == self._behind:
             self._behind = len(self._pending)
 
+    def name(self, *parts: Part) -> None:
+        """Give parts identities of their own, though equal ones may be there."""
+        for part in parts:
+            part.item = self._name(part)
+            self._derived.add(part.item)
+
+    def pass_over(self, *parts: Part) -> None:
+        """Tell, with the next request, of parts that entered and that it does not carry."""
+        self._known(parts)
+
     def splice(self, at: int, removed: int, parts: Iterable[Part] = (), *, cause: str | None = None) -> None:
         """Replace `removed` rows from index `at` by `parts`; `cause`: why the old ones go (`branched` …)."""
         fresh = [(part.block(), part.kind) for part in self._known(parts)]

@@ -159,7 +159,7 @@ class Chain:
 
     def _omitted(self, row: Row) -> Iterator[Link]:
         evidence = self._evidence(row.first)
-        found = list(evidence.about(kept=False))
+        found = list(evidence.about(kept=False)) or list(evidence.compacted())
         if row.last != row.first:
             last = self._evidence(row.last)
             found += list(last.about(kept=False))

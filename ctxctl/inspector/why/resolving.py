@@ -9,6 +9,7 @@ from ctxctl.engine.book import base_id, version_of
 from ctxctl.errors import UsageError
 from ctxctl.inspector.why.chronicle import Chronicle, Entry
 from ctxctl.inspector.why.reading import Named, Reader
+from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
 from ctxctl.model.records import Assembly, Item, Redaction
 
@@ -114,7 +115,8 @@ class Resolver:
         others = []
         for number, key in enumerate(self._chronicle.threads):
             if number != self._thread and self._fits(number, name):
-                others.append(key.thread if key.session == here.session else f"{key.session}/{key.thread}")
+                session = None if key.session == here.session else key.session
+                others.append((prefix(key.thread, session) or f"{key.thread}:").removesuffix(":"))
         if others:
             more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
             raise UsageError(

@@ -18,3 +18,5 @@ class Memory(NamedTuple):
     """Of the last compaction, which the notice goes on telling."""
     sizes: Sizes = {}  # noqa: RUF012 (never the default: each session has its own)
     """Sizes measured so far; what they are of never changes, so all copies share them."""
+    doubt: str | None = None
+    """Why what was decided may not be what the runtime decided."""

@@ -8,9 +8,9 @@ text, the role and the ids that go into it; what no capture holds is the rest of
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.model.fitting import Candidate
 from ctxctl.policies.fitting.units import HEAD_SEGMENTS
@@ -22,6 +22,8 @@ NOTICE: Final = "reminder:context-compaction"
 _TIME: Final = {"timestamp": "2026-01-01T00:00:00.000+00:00"}
 """Any time is as long as this one."""
 _SYSTEM_KINDS: Final = frozenset({"system_prompt", "developer_instruction"})
+_CUT_TO: Final = {"tool_result": "[truncated: ~", "user_message": "[User message compacted - original: "}
+"""How what is left of a message begins."""
 _ANSWER_KINDS: Final = frozenset({"assistant_message", "tool_call", "reasoning"})
 _STUBBED_FROM: Final = 80
 STUB: Final = 70
@@ -31,6 +33,18 @@ _PREVIEW: Final = 50
 
 Sizes = dict[tuple[str, ...], int]
 """Characters of a message's printed form by the names of its candidates."""
+
+
+class Shape(NamedTuple):
+    """Which fields a session's messages have: loops and applications differ, and no log says."""
+
+    named: bool = True
+    """A result says which tool it is of; loop-streaming writes that, loop-basic does not."""
+    stamped: bool = True
+    """The system prompt has a time: it was added as a message, and not made anew for each request."""
+
+
+SHAPES: Final = tuple(Shape(named, stamped) for named in (True, False) for stamped in (True, False))
 
 
 class Message:
@@ -134,14 +148,14 @@ def of_rows(rows: Iterable[dict[str, Any]]) -> list[Message]:
     return made
 
 
-def of_candidates(candidates: Sequence[Candidate], sizes: Sizes) -> list[Message]:
+def of_candidates(candidates: Sequence[Candidate], sizes: Sizes, shape: Shape = SHAPES[0]) -> list[Message]:
     """The conversation as context-simple would hold it; the system prompt is one message, and the first.
 
     Not among them: tool definitions, which it does not count, and reminders that a loop puts into a request
-    behind its back.  `sizes` remembers what was measured before.
+    behind its back.  `sizes` remembers what was measured before, in the first shape.
     """
     system = [at for at, c in enumerate(candidates) if is_system(c)]
-    made = [_system(candidates, system, sizes)] if system else []
+    made = [_system(candidates, system, sizes, shape)] if system else []
     answer: list[int] = []
     for at, candidate in enumerate(candidates):
         if candidate.kind in _ANSWER_KINDS:
@@ -155,7 +169,7 @@ def of_candidates(candidates: Sequence[Candidate], sizes: Sizes) -> list[Message
         if answer:
             made.append(_answer(candidates, answer, sizes))
             answer = []
-        made.append(_one(candidate, at, sizes))
+        made.append(_one(candidate, at, sizes, shape))
     if answer:
         made.append(_answer(candidates, answer, sizes))
     return made
@@ -189,15 +203,34 @@ def _text(candidate: Candidate) -> str:
     return text if text is not None else " " * (candidate.chars or 4 * candidate.tokens)
 
 
-def _system(candidates: Sequence[Candidate], of: list[int], sizes: Sizes) -> Message:
+def is_remnant(candidate: Candidate) -> bool:
+    """Whether it is what a compaction left of a message, and the message itself is not there."""
+    return candidate.kind in _CUT_TO and (candidate.read() or "").startswith(_CUT_TO[candidate.kind])
+
+
+def equal(candidates: Iterable[Candidate]) -> bool:
+    """Whether two messages are the same to the letter, and nothing but their place tells them apart."""
+    said = [(one.kind, one.read()) for one in candidates if one.kind in ("user_message", "assistant_message")]
+    return len(set(said)) < len(said)
+
+
+def texts(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """The texts that are in context-simple's messages, whatever they are wrapped in."""
+    return (
+        _text(candidate) for candidate in candidates if is_system(candidate) or in_conversation(candidate)
+    )
+
+
+def _system(candidates: Sequence[Candidate], of: list[int], sizes: Sizes, shape: Shape) -> Message:
     names = tuple(candidates[at].name for at in of)
     if names not in sizes:
         text = "\n\n".join(_text(candidates[at]) for at in of)
         sizes[names] = len(str({"role": "system", "content": text, "metadata": _TIME}))
-    return Message("system", sizes[names], _nothing, of=tuple(of))
+    chars = sizes[names] - (0 if shape.stamped else len(f", 'metadata': {_TIME}"))
+    return Message("system", chars, _nothing, of=tuple(of))
 
 
-def _one(candidate: Candidate, at: int, sizes: Sizes) -> Message:
+def _one(candidate: Candidate, at: int, sizes: Sizes, shape: Shape) -> Message:
     """What a user, a hook or a tool said."""
     result = candidate.kind == "tool_result"
     call = candidate.pairs[0] if candidate.pairs else None
@@ -205,12 +238,13 @@ def _one(candidate: Candidate, at: int, sizes: Sizes) -> Message:
     if names not in sizes:
         row: dict[str, Any] = {"role": "tool" if result else "user"}
         if result:
-            row["name"] = (candidate.title or "tool").partition(":")[0]
+            row["name"] = _tool(candidate)
             row["tool_call_id"] = call or candidate.item
         row |= {"content": _text(candidate), "metadata": _TIME}
         sizes[names] = len(str(row))
+    chars = sizes[names] - (len(f"'name': {_tool(candidate)!r}, ") if result and not shape.named else 0)
     return Message(
-        "tool" if result else "user", sizes[names], candidate.read, of=(at,),
+        "tool" if result else "user", chars, candidate.read, of=(at,),
         answers=call if result else None, human=candidate.kind == "user_message",
     )  # fmt: skip
 
@@ -243,6 +277,10 @@ def _printed(parts: list[Candidate]) -> dict[str, Any]:
         row["tool_calls"] = calls
     row["metadata"] = _TIME
     return row
+
+
+def _tool(result: Candidate) -> str:
+    return (result.title or "tool").partition(":")[0]
 
 
 def _id(call: Candidate) -> str:

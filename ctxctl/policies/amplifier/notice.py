@@ -6,6 +6,11 @@ from collections.abc import Mapping
 
 _OPEN = '<system-reminder source="context-compaction">'
 _CLOSE = "</system-reminder>"
+BRIEF = (
+    f"{_OPEN}\nContext has been compacted to fit within token budget. Some older messages and tool results"
+    f" may be truncated.\n{_CLOSE}"
+)
+"""The notice in its least length."""
 
 
 def notice(told: Mapping[str, int], *, recent: float, results: int, older: bool) -> str:

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Note, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Fitter, Keeper, Note, Room, Swap, Verdict
 from ctxctl.policies.amplifier.keeping import Compactor
 from ctxctl.policies.amplifier.ladder import Rules, climb
 from ctxctl.policies.amplifier.memory import Memory
 from ctxctl.policies.amplifier.messages import NOTICE, UNRECORDED, Message, of_candidates, total
-from ctxctl.policies.amplifier.notice import notice
+from ctxctl.policies.amplifier.notice import BRIEF, notice
 
-_COUNTS: Final = (
+COUNTS: Final = (
     "strategy_level", "messages_removed", "messages_truncated", "user_messages_stubbed", "before_messages",
     "after_messages", "budget", "target_tokens",
 )  # fmt: skip
-_SIZES: Final = {"before_tokens": "before_messages", "after_tokens": "after_messages"}
+_UNKNOWN_THRESHOLD: Final = "the share of the budget from which the runtime acts is in no record"
 
 
 class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,8 +89,12 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         """The same from step to step; the older version decides each request from the whole history."""
         return Compactor(self) if self.sticky else None
 
-    def as_told(self, native: Mapping[str, Any]) -> Amplifier | None:
-        """This policy with the parameters of a `context:compaction` event; that it acted is one of them."""
+    def as_told(self, native: Mapping[str, Any], view: Sequence[Candidate] = ()) -> Amplifier | None:
+        """This policy with the parameters of a `context:compaction` event; that it acted is one of them.
+
+        What the event does not say shows in the view: whether there is a notice, and of which version; how
+        much is left of a result.
+        """
         if not isinstance(native.get("strategy_level"), int):
             return None
         budget, aim = native.get("budget"), native.get("target_tokens")
@@ -104,16 +108,32 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             own["protected_recent"] = float(recent)
         if isinstance(results, int):
             own["protected_tool_results"] = results
-        stated = {key: native[key] for key in _SIZES if isinstance(native.get(key), int)}
-        return _Told(**own, stated=stated)
+        from ctxctl.policies.amplifier.told import Told, seen_in
+
+        shown = seen_in(view) if view else {}
+        known = own.pop("known", frozenset()).union(shown)
+        return Told(**{**own, **shown}, known=known, native=dict(native))
+
+    def between(self, told: Fitter) -> Amplifier:
+        """What a record and its view said of the parameters holds until the next one."""
+        from ctxctl.policies.amplifier.told import Followed
+
+        return Followed(**{name: getattr(told, name) for name in Followed.__struct_fields__})
 
     def differing(self, told: Mapping[str, int], native: Mapping[str, Any]) -> list[str]:
-        """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds."""
-        found = [key for key in _COUNTS if key in native and native[key] != told.get(key)]
-        for key, messages in _SIZES.items():
-            recorded = native.get(key)
-            if isinstance(recorded, int) and abs(told[key] - recorded) > UNRECORDED * told[messages]:
-                found.append(key)
+        """What a `context:compaction` event says otherwise; sizes may be off by what no capture holds.
+
+        What is left is known as well as what there was before: to the token where that is.
+        """
+        found = [key for key in COUNTS if key in native and native[key] != told.get(key)]
+        before, after = native.get("before_tokens"), native.get("after_tokens")
+        off = before - told["before_tokens"] if isinstance(before, int) else None
+        if off is not None and abs(off) > UNRECORDED * told["before_messages"]:
+            found.append("before_tokens")
+        messages = told["after_messages"]
+        slack = UNRECORDED * messages if off is None else abs(off) + messages * bool(off)
+        if isinstance(after, int) and abs(told["after_tokens"] - after) > slack:
+            found.append("after_tokens")
         return found
 
     def exceeds(self, tokens: int, budget: int) -> bool:
@@ -128,10 +148,11 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         rest = [message for message in messages if message.role != "system"]
         before = (floor + total(rest), len(messages))
         gone: list[Message] = []
-        level = told = None
+        level = told = doubt = None
         if self.sticky:
             gone, rest = _again(rest, candidates, memory, self.truncate_chars)
         if self.exceeds(floor + total(rest), budget):
+            doubt = _UNKNOWN_THRESHOLD if floor + total(rest) < budget else None
             rules = self.ladder(budget)
             made = climb(rest, rules, floor)
             gone, rest = gone + made.removed, made.kept
@@ -148,7 +169,7 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         drops = [Drop(at, "budget_limit") for message in gone for at in message.of]
         swaps = [Swap(m.of[0], m.said) for m in rest if m.said is not None]
         notes = self._notice(candidates, [*system, *rest], memory.told, drops, swaps)
-        return Fit(verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told=told)
+        return Fit(verdict, tuple(sorted(drops)), (), tuple(sorted(swaps)), notes, level, memory, told, doubt)
 
     def _notice(
         self,
@@ -197,7 +218,7 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             after: The same.
             sizes: Budget and target.
         """
-        told = dict(zip(_COUNTS[:4], counts, strict=True))
+        told = dict(zip(COUNTS[:4], counts, strict=True))
         told |= {"before_tokens": before[0], "before_messages": before[1]}
         told |= {"after_tokens": after[0], "after_messages": after[1]}
         return told | {"budget": sizes[0], "target_tokens": sizes[1]}
@@ -214,25 +235,12 @@ class Amplifier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if text is None or candidate.role != ("user" if self.sticky else "system"):
             return Drop(0, "stale")
         shown = candidate.read() or ""
-        if shown.strip() == text:
+        if shown.strip() in (text, BRIEF):
             return None
         return Swap(0, shown[: len(shown) - len(shown.lstrip())] + text, "stale")
 
     def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
         return told
-
-
-class _Told(Amplifier, frozen=True, kw_only=True):
-    """With a runtime's parameters: the sizes that its notice states are the runtime's, too."""
-
-    stated: dict[str, int]
-
-    def exceeds(self, tokens: int, budget: int) -> bool:
-        """It acted, by its own count."""
-        return True
-
-    def _stated(self, told: Mapping[str, int]) -> Mapping[str, int]:
-        return {**told, **self.stated}
 
 
 def _untouched(candidates: Sequence[Candidate], memory: Memory, *, over: bool) -> Fit:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from ctxctl.lint.rule import Rule
+from ctxctl.model.addresses import prefix
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.paint import Paint, plain
@@ -24,9 +25,8 @@ def address(place: Place) -> str | None:
     """``[SESSION/][THREAD:]TURN.STEP``; None where the finding is about no step."""
     if place.turn is None or place.step is None:
         return None
-    session = f"{place.session}/" if place.session_needed and place.session is not None else ""
-    thread = "" if place.thread == MAIN_THREAD else f"{place.thread}:"
-    return f"{session}{thread}{place.turn}.{place.step}"
+    session = place.session if place.session_needed else None
+    return f"{prefix(place.thread or MAIN_THREAD, session)}{place.turn}.{place.step}"
 
 
 def command(finding: Finding) -> str:

@@ -6,8 +6,8 @@ import heapq
 from typing import Any, Final, NamedTuple
 
 from ctxctl.inspector.costs import Costs, StepCost
+from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Turn, Window
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.totals import Totals
 
 TURNS: Final = 10
@@ -79,6 +79,5 @@ def _keep(heap: list[Any], one: tuple[Any, ...], most: int) -> None:
 
 def address(where: Where | Step | Turn) -> str:
     """`TURN.STEP`, with the thread where that is not the main one."""
-    thread = "" if where.thread == MAIN_THREAD else f"{where.thread}:"
     step = getattr(where, "step", None)
-    return f"{thread}{where.turn}" + (f".{step}" if step is not None else "")
+    return f"{prefix(where.thread)}{where.turn}" + (f".{step}" if step is not None else "")

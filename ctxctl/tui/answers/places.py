@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from ctxctl.errors import UsageError
+from ctxctl.model.addresses import escaped
 from ctxctl.tui.places import Placed, WantPlace
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def _place(desk: Desk, want: WantPlace) -> Placed:
     except UsageError as error:
         if error.slug != "ambiguous-session" or want.session is None:
             raise UsageError(error.slug, f"{error}{f'; {error.hint}' if error.hint else ''}") from None
-        ordinal = _ordinal(desk.inspector, f"{want.session}/{want.address}")
+        ordinal = _ordinal(desk.inspector, f"{escaped(want.session)}/{want.address}")
     return Placed(want.address, ordinal)
 
 

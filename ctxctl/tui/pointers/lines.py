@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
-from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.why import Link, Moment, WhatIf, Why
 from ctxctl.tui.figures import counted
 from ctxctl.tui.pointers.values import Goal, Line
@@ -172,5 +172,4 @@ def _goal(finding: Finding, place: Place) -> Goal | None:
 def _address(place: Place) -> str:
     if place.turn is None:
         return f"line {place.line:,}" if place.line else ""
-    thread = f"{place.thread}:" if place.thread != MAIN_THREAD else ""
-    return f"{thread}{place.turn}.{place.step}"
+    return f"{prefix(place.thread)}{place.turn}.{place.step}"

@@ -13,6 +13,7 @@ from ctxctl.tui.strip import VERDICTS
 _VERDICTS = {
     VERDICTS["recorded"]: "recorded, as the replay has it",
     VERDICTS["differs"]: "differs from it",
+    VERDICTS["cannot_tell"]: "cannot be told",
     VERDICTS["not_recorded"]: "not recorded",
 }
 """What the stages of a step say; one sign may stand for several verdicts."""

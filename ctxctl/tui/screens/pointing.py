@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.model.addresses import prefix
 from ctxctl.tui import state as moves
 from ctxctl.tui.pointers import wants
 from ctxctl.tui.pointers.values import Goal
@@ -50,7 +50,7 @@ class Pointing(FramesScreen):
     def _address(self, ordinal: int) -> str:
         """``[THREAD:]TURN.STEP`` of a step."""
         row = self.state.list.turns.rows[ordinal]
-        return f"{'' if row.thread == MAIN_THREAD else f'{row.thread}:'}{row.turn}.{row.step}"
+        return f"{prefix(row.thread)}{row.turn}.{row.step}"
 
     def _point(self, want: wants.WantPage, here: Goal | None) -> None:
         def chosen(goal: Goal | None) -> None:

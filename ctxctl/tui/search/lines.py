@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
 from ctxctl.model.vocab import Status
@@ -301,7 +302,7 @@ def plain(state: Search) -> str:
 
 
 def _plain(hit: Hit) -> str:
-    where = f"{hit.session}/{hit.thread}:{_place(hit)}" if hit.session else f"{hit.thread}:{_place(hit)}"
+    where = f"{prefix(hit.thread, hit.session) or f'{hit.thread}:'}{_place(hit)}"
     said = hit.excerpt
     text = "" if said is None else _BLANKS.sub(" ", said.before + said.match + said.after)
     name = _BLANKS.sub(" ", _name(hit))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report.tables import wrap
@@ -244,8 +245,7 @@ def _peak(pair: Pair | None, *, simulated: bool) -> str:
 
 
 def _address(pair: Pair) -> str:
-    thread = "" if pair.thread == "main" else f"{one_line(pair.thread)}:"
-    return f"{thread}{pair.turn}.{pair.step}"
+    return f"{one_line(prefix(pair.thread))}{pair.turn}.{pair.step}"
 
 
 def _chart(view: View, width: int, *, simulated: bool) -> Parts:

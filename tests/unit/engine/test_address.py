@@ -34,6 +34,24 @@ def test_addresses(address: str, place: tuple[str, int, int]) -> None:
     assert (step.thread, step.turn, step.step) == place
 
 
+def test_a_name_with_dividers_in_it() -> None:
+    inspector = inspect([add("a", "x", turn="t"), add("b", "y", turn="t", thread="main/views")])
+    for address in ("main//views:1", "main/views:1", "main//views:-1.1"):
+        assert inspector.step(inspector.resolve(address)).thread == "main/views"
+    with pytest.raises(UsageError) as caught:
+        inspector.resolve("other:1")
+    assert caught.value.hint == "there are: main, main//views"
+
+
+def test_what_is_escaped_goes_before_what_is_typed_plainly() -> None:
+    found = [add(name, "x", session=name, turn="t", thread=thread) for name, thread in (
+        ("a", "b"), ("a/b", "main"), ("a//b", "main"),
+    )]  # fmt: skip
+    inspector = inspect(found)
+    for address, session in (("a//b/1", "a/b"), ("a////b/1", "a//b"), ("a/b:1", "a"), ("a/b/1", "a/b")):
+        assert inspector.step(inspector.resolve(address)).session == session
+
+
 @pytest.mark.parametrize(
     ("address", "slug"),
     [

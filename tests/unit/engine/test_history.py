@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.engine.changes import Cause
 from ctxctl.engine.frames import delta_of
-from ctxctl.engine.history import History, State
+from ctxctl.engine.history import History, State, Unsent
 from ctxctl.model.results import Placement
 
 
@@ -110,3 +111,45 @@ def test_everything_that_was_recorded_is_there_in_its_order(frames: list[list[Pl
 def test_without_want_of_room_it_is_the_recorded_window(frames: list[list[Placement]]) -> None:
     history = walked(*frames, cause=Cause("detached"))
     assert history.visible() == (frames[-1] if frames else [])
+
+
+def test_what_was_never_sent_stands_behind_what_was_there_when_it_came() -> None:
+    history = walked([S, A, B])
+    history.move_to(delta_of([S, A, B], [S, B, C]), because(ROOM), Unsent([D]))
+    assert names(history) == "SABDC"
+    history.move_to(delta_of([S, B, C], [S, C, N]), because(Cause("compacted")))
+    assert names(history) == "SABDCN"
+
+
+def test_what_was_cut_before_it_was_sent_is_there_whole_and_once() -> None:
+    cut = place("C", 2, key=7, truncated=True)
+    history = walked([S, A])
+    history.move_to(delta_of([S, A], [S, A, cut, B]), because(ROOM), Unsent((), {"C": C}))
+    assert history.visible() == [S, A, C, B]
+
+
+def test_what_is_left_of_a_message_is_not_counted_beside_it() -> None:
+    stub = place("A", 2, key=7, truncated=True)
+    assert names(walked([S, A, B, C], [S, B, C], [S, stub, B, C], cause=ROOM)) == "SABC"
+    assert walked([S, A, B, C], [S, B, C], [S, stub, B, C], [S, A, B, C]).visible() == [S, A, B, C]
+
+
+def test_what_comes_back_in_its_place_has_what_stood_behind_it_behind_it() -> None:
+    history = walked([S, A, B, C, D], [S, D], [S, B, D])
+    assert names(history) == "SABCD"
+
+
+def test_what_comes_back_behind_what_is_left_of_another_is_in_its_place() -> None:
+    """B is there in brief, behind what stood behind it; C comes back whole and leaves D where it was."""
+    brief = place("B", 2, key=7, truncated=True)
+    history = walked([S, A, B, C, D, N], [S, brief, N], [S, brief, C, N], cause=Cause("compacted"))
+    assert names(history) == "SABCDN"
+    assert (
+        names(walked([S, B, C, D, N], [S, brief, N], [S, brief, D, N], cause=Cause("compacted"))) == "SBCDN"
+    )
+
+
+def test_a_notice_behind_the_system_prompt_stands_before_the_conversation() -> None:
+    prompt, told = (msgspec.structs.replace(place(name), segment="system", rank=1) for name in "SN")
+    history = walked([prompt, A, B], [prompt, told, B], cause=Cause("compacted"))
+    assert names(history) == "SNAB"

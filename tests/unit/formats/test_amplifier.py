@@ -145,6 +145,76 @@ def test_equal_messages_are_told_apart_by_their_order(tmp_path: Path) -> None:
     assert (second.step.counts.added, second.step.counts.skipped) == (1, 3)
 
 
+def called(name: str) -> Json:
+    use = {"type": "tool_use", "id": name, "name": "read", "input": {"path": name}}
+    return {"role": "assistant", "content": [use]}
+
+
+def answered(name: str, text: str) -> Json:
+    result = {"type": "tool_result", "tool_use_id": name, "content": text}
+    return {"role": "user", "content": [result]}
+
+
+def replied(log: Log, *content: Json) -> Log:
+    raw = {"id": f"msg-{len(log.rows)}", "type": "message", "role": "assistant", "content": list(content)}
+    return log("llm:response", {"status": "ok"}, **ASK, raw=raw)
+
+
+COMPACTED = {"before_messages": 5, "after_messages": 4, "messages_removed": 1, "strategy_level": 3}
+
+
+def test_an_answer_that_no_request_carried_was_left_out_of_the_first_one(tmp_path: Path) -> None:
+    log = Log()("prompt:submit", prompt="one")("llm:request", **ASK, raw=body(user("one")))
+    replied(log, {"type": "text", "text": "A long story."})
+    log("prompt:submit", prompt="two")("context:compaction", **COMPACTED)
+    log("llm:request", **ASK, raw=body(user("one"), user("two")))
+    _, second = log.windows(tmp_path)
+    (left,) = [change for change in second.step.changes if change.status == "omitted"]
+    assert (left.kind, left.reason) == ("assistant_message", "budget_limit")
+    (record,) = data(log.events(), "context.compaction.completed")
+    assert [ref.partition("@")[0] for ref in record["source_item_refs"]] == [left.item]
+
+
+def test_a_result_that_was_cut_before_it_was_sent_is_known_whole(tmp_path: Path) -> None:
+    """Loops keep a result in spellings of their own; the marker says which of them it is."""
+    output = "sun and rain " * 90
+    whole = f'{{"error": null, "output": "{output}", "success": true}}'
+    shown = f"[truncated: ~{len(whole) // 4:,} tokens - call tool again if needed] {whole[:250]}..."
+    log = Log()("prompt:submit", prompt="one")("llm:request", **ASK, raw=body(user("one")))
+    replied(log, *called("c1")["content"])
+    result = {"error": None, "output": output, "success": True}
+    log("tool:post", tool_name="read", tool_input={"path": "c1"}, result=result)
+    log("context:compaction", **COMPACTED, budget=900)
+    log("llm:request", **ASK, raw=body(user("one"), called("c1"), answered("c1", shown)))
+    told = [event["data"] for event in log.events() if ".item." in event["event_type"]]
+    texts = [item.get("content") for item in told if item["item_id"] == "c1/result"]
+    assert texts == [whole, shown]
+    (window,) = log.windows(tmp_path)[1:]
+    assert window.items[-1] == ("tool_result", shown)
+
+
+def test_stubs_of_messages_that_begin_alike_are_those_around_them(tmp_path: Path) -> None:
+    begun = "look into\nthe garden and " + "say what grows there, " * 3
+    stub = f'[User message compacted - original: "{begun[:50].replace(chr(10), " ").strip()}..."]'
+    full = [user(f"{begun}{n}") for n in range(3)]
+    said = [{"role": "assistant", "content": f"Answer {n}."} for n in range(3)]
+    log = Log()("llm:request", **ASK, raw=body(full[0], said[0], full[1], said[1], full[2]))
+    log("llm:request", **ASK, raw=body(full[0], said[0], user(stub), said[1], full[2]))
+    _, second = log.windows(tmp_path)
+    assert named(second.step, "updated") == ["user_message-3"]
+    assert named(second.step, "added") == []
+
+
+def test_a_prompt_in_the_words_of_one_that_left_is_another_one(tmp_path: Path) -> None:
+    log = Log()("prompt:submit", prompt="go on")("llm:request", **ASK, raw=body(user("go on")))
+    replied(log, {"type": "text", "text": "Done."})
+    log("prompt:submit", prompt="go on")("context:compaction", **COMPACTED)
+    log("llm:request", **ASK, raw=body({"role": "assistant", "content": "Done."}, user("go on")))
+    first, second = log.windows(tmp_path)
+    assert named(first.step, "added", "user_message") == named(second.step, "removed")
+    assert len(named(second.step, "added", "user_message")) == 1
+
+
 def test_a_question_beside_the_conversation_is_a_thread_of_its_own(tmp_path: Path) -> None:
     log = Log()("prompt:submit", prompt="hi")("provider:request", iteration=1)
     log("llm:request", **ASK, raw=body(user("hi")))

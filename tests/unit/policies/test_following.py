@@ -123,8 +123,9 @@ def silent() -> tuple[Json | None, list[Json]]:
     [
         (altered(strategy_level=3), "budget", ["strategy_level"]),
         (altered(messages_truncated=2), "budget", ["messages_truncated"]),
-        (altered(before_tokens=9000), "budget", ["before_tokens"]),
-        (other_text, "assembly", None),
+        (altered(before_tokens=90), "budget", ["before_tokens"]),
+        (altered(after_tokens=9000), "budget", ["after_tokens"]),
+        (other_text, "budget", ["after_tokens"]),
     ],
 )
 def test_a_record_that_broke_them_differs(
@@ -134,6 +135,13 @@ def test_a_record_that_broke_them_differs(
     assert view.verdict == "differs"
     assert view.facts.get("differing") == differing
     assert view.facts["expected"] != view.facts["recorded"]
+
+
+def test_what_the_log_does_not_hold_is_no_difference(tmp_path: Path) -> None:
+    """A message's metadata is in no log: that there is more than its text and ids come to proves nothing."""
+    view = last(log(tmp_path / "events.jsonl", *altered(before_tokens=9000)())).stages["budget"]
+    assert view.verdict == "cannot_tell"
+    assert "tokens more than the log's messages have" in view.facts["reason"]
 
 
 def test_without_a_record_nothing_is_held_against_it(tmp_path: Path) -> None:
@@ -149,6 +157,17 @@ def test_under_a_supposed_limit_nothing_is_either(tmp_path: Path) -> None:
         app, ["replay", str(path), "--policy", OLDER, "--max-input", "1200", "--strict"]
     )
     assert done.exit_code == 0, done.output
+
+
+def test_strict_does_not_fail_for_what_cannot_be_told(tmp_path: Path) -> None:
+    from ctxctl.cli.main import app
+
+    path = log(tmp_path / "events.jsonl", {**EVENT, "before_messages": 99}, viewed())
+    done = CliRunner().invoke(app, ["replay", str(path), "--policy", OLDER, "--strict"])
+    assert done.exit_code == 0, done.output
+    shown = " ".join(done.output.split())
+    assert "1 of 1 step held against the record cannot be told" in shown
+    assert "messages where the runtime compacted 99" in shown
 
 
 def test_strict_says_what_the_first_difference_is(tmp_path: Path) -> None:
