@@ -288,7 +288,7 @@ class LiveInspector(Inspector):
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte."""
-        return sorted([*super().problems, *self.told])
+        return sorted([*super().problems, *map(self.veil.problem, self.told)])
 
     @property
     def problem_count(self) -> int:

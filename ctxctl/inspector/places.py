@@ -13,6 +13,7 @@ from typing import NamedTuple
 import xxhash
 
 from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.inspector.veil import Veil
 from ctxctl.model.event import Event
 from ctxctl.model.vocab import ABOUT_THE_TRACE, SESSION_ENDED
 from ctxctl.trace.index import Span, StepIndex
@@ -43,9 +44,14 @@ class Places(NamedTuple):
         return mine[at]
 
 
-def places(index: StepIndex) -> Places:
+def places(index: StepIndex, veil: Veil | None = None) -> Places:
     """Order an index's steps as a replay finishes them: when the thread's next one begins, or it ends."""
     rows = list(index)
+    if veil:
+        named = {
+            name: veil.name(name) for row in rows for name in (row.session, row.thread) if name is not None
+        }
+        rows = [row._replace(session=named.get(row.session), thread=named[row.thread]) for row in rows]  # type: ignore[arg-type]
     began: dict[tuple[str | None, str], int] = {}
     for at, span in enumerate(rows):
         began.setdefault((span.session, span.thread), at)
