@@ -167,7 +167,7 @@ class Learning:
         return sha256(text.encode("utf-8", "replace")).hexdigest() in self.hidden
 
     def spare(self, event: Event) -> None:
-        """What others said before the redacted item did is nobody's secret, nor is what something was called."""
+        """What others said before the redacted item is nobody's secret, nor is what something was called."""
         record = event.record
         for name in _ids(event):
             self._spare_parts(name, event.offset)

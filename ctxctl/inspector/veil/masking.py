@@ -35,6 +35,7 @@ _PLAIN: Final = frozenset(
 """Fields whose values are numbers of a kind, or names that something is looked up by."""
 _WORDS: Final = frozenset(
     {
+        "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
         "visibility", "mode", "role", "segment", "cause", "overflow_strategy", "injection_point",
         "surface_kind", "compacts_by", "schema_version", "lifecycle", "scope", "action", "reason",
     }
