@@ -279,3 +279,34 @@ def test_ten_thousand(many: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
         out_err = "".join(capsys.readouterr())
         assert code in (0, 1), (command, out_err[-500:])
         assert told(out_err, MANY) == [], command
+
+
+def test_a_session_that_is_written_is_veiled_as_soon_as_it_says_so(tmp_path: Path) -> None:
+    from ctxctl.inspector import Inspector
+    from ctxctl.inspector.live_inspector import LiveInspector
+    from ctxctl.inspector.opening import Opened
+    from ctxctl.trace.follow import OpenFile
+    from ctxctl.trace.growing import GrowingSource, GrowingTrace
+
+    path = tmp_path / "t.jsonl"
+    raw = story(24).splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(raw) if b"redaction.applied" in line)
+    path.write_bytes(b"".join(raw[:cut]))
+    source = GrowingSource("t", path)
+    trace = GrowingTrace(source)
+    with Inspector.open(path) as fixed:
+        params = fixed.params
+    live = LiveInspector(Opened(trace, "native", "recorded", ()), params, None, None, rewinds=False)
+    shown = []
+    for data in (b"", b"".join(raw[cut:])):
+        with path.open("ab") as file:
+            file.write(data)
+        with path.open("rb") as file:
+            whole = path.stat().st_size
+            source.add(OpenFile(file.fileno()), source.size, whole - source.size)
+        while live.feed(lambda: False):
+            pass
+        live.publish()
+        rows = range(len(live.rows))
+        shown.append(told("".join(f"{live.assembled(n)} {live.frame(n)} {live.rows[n]}" for n in rows), 24))
+    assert shown == [list(range(24)), []]

@@ -2,8 +2,8 @@
 
 A surface is whatever shows a text or a name of a trace: `replay`, `watch`, `show`, `diff`, `why`, `blame`,
 `log`, `find`, `lint`, `validate`, every export, the UI, and the problems that any of them reports.  They all
-read a trace through an `Inspector`, whose trace is veiled: what was redacted is learnt once, when the trace is
-opened, and nothing leaves it that was not veiled.  The rule:
+read a trace through an `Inspector`, whose trace is veiled: what was redacted is learnt once, when the trace
+is opened, and nothing leaves it that was not veiled.  The rule:
 
 - **A redaction** is a `context.redaction.applied`, or an item whose own `redaction_state` says so.  It makes
   secret what the item said in full before, in all its versions, and in blocks where the item has no text.

@@ -60,7 +60,11 @@ class Veil:
         self._learnt = Learning(trace.contents.text)
         self._upto = 0
         """Bytes of a growing trace that were learnt from."""
+        self._scanned = 0
+        """Bytes of it that were looked through for redactions."""
         self._live = isinstance(trace, GrowingTrace)
+        self.news = 0
+        """How often something more was learnt of a growing trace."""
         self._texts: OrderedDict[str, str] = OrderedDict()
         self._clean: set[str] = set()
         """Digests of texts in which nothing is masked."""
@@ -221,6 +225,8 @@ class Veil:
         if isinstance(value, list | tuple):
             made = [self._value(one, key, depth + 1) for one in value]
             return made if isinstance(value, list) else tuple(made)
+        if isinstance(value, frozenset):
+            return frozenset(self._value(one, "id", depth + 1) for one in value)
         return self.struct(value) if isinstance(value, msgspec.Struct) else value
 
     def struct(self, record: _Struct) -> _Struct:
@@ -245,15 +251,27 @@ class Veil:
     def events(self, events: list[Event]) -> list[Event]:
         """Events as they may be handed on; of a growing trace, those that are new are learnt from first."""
         if self._live:
-            for event in events:
-                if event.offset >= self._upto:
-                    if self._learnt.see(event):
-                        self._forget()
-                    if event.offset < SCRATCH:
-                        self._upto = event.offset + 1
+            self._learn_on(events)
         if not self:
             return events
         return [self._event(event) for event in events]
+
+    def _learn_on(self, events: list[Event]) -> None:
+        """Learn from events that are new; where what follows in the file has a redaction, from all of it."""
+        fresh = [event for event in events if event.offset >= self._upto]
+        if not fresh:
+            return
+        size = self._trace.source.size
+        first = fresh[0]
+        if size > self._scanned and first.offset < SCRATCH:
+            if redacts(self._trace.source, max(self._scanned, first.offset)):
+                fresh = list(Trace(self._trace.source).events(first.offset, first.line))
+            self._scanned = size
+        for event in fresh:
+            if self._learnt.see(event):
+                self._forget()
+            if event.offset < SCRATCH:
+                self._upto = event.offset + 1
 
     def _event(self, event: Event) -> Event:
         changed: dict[str, Any] = {}
@@ -275,6 +293,7 @@ class Veil:
 
     def _forget(self) -> None:
         """What was masked before more was known."""
+        self.news += 1
         self._texts.clear()
         self._clean.clear()
         self._names.clear()

@@ -15,9 +15,8 @@ _STATE: Final = b'"redaction_state"'
 _SAYS: Final = re.compile(rb'\s*:\s*"(?!(?:none|raw|not_redacted|unredacted)")')
 
 
-def redacts(source: Source) -> bool:
-    """True where it does, and where a text of it looks as if."""
-    at = 0
+def redacts(source: Source, at: int = 0) -> bool:
+    """True where it does from a byte on, and where a text of it looks as if."""
     while data := source.read(at, _CHUNK + _OVERLAP):
         if _EVENT in data or _says(data):
             return True
