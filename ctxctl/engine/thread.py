@@ -10,7 +10,7 @@ from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
 from ctxctl.engine.doubts import Before
 from ctxctl.engine.editing import Editing
-from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.facts import Facts, Reading, overcuts
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.misses import Cached
@@ -287,6 +287,14 @@ class ThreadState:
             if named is not None:
                 facts.assembly, self.assembled = named
 
+    def _cut_down(self, frame: list[Placement], left: dict[str, int]) -> list[Placement] | None:
+        """The frame with whole texts as a budget record left them; None where it has what was left."""
+        made = [
+            self.placer.cut(p, left[p.item]) if p.item in left and overcuts(p, left[p.item]) else p
+            for p in frame
+        ]
+        return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
+
     def seal(self, *, list_skipped: bool = False) -> Sealed:
         """Take the open step's frame and compare it with the one before."""
         assert self.ids is not None
@@ -299,6 +307,9 @@ class ThreadState:
         veiled = self.telling.veil(after, self.placer.veiled)
         if veiled is not None:
             after, delta = veiled, delta_of(recorded, veiled)
+        left = reading.cut_to()
+        if left and (cut_down := self._cut_down(after, left)) is not None:
+            after, delta = cut_down, delta_of(recorded, cut_down)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:

@@ -52,5 +52,7 @@ def text_of(inspector: Inspector, placement: Placement) -> str:
     """A placement's text without what stands around it; what has none says so in brackets."""
     if placement.content is None:
         why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
+        if placement.truncated and placement.method == "declared" and not placement.redaction:
+            why = f"cut to {placement.tokens:,} tokens; which part of its text is left is not recorded"
         return f"[{placement.item}: {why}]"
     return inspector.text(placement.content)
