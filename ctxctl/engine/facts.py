@@ -33,15 +33,17 @@ _FEW = 16
 
 
 def exceeds(counted: int, left: int) -> bool:
-    """Whether a text is longer than what a budget says was left of it, in whatever tokens each was counted."""
+    """Whether a text is longer than what a budget says was left of it, in whatever tokens either is."""
     return counted > max(left + _FEW, _MORE * left)
 
 
-def overcuts(placement: Placement, left: int) -> bool:
-    """Whether a placement still has the whole text of an item of which a budget left a part.
+def overcuts(placement: Placement, left: int | None) -> bool:
+    """Whether a placement still has the whole text of an item of which a budget left a part (None: all).
 
     A block's own text is what was sent, and a text that its item calls cut is the part that was left.
     """
+    if left is None:
+        return False
     whole = placement.content is not None and not placement.own and not placement.truncated
     return whole and exceeds(placement.counted, left)
 

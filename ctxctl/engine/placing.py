@@ -206,7 +206,7 @@ class Placer:
         )  # fmt: skip
 
     def cut(self, placement: Placement, tokens: int) -> Placement:
-        """The same copy as a budget record left it, with the record's size; what is left of its text is unknown."""
+        """The same copy as a budget record left it, with the record's size and a text that nobody knows."""
         memo = ("c", placement, tokens)
         made = self._made.get(memo)
         if made is None:
@@ -239,9 +239,10 @@ class Placer:
             twin = msgspec.structs.replace(placement, content=None, redaction=placement.redaction or state)
             if known is not None:
                 shown = self.plain(known)
+                key = self._key(placement.item, placement.version, shown.digest, 0)
                 twin = msgspec.structs.replace(
                     twin, content=shown.content, digest=shown.digest, tokens=shown.tokens,
-                    method=shown.method, counted=shown.counted, key=self._key(placement.item, placement.version, shown.digest, 0),
+                    method=shown.method, counted=shown.counted, key=key,
                 )  # fmt: skip
             self._made[memo] = twin
         return twin

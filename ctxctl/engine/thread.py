@@ -287,13 +287,15 @@ class ThreadState:
             if named is not None:
                 facts.assembly, self.assembled = named
 
-    def _cut_down(self, frame: list[Placement], left: dict[str, int]) -> list[Placement] | None:
-        """The frame with whole texts as a budget record left them; None where it has what was left."""
-        made = [
-            self.placer.cut(p, left[p.item]) if p.item in left and overcuts(p, left[p.item]) else p
-            for p in frame
-        ]
-        return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
+    def _left(self, frame: list[Placement], reading: Reading) -> list[Placement] | None:
+        """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
+        made = self.telling.veil(frame, self.placer.veiled)
+        left = reading.cut_to()
+        if not left:
+            return made
+        shown = frame if made is None else made
+        cut = [self.placer.cut(p, left[p.item]) if overcuts(p, left.get(p.item)) else p for p in shown]
+        return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
 
     def seal(self, *, list_skipped: bool = False) -> Sealed:
         """Take the open step's frame and compare it with the one before."""
@@ -304,12 +306,9 @@ class ThreadState:
         before = FrameTotals(self.frame.used, self.frame.placements)
         recorded = self.recorded()
         basis, after, delta = self._next_frame(recorded, facts, reading)
-        veiled = self.telling.veil(after, self.placer.veiled)
-        if veiled is not None:
-            after, delta = veiled, delta_of(recorded, veiled)
-        left = reading.cut_to()
-        if left and (cut_down := self._cut_down(after, left)) is not None:
-            after, delta = cut_down, delta_of(recorded, cut_down)
+        left = self._left(after, reading)
+        if left is not None:
+            after, delta = left, delta_of(recorded, left)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:
