@@ -131,7 +131,7 @@ CASES = [
     Case("ACTX-AR-MISSING-001", "owner, action, a summary for users", [ASK, event("missing.detected", GAP)],
          ("asked of: user", "action: send it", "A file is missing."), lambda s: s["missing"][0]["requested_action"], "send it"),
     Case("ACTX-AR-COMPACT-001", "the boundary; a summary is context", COMPACTED,
-         ("compaction",), lambda s: (s["flags"][:1], s["changes"][0]["kind"]), (["compacted"], "thread_summary")),
+         ("into sum: talk",), lambda s: (s["flags"][:1], s["changes"][0]["kind"]), (["compacted"], "thread_summary")),
     Case("ACTX-AR-POLICY-001", "reason and policy; the secret is nowhere, at no step",
          [RAW, assembly("a", ["card"], turn_id="t1"), redaction(), assembly("a2", ["card"], turn_id="t2")],
          ("because payment data", "policy pci"), lambda s: s["window"]["used"] > 10, True, never=(CARD, "second floor")),
@@ -146,6 +146,8 @@ CASES = [
           assembly("a2", ["sum", "two"], turn_id="t2")],
          ("card masked",), lambda s: s["counts"]["added"], 2,
          ("redacted-content-returned", "redacted-content-returned", "CTX020"), (CARD, "harbour office")),
+    Case("ACTX-AR-EVID-001", "an export as evidence cites and does not copy (below)", FULL,
+         ("ctx-1",), lambda s: s["ids"]["context_id"], "ctx-1"),
     Case("ACTX-AR-GOV-001", "no record says that a turn is over, or that a tool succeeded",
          [ASK, event("exported", {"context_id": "c", "scope": "turn", "lifecycle": "completed"})],
          ("ask",), lambda s: s["counts"]["added"], 1, ("declares-runtime-status", "CTX022")),
@@ -187,6 +189,14 @@ def test_no_view_and_no_export_says_what_was_redacted(case: Case, tmp_path: Path
     for view in views:
         out = ctxctl(*view).out.lower()
         assert [word for word in case.never if word.lower() in out] == [], view
+
+
+def test_evidence_is_cited(tmp_path: Path) -> None:
+    path = trace(tmp_path / "t.jsonl", *FULL)
+    out = ctxctl("export", path, "--target", "evidence_export").out
+    assert "Ferries leave" not in out
+    assert "When does it leave" not in out
+    assert [word for word in ("sha256:", "timetable", "ctx-1") if word not in out] == []
 
 
 def test_every_published_case_is_in_the_table() -> None:

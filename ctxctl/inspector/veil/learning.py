@@ -17,6 +17,8 @@ from ctxctl.model.records import Assembly, Item, Redaction
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
+_JOINT: Final = 4
+"""Characters that two versions have to have in common between two stretches for these to be two."""
 _PIECES: Final = re.compile(r"\s+|[^\s]+")
 
 
@@ -200,11 +202,20 @@ def _ids(event: Event) -> list[str]:
 
 
 def _taken(text: str, shown: str) -> list[str]:
-    """The stretches of a text that its redacted version does not have."""
+    """The stretches of a text that its redacted version does not have.
+
+    What both have is no joint if it is only a space or a little word: it may have come about by chance.
+    """
     from difflib import SequenceMatcher
 
     old, new = _PIECES.findall(text), _PIECES.findall(shown)
     if len(old) > _WORDS or len(new) > _WORDS:
         return [text]
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return ["".join(old[a:b]) for tag, a, b, _, _ in blocks if tag in ("delete", "replace")]
+    taken: list[tuple[int, int]] = []
+    for tag, a, b, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag in ("delete", "replace"):
+            if taken and len("".join(old[taken[-1][1] : a]).strip()) < _JOINT:
+                taken[-1] = (taken[-1][0], b)
+            else:
+                taken.append((a, b))
+    return ["".join(old[a:b]) for a, b in taken]

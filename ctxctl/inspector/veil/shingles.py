@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 RUN: Final = 5
 """Words in a row that make a shingle."""
-_LEAST: Final = 20
+_LEAST: Final = 16
 """Letters that they have together at least."""
 _WORD: Final = re.compile(r"\w+")
 
