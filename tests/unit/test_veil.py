@@ -117,6 +117,17 @@ def test_names_that_hold_different_secrets_stay_different(tmp_path: Path) -> Non
         assert len(inspector.life(shown[1])) == 1
 
 
+def test_what_was_masked_before_it_was_written_makes_no_secret_of_older_versions(tmp_path: Path) -> None:
+    later = update("a", "line one\nkey [redacted github-token, 40 chars, #3f9a1c20d4e5]")
+    later["data"] |= {"redaction_state": "masked", "redaction_method": "ctxctl"}
+    found = shown(
+        tmp_path,
+        *at("1", "1", item("a", "line one\nand another line"), assembly("x", ["a"])),
+        *at("2", "2", later, assembly("y", ["a"])),
+    )
+    assert found["a@first"] == "line one\nand another line"
+
+
 def test_nothing_is_veiled_where_nothing_was_redacted(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(
@@ -153,3 +164,40 @@ def test_runs_of_words_are_joined() -> None:
     assert [text[r.start : r.end] for r in shingles.runs(text)] != []
     shingles.remove("one quick brown fox jumps over seven lazy dogs")
     assert not shingles
+
+
+def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctxctl.inspector.veil import scan
+    from ctxctl.trace.source import Source, open_source
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CTXCTL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(scan, "_LARGE", 1000)
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(lines([item(f"i{n}", "x" * 500) for n in range(400)]))
+    size = path.stat().st_size
+
+    def read() -> tuple[bool, int]:
+        asked = 0
+        plain = Source.read
+
+        def counting(source: Source, offset: int, n: int) -> bytes:
+            nonlocal asked
+            data = plain(source, offset, n)
+            asked += len(data)
+            return data
+
+        with open_source(path) as source, monkeypatch.context() as patched:
+            patched.setattr(Source, "read", counting)
+            return scan.trace_redacts(source), asked
+
+    first, again = read(), read()
+    assert (first[0], again[0]) == (False, False)
+    assert first[1] >= size > again[1]
+    with path.open("ab") as file:
+        file.write(lines([redaction("i1")]))
+    assert read()[0]
+    path.write_bytes(lines([redaction("i1"), item("a", "y" * 2 * size)]))
+    assert read()[0]

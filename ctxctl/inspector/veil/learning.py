@@ -17,6 +17,8 @@ from ctxctl.model.records import Assembly, Item, Redaction
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
+_WHILE_RECORDING: Final = "ctxctl"
+"""Method of what was masked before it was written: the trace never said it, and what it did say is no secret."""
 _JOINT: Final = 4
 """Characters that two versions have to have in common between two stretches for these to be two."""
 _PIECES: Final = re.compile(r"\s+|[^\s]+")
@@ -83,7 +85,7 @@ class Learning:
 
     def _item(self, event: Event, record: Item) -> bool:
         name = base_id(record, version_of(record))
-        if record.redaction is not None:
+        if record.redaction is not None and record.redaction.redaction_method != _WHILE_RECORDING:
             learnt = self._redact(name, event.offset, record.redaction.replacement)
             return (record.content is not None and self._learn(name, record.content)) or learnt
         if record.content is not None:

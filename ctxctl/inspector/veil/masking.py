@@ -11,7 +11,7 @@ import msgspec
 
 from ctxctl.engine.book import base_id, version_of
 from ctxctl.inspector.veil.learning import Learning
-from ctxctl.inspector.veil.scan import redacts
+from ctxctl.inspector.veil.scan import redacts, trace_redacts
 from ctxctl.inspector.veil.secrets import LEAST, Secrets
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
@@ -71,7 +71,7 @@ class Veil:
         self._held = 0
         self._names: dict[tuple[str, bool], str] = {}
         self._records: dict[int, tuple[msgspec.Struct, msgspec.Struct]] = {}
-        if self._live or redacts(trace.source):
+        if self._live or trace_redacts(trace.source):
             if not self._live:
                 self._learn()
             trace.veil = self
