@@ -131,7 +131,7 @@ CASES = [
     Case("ACTX-AR-MISSING-001", "owner, action, a summary for users", [ASK, event("missing.detected", GAP)],
          ("asked of: user", "action: send it", "A file is missing."), lambda s: s["missing"][0]["requested_action"], "send it"),
     Case("ACTX-AR-COMPACT-001", "the boundary; a summary is context", COMPACTED,
-         ("into sum: talk",), lambda s: (s["flags"][:1], s["changes"][0]["kind"]), (["compacted"], "thread_summary")),
+         ("into sum: talk",), lambda s: ("compacted" in s["flags"], s["changes"][0]["kind"]), (True, "thread_summary")),
     Case("ACTX-AR-POLICY-001", "reason and policy; the secret is nowhere, at no step",
          [RAW, assembly("a", ["card"], turn_id="t1"), redaction(), assembly("a2", ["card"], turn_id="t2")],
          ("because payment data", "policy pci"), lambda s: s["window"]["used"] > 10, True, never=(CARD, "second floor")),
@@ -183,9 +183,7 @@ def test_no_view_and_no_export_says_what_was_redacted(case: Case, tmp_path: Path
         ["why", f"{path}@-1", "card"],
         ["log", str(path), "card"],
     ]
-    views += [
-        ["export", str(path), "--format", form] for form in ("events", "markdown", "csv", "otlp", "envelopes")
-    ]
+    views += [["export", str(path), "--format", form] for form in ("events", "markdown", "otlp", "envelopes")]
     for view in views:
         out = ctxctl(*view).out.lower()
         assert [word for word in case.never if word.lower() in out] == [], view

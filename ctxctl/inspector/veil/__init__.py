@@ -5,8 +5,8 @@ A surface is whatever shows a text or a name of a trace: `replay`, `watch`, `sho
 read a trace through an `Inspector`, whose trace is veiled: what was redacted is learnt once, when the trace
 is opened, and nothing leaves it that was not veiled.  The rule:
 
-- **A redaction** is a `context.redaction.applied`, or an item whose own `redaction_state` says so (unless it was
-  masked while it was recorded, by `ctxctl`: then the trace never said it).  It makes
+- **A redaction** is a `context.redaction.applied`, or an item whose own `redaction_state` says so (unless it
+  was masked by `ctxctl` before it was written: then the trace never said it).  It makes
   secret what the item said in full before, in all its versions, and in blocks where the item has no text.
 - **Which part**: where a redacted version, or what a redaction puts in its place, shows what was left, the
   stretches that are gone; else all of it.  Values inside structured content are secret one by one as well,

@@ -18,7 +18,7 @@ from ctxctl.model.records import Assembly, Item, Redaction
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
 _WHILE_RECORDING: Final = "ctxctl"
-"""Method of what was masked before it was written: the trace never said it, and what it did say is no secret."""
+"""Method of what was masked before it was written: what the trace said by then is no secret."""
 _JOINT: Final = 4
 """Characters that two versions have to have in common between two stretches for these to be two."""
 _PIECES: Final = re.compile(r"\s+|[^\s]+")
