@@ -17,8 +17,8 @@ is opened, and nothing leaves it that was not veiled.  The rule:
 - **Where**: in every text, of the item, of other items, in blocks, titles, reasons, metadata, keys and ids;
   plain, or as JSON spells it inside a text.  In a text `[redacted]` stands in its place; in a name
   `[redacted N]`, so that two names stay two: N is the same for a secret throughout a trace (`pN`: a stretch
-  inside a secret text).
-- **How much of it**: an occurrence of a whole stretch, and (not in ids) `shingles.RUN` words in a row of it,
+  inside a secret text; `wN`: words of it).
+- **How much of it**: an occurrence of a whole stretch, and `shingles.RUN` words in a row of it,
   whatever stands between the words; but not what others said before the item came, as a phrase that everybody
   uses is nobody's secret, and not a paraphrase.  Stretches of less than `secrets.LEAST` characters are hidden
   in their own item only: they come about by chance.

@@ -154,9 +154,10 @@ class Learning:
             self.runs.add(secret, item, said.offset)
 
     @staticmethod
-    def _parts(secret: str, said: Said) -> set[str]:
-        inner = set(values(secret)) if said.content.form == "json" else set()
-        return inner.union(shaped(secret), *(shaped(value) for value in inner))
+    def _parts(secret: str, said: Said) -> dict[str, None]:
+        """In order: their numbers must be the same at each look at a trace."""
+        inner = dict.fromkeys(values(secret) if said.content.form == "json" else ())
+        return dict.fromkeys([*inner, *shaped(secret), *(part for value in inner for part in shaped(value))])
 
     def _forget(self, texts: list[str]) -> None:
         """What was taken for secret because the whole text was."""

@@ -13,6 +13,7 @@ from ctxctl.engine.book import base_id, version_of
 from ctxctl.inspector.veil.learning import Learning
 from ctxctl.inspector.veil.scan import redacts, trace_redacts
 from ctxctl.inspector.veil.secrets import LEAST, Secrets
+from ctxctl.inspector.veil.shingles import Run
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
@@ -69,7 +70,7 @@ class Veil:
         self._clean: set[str] = set()
         """Digests of texts in which nothing is masked."""
         self._held = 0
-        self._names: dict[tuple[str, bool], str] = {}
+        self._names: dict[str, str] = {}
         self._records: dict[int, tuple[msgspec.Struct, msgspec.Struct]] = {}
         if self._live or trace_redacts(trace.source):
             if not self._live:
@@ -172,31 +173,27 @@ class Veil:
             return text
         for secrets in (self._learnt.whole, self._learnt.parts):
             text = secrets.masked(text, lambda _: MASK)
-        runs = self._learnt.runs.runs(text)
-        if runs:
-            pieces, end = [], 0
-            for run in runs:
-                pieces += [text[end : run.start], MASK]
-                end = run.end
-            text = "".join([*pieces, text[end:]])
-        return text
+        return self._without_runs(text, lambda _: MASK)
 
-    def name(self, text: str, *, ident: bool = True) -> str:
-        """A name, a key, a title: what was redacted is replaced by a mask with its number.
+    def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+        pieces, end = [], 0
+        for run in self._learnt.runs.runs(text):
+            pieces += [text[end : run.start], mask(run)]
+            end = run.end
+        return "".join([*pieces, text[end:]]) if pieces else text
 
-        `ident`: it is what something is known by and told from others by; runs of words are left in it.
-        """
+    def name(self, text: str) -> str:
+        """A name, a key, a title: what was redacted is replaced by a mask with its number."""
         if not self or len(text) < LEAST:
             return text
-        found = self._names.get((text, ident))
+        found = self._names.get(text)
         if found is None:
             learnt = self._learnt
             found = _numbered(_numbered(text, learnt.whole, ""), learnt.parts, "p")
-            if not ident and learnt.runs.runs(found):
-                found = self.words(found)
+            found = self._without_runs(found, lambda run: f"[redacted w{run.number}]")
             if len(self._names) >= _NAMES:
                 self._names.clear()
-            self._names[text, ident] = found
+            self._names[text] = found
         return found
 
     # Values.
@@ -211,7 +208,7 @@ class Veil:
         if isinstance(value, str):
             if key in _PLAIN or (key in _WORDS and _WORD.fullmatch(value)):
                 return value
-            return self.words(value) if key in _TEXTS else self.name(value, ident=_is_id(key))
+            return self.words(value) if key in _TEXTS else self.name(value)
         if depth > _DEPTH:
             return value
         if isinstance(value, dict):
@@ -304,18 +301,6 @@ class Veil:
 def _numbered(text: str, secrets: Secrets, sort: str) -> str:
     mask: Callable[[str], str] = lambda secret: f"[redacted {sort}{secrets.number(secret)}]"  # noqa: E731
     return secrets.masked(text, mask)
-
-
-def _is_id(key: str) -> bool:
-    return key in _IDS or key.endswith(("_id", "_ref", "_refs", "_ids"))
-
-
-_IDS: Final = frozenset(
-    {
-        "ref", "refs", "id", "sources", "base", "root", "version", "into", "item", "source", "segments",
-        "scores", "replacement", "candidates", "selected", "omitted", "uri",
-    }
-)  # fmt: skip
 
 
 def _fields() -> frozenset[str]:

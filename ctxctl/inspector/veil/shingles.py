@@ -19,13 +19,17 @@ class Run(NamedTuple):
     start: int
     end: int
     name: str
+    number: str
+    """Which one it is: the numbers of its first and last shingle."""
 
 
 class Shingles:
     """Runs of words with what they are of."""
 
     def __init__(self) -> None:
-        self._of: dict[int, tuple[str, int]] = {}
+        self._of: dict[int, tuple[str, int, int]] = {}
+        """What each is of, since when, and its number."""
+        self._added = 0
 
     def __bool__(self) -> bool:
         return bool(self._of)
@@ -33,7 +37,9 @@ class Shingles:
     def add(self, text: str, name: str, since: int) -> None:
         """Remember those of a text, which was first said at `since`."""
         for shingle, _, _ in _shingles(text):
-            self._of.setdefault(shingle, (name, since))
+            if shingle not in self._of:
+                self._added += 1
+                self._of[shingle] = (name, since, self._added)
 
     def remove(self, text: str) -> None:
         """Forget those of a text."""
@@ -57,9 +63,10 @@ class Shingles:
             if known is None:
                 continue
             if made and start <= made[-1].end:
-                made[-1] = made[-1]._replace(end=end)
+                first = made[-1].number.partition("-")[0]
+                made[-1] = made[-1]._replace(end=end, number=f"{first}-{known[2]}")
             else:
-                made.append(Run(start, end, known[0]))
+                made.append(Run(start, end, known[0], str(known[2])))
         return made
 
 
