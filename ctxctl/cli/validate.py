@@ -74,7 +74,6 @@ def validate(
 
 def _findings(inspector: Inspector) -> list[Problem]:
     """What the reader, the engine and the importer report, and what the schemas and the ledger say."""
-    from ctxctl.inspector.leaks import leaks
     from ctxctl.model.problem import Problem
     from ctxctl.model.results import Step
 
@@ -82,11 +81,18 @@ def _findings(inspector: Inspector) -> list[Problem]:
     for result in inspector.replay():
         if isinstance(result, Step) and (fault := _unbalanced(result)):
             found.append(Problem(result.first_line, 0, "unbalanced-ledger", fault))
-    for problem in chain(_line_faults(inspector), leaks(inspector.trace)):
+    for problem in chain(_line_faults(inspector), _returned(inspector)):
         found.append(problem)
         if len(found) >= _MOST:
             break
     return [*inspector.problems, *found]
+
+
+def _returned(inspector: Inspector) -> Iterator[Problem]:
+    """Texts that come back after they were redacted."""
+    if inspector.veil:
+        for event in inspector.trace.events():
+            yield from inspector.veil.returns(event)
 
 
 def _unbalanced(step: Step) -> str | None:
@@ -116,7 +122,7 @@ def _line_faults(inspector: Inspector) -> Iterator[Problem]:
             continue  # repaired and reported by the reader
         if isinstance(value, dict):
             for message in validate_event(value):
-                yield Problem(event.line, event.offset, "schema-violation", message)
+                yield inspector.veil.problem(Problem(event.line, event.offset, "schema-violation", message))
             if declared := declarations(value):
                 message = f"a context record declares a runtime's outcome: {'; '.join(declared)}"
                 yield Problem(event.line, event.offset, "declares-runtime-status", message)

@@ -28,6 +28,26 @@ UNCHANGED = "duplicate"
 """Omission reason under which runtimes record "the model has this version already"."""
 
 
+_MORE = 1.25
+_FEW = 16
+
+
+def exceeds(counted: int, left: int) -> bool:
+    """Whether a text is longer than what a budget says was left of it, in whatever tokens either is."""
+    return counted > max(left + _FEW, _MORE * left)
+
+
+def overcuts(placement: Placement, left: int | None) -> bool:
+    """Whether a placement still has the whole text of an item of which a budget left a part (None: all).
+
+    A block's own text is what was sent, and a text that its item calls cut is the part that was left.
+    """
+    if left is None:
+        return False
+    whole = placement.content is not None and not placement.own and not placement.truncated
+    return whole and exceeds(placement.counted, left)
+
+
 class Facts:
     """The records of one step and one target, in line order; mutable until the step is sealed."""
 
@@ -164,6 +184,15 @@ class Reading:
             for record in budget.truncations
             if not record.dropped
         )
+
+    def cut_to(self) -> dict[str, int]:
+        """Items that budget records cut to fit, with what is left of each in the budget's own count."""
+        return {
+            self._book.item_of(record.ref): record.tokens
+            for budget in self.facts.budgets
+            for record in budget.truncations
+            if not record.dropped and record.tokens is not None
+        }
 
     def compacted(self) -> dict[str, str | None]:
         """Items that a compaction took out, with the summary they went into."""

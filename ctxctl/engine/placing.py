@@ -52,7 +52,6 @@ class Placer:
         self._made: dict[tuple[object, ...], Placement] = {}
         self._twins: dict[Placement, Placement] = {}
         self._blocks: dict[int, _Placed] = {}
-        self._veils: dict[Placement, Placement] = {}
         self._behind: dict[tuple[Placement, str], Placement] = {}
         self.texts: Texts = {}
         """What stands in the place of recorded texts: supposed."""
@@ -241,6 +240,18 @@ class Placer:
             key=self._key(placement.item, placement.version, None, tokens), truncated=True, simulated=True,
         )  # fmt: skip
 
+    def cut(self, placement: Placement, tokens: int) -> Placement:
+        """The same copy as a budget record left it, with the record's size and a text that nobody knows."""
+        memo = ("c", placement, tokens)
+        made = self._made.get(memo)
+        if made is None:
+            key = self._key(placement.item, placement.version, None, tokens)
+            made = self._made[memo] = msgspec.structs.replace(
+                placement, tokens=tokens, method="declared", counted=tokens, content=None, digest=None,
+                key=key, truncated=True,
+            )  # fmt: skip
+        return made
+
     def stale(self, placement: Placement) -> Placement:
         """The same copy, no longer the current one."""
         if placement.stale:
@@ -258,13 +269,25 @@ class Placer:
             self._behind[placement, separator] = twin
         return twin
 
-    def veiled(self, placement: Placement, state: str) -> Placement:
-        """The same copy without its text: it was redacted since, and what took its place is not recorded."""
-        twin = self._veils.get(placement)
+    def veiled(self, placement: Placement, state: str, instead: str | None) -> Placement:
+        """The same copy without its text, which was redacted since: with that of the item that stands in its
+        place, else with none and with its size as it was.
+        """
+        known = self._book.find(instead) if instead is not None else None
+        if known is not None and known.content is None:
+            known = None
+        memo = ("v", placement, known)
+        twin = self._made.get(memo)
         if twin is None:
-            state = placement.redaction or state
-            twin = msgspec.structs.replace(placement, content=None, redaction=state)
-            self._veils[placement] = twin
+            twin = msgspec.structs.replace(placement, content=None, redaction=placement.redaction or state)
+            if known is not None:
+                shown = self.plain(known)
+                key = self._key(placement.item, placement.version, shown.digest, 0)
+                twin = msgspec.structs.replace(
+                    twin, content=shown.content, digest=shown.digest, tokens=shown.tokens,
+                    method=shown.method, counted=shown.counted, key=key,
+                )  # fmt: skip
+            self._made[memo] = twin
         return twin
 
     def _anonymous(self, block: Block) -> Placement:

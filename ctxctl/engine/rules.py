@@ -14,7 +14,7 @@ from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.scales import Plain, Scales
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model import vocab
-from ctxctl.model.content import ContentStore
+from ctxctl.model.content import Content, ContentStore
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
@@ -99,6 +99,8 @@ class Rules:
     """Where the runtime compacts by itself, given the limits in force, the model, provider and version."""
     imported: bool = False
     """The trace is a foreign capture: what it says of limits, the client said."""
+    read: Callable[[Content], str] | None = None
+    """Texts as a view may show them; None: as they stand in the store."""
     edits: Edits | None = None
     """What is left out of the session from the start, and what has another text; None: nothing."""
 

@@ -10,7 +10,7 @@ from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
 from ctxctl.engine.doubts import Before
 from ctxctl.engine.editing import Editing
-from ctxctl.engine.facts import Facts, Reading
+from ctxctl.engine.facts import Facts, Reading, overcuts
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.misses import Cached
@@ -303,6 +303,16 @@ class ThreadState:
             if named is not None:
                 facts.assembly, self.assembled = named
 
+    def _left(self, frame: list[Placement], reading: Reading) -> list[Placement] | None:
+        """The frame less what was redacted, and with what a budget cut as it left it; None: as it is."""
+        made = self.telling.veil(frame, self.placer.veiled)
+        left = reading.cut_to()
+        if not left:
+            return made
+        shown = frame if made is None else made
+        cut = [self.placer.cut(p, left[p.item]) if overcuts(p, left.get(p.item)) else p for p in shown]
+        return cut if any(a is not b for a, b in zip(cut, frame, strict=True)) else None
+
     def seal(self, *, list_skipped: bool = False) -> Sealed:
         """Take the open step's frame and compare it with the one before."""
         assert self.ids is not None
@@ -312,9 +322,9 @@ class ThreadState:
         before, self.reweighed = FrameTotals(self.frame.used, self.reweighed, self.frame.placements), 0
         recorded = self.recorded()
         basis, after, delta = self._next_frame(recorded, facts, reading)
-        veiled = self.telling.veil(after, self.placer.veiled)
-        if veiled is not None:
-            after, delta = veiled, delta_of(recorded, veiled)
+        left = self._left(after, reading)
+        if left is not None:
+            after, delta = left, delta_of(recorded, left)
         named, truncated = reading.named(), reading.truncated()
         cause_of: Callable[[str], Cause] = reading.cause_of
         if facts.assembly is not None:

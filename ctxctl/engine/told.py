@@ -19,6 +19,8 @@ from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Origin, Red
 _LACKING = 1000
 """Gaps remembered until they are resolved."""
 OVER = frozenset({"resolved", "declined", "expired"})
+Veiled = Callable[[Placement, str, str | None], Placement]
+"""Takes a copy, what was done to its text, and the ref of the item that took its place."""
 UNREDACTED = frozenset({"none", "raw", "not_redacted", "unredacted"})
 
 
@@ -35,6 +37,8 @@ class Telling:
         """Versions of redacted items that said what was redacted, by item."""
         self._digests: dict[str, str] = {}
         """Digests of their texts, with the state that took their place."""
+        self._instead: dict[str, str] = {}
+        """What a redaction put in the place of an item: another one's ref."""
 
     def copy(self) -> Telling:
         """An independent copy, for a snapshot of a replay."""
@@ -44,6 +48,7 @@ class Telling:
         twin.redactions, twin.envelopes = list(self.redactions), list(self.envelopes)
         twin._lacking = dict(self._lacking)
         twin._raw, twin._digests = dict(self._raw), dict(self._digests)
+        twin._instead = dict(self._instead)
         return twin
 
     def opens(self) -> None:
@@ -91,6 +96,8 @@ class Telling:
         if state in UNREDACTED:
             return
         item = book.item_of(record.item_id)
+        if record.replacement is not None and book.item_of(record.replacement) != item:
+            self._instead[item] = record.replacement
         known = self._raw.get(item, frozenset())
         raw = [v for v in book.history(item) if _says_all(v) and v.version not in known]
         if raw:
@@ -109,22 +116,20 @@ class Telling:
         """Items of which some version is out of view."""
         return frozenset(self._raw)
 
-    def veil(
-        self, frame: list[Placement], veiled: Callable[[Placement, str], Placement]
-    ) -> list[Placement] | None:
+    def veil(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
         """The frame without the texts that are out of view; None where it shows none of them."""
         if not self._raw:
             return None
         made = [self._veiled(p, veiled) for p in frame]
         return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
 
-    def _veiled(self, p: Placement, veiled: Callable[[Placement, str], Placement]) -> Placement:
+    def _veiled(self, p: Placement, veiled: Veiled) -> Placement:
         if p.content is None:
             return p
         state = self._digests.get(p.content.digest)
         if state is None and not p.own and p.version in self._raw.get(p.item, ()):
             state = "unknown"  # a wrapper stands around the text
-        return p if state is None else veiled(p, state)
+        return p if state is None else veiled(p, state, self._instead.get(p.item))
 
     def told(self, compactions: Iterable[Compaction], book: Book, assembly: Assembly | None) -> Told:
         """All of it as a view reads it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ctxctl.engine.changes import Cause, Context, Named, changes_of
 from ctxctl.engine.frames import delta_of
 from ctxctl.engine.thread import Sealed, ThreadState
+from ctxctl.model.content import Content
 from ctxctl.model.results import Ledger, Placement, Step, Turn
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class TurnState:
         self.saved: int | None = None
         self.last: Step = step
         self.flags: dict[str, None] = {}
-        self.title: str | None = None
+        self.title: str | Content | None = None
+        """The prompt, or what it is called where the trace has no text of it."""
 
     def copy(self) -> TurnState:
         """An independent copy, for a snapshot of a replay."""
@@ -81,7 +83,7 @@ class TurnState:
                 self.causes.pop(change.item, None)
         self.flags.update(dict.fromkeys(step.flags))
         if self.title is None:
-            self.title = _title(thread, sealed)
+            self.title = _title(sealed)
 
     def finish(self, thread: ThreadState, rules: Rules) -> Turn:
         """The turn's value."""
@@ -112,19 +114,22 @@ class TurnState:
             counts=counts,
             changes=changes,
             flags=tuple(self.flags),
-            title=self.title,
+            title=self._shown(thread, rules),
         )  # fmt: skip
+
+    def _shown(self, thread: ThreadState, rules: Rules) -> str | None:
+        if not isinstance(self.title, Content):
+            return self.title
+        return (rules.read or thread.placer.text)(self.title)[:_TITLE]
 
     def _cause_of(self, item: str) -> Cause:
         return self.causes.get(item, Cause("unrecorded"))
 
 
-def _title(thread: ThreadState, sealed: Sealed) -> str | None:
-    """The first words of the prompt among what was added, where the trace has its text."""
+def _title(sealed: Sealed) -> str | Content | None:
+    """The prompt among what was added."""
     added = {change.item for change in sealed.changes.changes if change.status == "added"}
     for placement in sealed.delta.inserted:
         if placement.kind == "user_message" and placement.item in added:
-            if placement.content is None:
-                return placement.title
-            return thread.placer.text(placement.content)[:_TITLE]
+            return placement.title if placement.content is None else placement.content
     return None

@@ -89,6 +89,8 @@ def text_of(inspector: Inspector, placement: Placement, *, canonical: bool = Fal
     """
     if placement.content is None:
         why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
+        if placement.truncated and placement.method == "declared" and not placement.redaction:
+            why = f"cut to {placement.tokens:,} tokens; which part of its text is left is not recorded"
         return f"[{placement.item}: {why}]"
     text = inspector.text(placement.content)
     return canonical_of(placement, text) if canonical else text

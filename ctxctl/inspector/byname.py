@@ -10,7 +10,6 @@ from ctxctl.errors import UsageError
 from ctxctl.inspector.places import Places
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.trace.codec import parse_line
 from ctxctl.trace.reader import Trace
 
 
@@ -83,7 +82,7 @@ def _enveloped(trace: Trace, event: Event) -> str | None:
     """The context id of an envelope that an event exports."""
     if event.event_type != vocab.EXPORTED:
         return None
-    line = parse_line(trace.line(event.offset, event.length)) or {}
+    line = trace.fields(event) or {}
     data = line.get("data")
     found = data.get("context_id") if isinstance(data, dict) else None
     return found if isinstance(found, str) else None

@@ -32,6 +32,7 @@ from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.recount import Recount
 from ctxctl.inspector.scales import scales_of
 from ctxctl.inspector.survey import Survey
+from ctxctl.inspector.veil import Veil
 from ctxctl.inspector.why.chronicle import Chronicle
 from ctxctl.model import vocab
 from ctxctl.model.content import Content
@@ -59,6 +60,8 @@ class Inspector:
     def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
         self._opened = opened
         self.trace = opened.trace
+        self.veil = Veil(opened.trace)
+        """What was redacted in the trace: no surface shows it."""
         self.format = opened.format
         self.learned = opened.learned
         """What was put into a log that it does not hold itself."""
@@ -145,7 +148,8 @@ class Inspector:
     @property
     def problems(self) -> list[Problem]:
         """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
-        return sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
+        found = sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
+        return [self.veil.problem(problem) for problem in found]
 
     @property
     def problem_count(self) -> int:
@@ -221,7 +225,7 @@ class Inspector:
         """Which steps there are, from the index; nothing is replayed."""
         with self._indexing:
             if self._places is None:
-                self._places = places(step_index(self.trace, progress))
+                self._places = places(step_index(self.trace, progress), self.veil)
             return self._places
 
     def outline(self, progress: Progress | None = None) -> Outline:
@@ -304,6 +308,7 @@ class Inspector:
             imported=params.runtime is not None,
             catalogue=self._limiter.catalogue,
             compacts_at=self._limiter.compacts_at,
+            read=self.text,
         )
 
     def _count(self, content: Content) -> tuple[int, bool]:
@@ -398,8 +403,8 @@ class Inspector:
         return ordinal_of(name, self.trace, places, context_only=name != address)
 
     def text(self, content: Content) -> str:
-        """The text of a content."""
-        return self.trace.contents.text(content)
+        """The text of a content, without what was redacted."""
+        return self.veil.text(content)
 
     def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
         """The texts of a frame's placements as they were sent, in order, with the separator that the assembly
@@ -416,7 +421,9 @@ class Inspector:
         )
 
     def native(self, line: int) -> dict[str, Any]:
-        """A line of the trace again, with every field it has; raises UsageError("no-such-line")."""
+        """A line of the trace again, with every field it has, less what was redacted; raises
+        UsageError("no-such-line").
+        """
         return native_line(self.trace, self.places().spans, line)
 
     def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:

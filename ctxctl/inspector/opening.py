@@ -96,14 +96,12 @@ def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any
     """The fields of a line of the trace; raises UsageError("no-such-line")."""
     from bisect import bisect_right
 
-    from ctxctl.trace.codec import parse_line
-
     starts = sorted((span.line, span.start) for span in spans)
     at = bisect_right(starts, (line, trace.source.size)) - 1
     first, offset = starts[at] if at >= 0 else (1, 0)
     for event in trace.events(offset, first):
         if event.line == line:
-            return parse_line(trace.line(event.offset, event.length)) or {}
+            return trace.fields(event) or {}
         if event.line > line:
             break
     raise UsageError("no-such-line", f"line {line} of the trace is not an event")

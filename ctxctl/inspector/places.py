@@ -14,6 +14,7 @@ import xxhash
 
 from ctxctl.engine.ordering import Until
 from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.inspector.veil import Veil
 from ctxctl.model.event import Event
 from ctxctl.model.vocab import ABOUT_THE_TRACE, SESSION_ENDED
 from ctxctl.trace.index import Span, StepIndex
@@ -62,9 +63,17 @@ def _start(span: Span) -> int:
     return span.start
 
 
-def places(index: StepIndex) -> Places:
-    """The steps of an index, whose rows stand as they begin."""
+def places(index: StepIndex, veil: Veil | None = None) -> Places:
+    """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
     spans = tuple(index)
+    if veil:
+        named = {
+            name: veil.name(name) for row in spans for name in (row.session, row.thread) if name is not None
+        }
+        spans = tuple(
+            row._replace(session=named.get(row.session), thread=named[row.thread])  # type: ignore[arg-type]
+            for row in spans
+        )
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)

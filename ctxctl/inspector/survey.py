@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,6 +50,15 @@ class Survey:
                 first = self._first_of_turn[key]
                 if result.title is not None:
                     self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
+
+    def reword(self, words: Callable[[str], str]) -> int | None:
+        """Say titles in other words; the first ordinal at which that changes something."""
+        first = None
+        for ordinal, row in enumerate(self.rows):
+            if row.title is not None and (title := words(row.title)) != row.title:
+                self.rows[ordinal] = msgspec.structs.replace(row, title=title)
+                first = ordinal if first is None else first
+        return first
 
     def _enter(self, key: ThreadKey, ordinal: int, engine: Engine) -> None:
         """Note what the step that the engine has just finished put into its thread's frame and took out."""

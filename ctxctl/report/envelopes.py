@@ -11,7 +11,6 @@ import orjson
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
-from ctxctl.report.veil import Veil
 
 Json = dict[str, Any]
 _REFS: Final = (
@@ -28,11 +27,10 @@ def written(inspector: Inspector, version: str, progress: Callable[[float], None
 
     `version` is ctxctl's.
     """
-    veil = Veil(inspector, progress, sizes=False)
     time = NO_TIME
     for ordinal, (at, _) in enumerate(inspector.walk(progress)):
         time = at.step.time or time
-        envelope = veil.masked(_envelope(ordinal, at.step, at.placements, time, version))
+        envelope = _envelope(ordinal, at.step, at.placements, time, version)
         try:
             yield orjson.dumps(envelope, option=orjson.OPT_APPEND_NEWLINE)
         except orjson.JSONEncodeError:  # lone surrogates

@@ -15,12 +15,11 @@ import orjson
 
 from ctxctl.formats.agent_context import conform, kinds
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.leaks import Watch
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.report.whole import Blocks
-from ctxctl.report.withheld import Veil
+from ctxctl.report.withheld import Settling
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from ctxctl.trace.writer import TraceWriter
@@ -79,17 +78,18 @@ def plain(
     inspector: Inspector, report: Report, progress: Callable[[float], None], *, cite: bool
 ) -> Iterator[bytes]:
     """The trace as ctxctl writes it: contents once, windows as differences."""
-    veil = _veil(inspector, cite=cite)
+    settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
     buffer = BytesIO()
     writer = TraceWriter(cast("IO[bytes]", buffer), source="ctxctl", report=report)
     for event, line in _lines(inspector, progress):
-        writer.write(veil.applied(event, line))
+        writer.write(settling.applied(event, line))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
 
 
 def _lines(inspector: Inspector, progress: Callable[[float], None]) -> Iterator[tuple[Event, Json]]:
+    """Every line as it stands in the trace, redacted or not: what is written of it is settled later."""
     trace = inspector.trace
     size = max(1, trace.source.size)
     for count, event in enumerate(trace.events()):
@@ -100,19 +100,11 @@ def _lines(inspector: Inspector, progress: Callable[[float], None]) -> Iterator[
             progress(event.offset / size)
 
 
-def _veil(inspector: Inspector, *, cite: bool) -> Veil:
-    watch = Watch(inspector.trace)
-    for event in inspector.trace.events():
-        for _ in watch.see(event):
-            pass
-    return Veil(inspector.trace.contents, watch, cite=cite)
-
-
 class _Strict:
     """Makes events that say everything by themselves."""
 
     def __init__(self, inspector: Inspector, *, cite: bool) -> None:
-        self._veil = _veil(inspector, cite=cite)
+        self._settling = Settling(inspector.trace.contents, inspector.veil, cite=cite)
         self._blocks = Blocks()
         self._time = vocab.NO_TIME
 
@@ -124,7 +116,7 @@ class _Strict:
             line["data"] = self._record(event, dict(data))
         elif data is not None:
             line["metadata"] = _noted(line.get("metadata"), {"data": line.pop("data")})
-        line = self._veil.applied(event, line, whole=True)
+        line = self._settling.applied(event, line, whole=True)
         return self._enveloped(event, line)
 
     def _enveloped(self, event: Event, line: Json) -> Json:

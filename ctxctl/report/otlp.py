@@ -16,7 +16,6 @@ import orjson
 
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step, Turn
-from ctxctl.report.veil import Veil
 
 Json = dict[str, Any]
 _BATCH: Final = 64
@@ -27,14 +26,13 @@ _MOST: Final = 2**63 - 1
 
 def written(inspector: Inspector, version: str, progress: Callable[[float], None]) -> Iterator[bytes]:
     """Lines of requests; the same trace gives the same ids.  `version` is ctxctl's."""
-    veil = Veil(inspector, progress, sizes=False)
     waiting: list[Json] = []
     ordinal = -1
     for result in inspector.replay(progress):
         if isinstance(result, Turn):
             continue
         ordinal += 1
-        waiting.append(veil.masked(_span(ordinal, result)))
+        waiting.append(_span(ordinal, result))
         if len(waiting) == _BATCH:
             yield _request(waiting, version)
             waiting = []

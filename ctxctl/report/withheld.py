@@ -6,32 +6,29 @@ import json
 import re
 from typing import Any, Final
 
-from ctxctl.inspector.leaks import Watch
+from ctxctl.inspector.veil import Veil
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.trace.contents import Contents, canonical
-from ctxctl.trace.validate import fields
 
 Json = dict[str, Any]
 _SHA256: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
-_MASK: Final = "[redacted]"
 _EVIDENCE: Final = "evidence_export"
 _ITEMS: Final = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.SUMMARY_CREATED})
-_DEPTH: Final = 200
 
 
-class Veil:
+class Settling:
     """Decides about every content of an export.
 
     Args:
         contents: The trace's.
-        watch: What was redacted anywhere in the trace.
+        veil: What was redacted anywhere in the trace.
         cite: Contents are named by their digests, for an export as evidence.
     """
 
-    def __init__(self, contents: Contents, watch: Watch, *, cite: bool) -> None:
+    def __init__(self, contents: Contents, veil: Veil, *, cite: bool) -> None:
         self._contents = contents
-        self._watch = watch
+        self._veil = veil
         self._cite = cite
 
     def applied(self, event: Event, line: Json, *, whole: bool = False) -> Json:
@@ -48,9 +45,8 @@ class Veil:
                 ]
                 data = {**data, "ordered_blocks": blocks}
             line = {**line, "data": data}
-        if self._watch:
-            line = self._masked(line, 0)
-        return line
+        masked: Json = self._veil.value(line)
+        return masked
 
     def _settled(self, holder: Json, whole: bool, cite: bool) -> Json:
         """An item, a summary or a block."""
@@ -65,10 +61,11 @@ class Veil:
                 content = json.loads(text) if found.form == "json" else text
         if content is None:
             return holder
-        if self._holds(content, 0):
+        text = content if isinstance(content, str) else canonical(content)
+        if self._veil.holds(text):
             return _withheld(holder)
         if cite:
-            return _cited(holder, content, digest)
+            return _cited(holder, text, digest)
         if name is None and whole:
             made = {key: value for key, value in holder.items() if key != "content_ref"}
             made["content"] = content
@@ -76,30 +73,6 @@ class Veil:
                 made["content_mode"] = "inline"
             return made
         return holder
-
-    def _holds(self, value: Any, depth: int) -> bool:
-        """Whether a content says something that was redacted."""
-        if not self._watch or depth > _DEPTH:
-            return False
-        if isinstance(value, str):
-            return self._watch.secret_in(value) is not None
-        if isinstance(value, dict):
-            return any(self._holds(one, depth + 1) for one in (*value.keys(), *value.values()))
-        return isinstance(value, list) and any(self._holds(one, depth + 1) for one in value)
-
-    def _masked(self, value: Any, depth: int) -> Any:
-        """Any other text of the event, with what was redacted masked."""
-        if isinstance(value, str):
-            return self._watch.masked(value, _MASK)
-        if depth > _DEPTH:
-            return value
-        if isinstance(value, dict):
-            # A key that is a field of the standard stays, whatever was redacted: without it no line is valid.
-            return {
-                key if key in fields() else self._watch.masked(key, _MASK): self._masked(one, depth + 1)
-                for key, one in value.items()
-            }
-        return [self._masked(one, depth + 1) for one in value] if isinstance(value, list) else value
 
 
 def _digest_in(ref: Any) -> str | None:
@@ -122,11 +95,10 @@ def _withheld(holder: Json) -> Json:
     return made
 
 
-def _cited(holder: Json, content: Any, digest: str | None) -> Json:
+def _cited(holder: Json, text: str, digest: str | None) -> Json:
     """A content named by its digest and size; where it comes from stays."""
     import hashlib
 
-    text = content if isinstance(content, str) else canonical(content)
     data = text.encode("utf-8", "replace")
     made = _bare(holder)
     made["content_ref"] = f"sha256:{digest or hashlib.sha256(data).hexdigest()}"

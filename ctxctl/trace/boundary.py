@@ -23,9 +23,12 @@ _PLAIN: Final = frozenset({"status", "outcome", "lifecycle", "decision", "state"
 _OUTCOMES: Final = frozenset(
     {
         "complete", "completed", "done", "finished", "succeeded", "success", "successful", "failed",
-        "failure", "approved", "approve", "granted", "allowed", "denied", "rejected", "final_answer",
+        "failure", "approved", "approve", "granted", "given", "allowed", "denied", "refused", "rejected",
+        "final_answer",
     }
 )  # fmt: skip
+_LEAVE: Final = frozenset({"approval", "permission", "authorization", "authorisation", "consent"})
+"""Names of what somebody else gives or refuses, wherever in a record they stand."""
 _EVENT = re.compile(
     rf"context\.(?:{_WHOSE})\.(?:completed|failed|succeeded|finished|approved|granted|denied|rejected)"
 )
@@ -59,6 +62,8 @@ def _declared(value: dict[str, Any], where: str, depth: int) -> list[str]:
         if name in _UNREAD:
             continue
         place = f"{where}.{name}" if where else name
+        if name in _LEAVE and isinstance(inner, dict):
+            inner = [{f"approval_{key}": one for key, one in inner.items()}]
         if isinstance(inner, dict | list):
             if depth < _DEPTH:
                 for n, one in _objects(inner):
@@ -79,6 +84,8 @@ def _says(name: str, value: Any, where: str) -> bool:
     if _DONE.fullmatch(name):
         return value is True or (isinstance(value, str) and value.lower() not in ("", "false", "no"))
     outcome = isinstance(value, str) and value.lower() in _OUTCOMES
+    if name in _LEAVE:
+        return outcome or value is True
     if _STATUS.fullmatch(name):
         return outcome
     own = where in ("", "data") or ".runtime_refs" in where

@@ -181,6 +181,10 @@ class Contents:
             self._remember(content.digest, text, content.size)
         return text
 
+    def inside(self, content: Content) -> Content | None:
+        """The content that a derived one is made around; None for any other."""
+        return content.origin.base if isinstance(content.origin, _Derived) else None
+
     def mark(self) -> Mark:
         """What is known by now; `forget` goes back to it."""
         return Mark(len(self._by_digest), len(self._by_raw), len(self._derived), self._generation)

@@ -218,7 +218,8 @@ class Reading(Pass):
             events += decoder.decode_all(rest, line + 1, base + len(data) - len(rest), last=True)
         if whole and problems:
             return []
-        return [event for event in events if event.event_id is None or key_of(event) not in self.seen()]
+        fresh = [event for event in events if event.event_id is None or key_of(event) not in self.seen()]
+        return fresh if trace.veil is None else trace.veil.events(fresh)
 
 
 def key_of(event: Event) -> int:

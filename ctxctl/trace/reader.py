@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
+from typing import Any, Protocol
 
 from ctxctl.errors import UnreadableError
 from ctxctl.model.event import Event
@@ -20,6 +21,18 @@ PROBLEM_LIMIT = 1000
 _BOM = b"\xef\xbb\xbf"
 
 
+class Veiling(Protocol):
+    """Takes out of events and lines what must not be shown."""
+
+    def events(self, events: list[Event]) -> list[Event]:
+        """Events as they may be handed on."""
+        ...
+
+    def value(self, value: Any) -> Any:
+        """A JSON value as it may be shown."""
+        ...
+
+
 class Trace:
     """A native trace over a source.  Passes are independent and may run in several threads at once.
 
@@ -30,6 +43,8 @@ class Trace:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.contents = Contents(source)
+        self.veil: Veiling | None = None
+        """What every pass goes through; contents are as they stand in the trace."""
         self._memos = Memos()
         self._lock = Lock()
         self._problems: list[Problem] = list(source.problems)
@@ -105,6 +120,13 @@ class Trace:
         """The bytes of a line again, as an event's `offset` and `length` give them."""
         return self.source.read(offset, length)
 
+    def fields(self, event: Event) -> dict[str, Any] | None:
+        """Every field of an event's line, as it may be shown; None where it cannot be read."""
+        from ctxctl.trace.codec import parse_line
+
+        line = parse_line(self.line(event.offset, event.length))
+        return line if line is None or self.veil is None else self.veil.value(line)
+
     def close(self) -> None:
         """Close the source and drop the caches."""
         self.contents.close()
@@ -154,7 +176,7 @@ class Pass:
             self.at = end
             if events:
                 self.found = True
-                yield events
+                yield events if self.trace.veil is None else self.trace.veil.events(events)
 
     def blocks(self, stop: int | None) -> Iterator[Block]:
         """What is there from where the last run ended."""

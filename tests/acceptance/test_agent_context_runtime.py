@@ -353,6 +353,12 @@ def test_actx_ar_evid_001_an_evidence_export_cites_and_does_not_copy(tmp_path: P
                               "status": "approved"}),
         ("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
                               "status": "resolved", "approval_granted": True}),
+        ("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
+                              "status": "resolved", "approval": "granted"}),
+        ("missing.resolved", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
+                              "status": "resolved", "metadata": {"approval": {"status": "granted"}}}),
+        ("missing.detected", {"missing_id": "m", "scope": "turn", "question": "may it?", "severity": "high",
+                              "status": "open", "resolution": {"permission": True}}),
         ("turn.completed", {"turn": "t"}),
     ],
 )  # fmt: skip

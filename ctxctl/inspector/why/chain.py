@@ -132,6 +132,7 @@ class Chain:
     def _updated(self, row: Row) -> Iterator[Link]:
         evidence = self._evidence(row.first)
         yield from evidence.budget()
+        yield from evidence.redacted()
         came = evidence.came()
         size = f"; {row.tokens:,} tokens now, {row.held:,} in all its copies" if row.held else ""
         if came is not None:

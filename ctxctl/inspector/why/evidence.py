@@ -248,7 +248,10 @@ class Evidence:
             if self._named.by(record.item_id):
                 how = f" by {record.redaction_method}" if record.redaction_method else ""
                 state = record.redaction_state or "redacted"
-                yield self._link(event, "redaction", "redacted", f"was redacted ({state}){how}", state=state)
+                text = f"was redacted ({state}){how}"
+                if record.replacement is not None:
+                    text += f"; {_name(record.replacement)} stands in its place"
+                yield self._link(event, "redaction", "redacted", text, state=state)
 
     def came(self) -> Link | None:
         """The event of this step that adds or updates it, or the summary that it is."""

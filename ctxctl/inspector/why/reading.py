@@ -12,7 +12,6 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Injection, Item
 from ctxctl.model.why import Moment, Rest
-from ctxctl.trace.codec import parse_line
 
 if TYPE_CHECKING:
     from ctxctl.inspector.facade import Inspector
@@ -96,7 +95,7 @@ class Reader:
 
     def rest(self, event: Event) -> Rest:
         """How a sentence names the event that it rests on."""
-        raw = parse_line(self._inspector.trace.line(event.offset, event.length)) or {}
+        raw = self._inspector.trace.fields(event) or {}
         metadata = raw.get("metadata")
         ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
         line = ours.get("source_line") if isinstance(ours, dict) else None

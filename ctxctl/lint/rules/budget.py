@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from ctxctl.engine.facts import exceeds
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Budget
 from ctxctl.model.sizes import limit_words, sent_of
@@ -23,7 +24,7 @@ class BudgetDoesNotAddUp(Rule):
     """The numbers of a budget record cannot all be true.
 
     Segments that do not add up to the total, a reserve larger than the window, something dropped that is
-    still there: whatever decided by this record decided wrongly.
+    still there, something cut that is as long as it was: whatever decided by this record decided wrongly.
     """
 
     code = "CTX015"
@@ -69,6 +70,13 @@ class BudgetDoesNotAddUp(Rule):
                 yield Hit(
                     f"dropped {item}", message, look.place(), item, there.tokens, look.money(there.tokens)
                 )
+            if record.tokens is not None and there.own and exceeds(there.counted, record.tokens):
+                over = there.counted - record.tokens
+                message = (
+                    f"the budget says that {item} was cut to {record.tokens:,} tokens, and a block holds "
+                    f"{there.counted:,} of it"
+                )
+                yield Hit(f"cut {item}", message, look.place(), item, over, look.money(over))
 
 
 def _segments(seen: Seen) -> int | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.told import UNREDACTED
-from ctxctl.inspector.leaks import Watch
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Item, Redaction
 
@@ -20,8 +19,8 @@ class RedactedReturns(Rule):
     """Text that was redacted stands again in a later item, block or summary.
 
     One of Agent Context's failure cases.  Where the trace holds what was redacted, exact occurrences of it
-    are found; where it holds only the digest of the text, the whole text is found by its digest.  A
-    paraphrase is not found.
+    are found: of the whole, of a key, number or address inside it, and of five words of it in a row.  Where
+    it holds only the digest of the text, the whole text is found by its digest.  A paraphrase is not found.
     """
 
     code = "CTX020"
@@ -31,23 +30,24 @@ class RedactedReturns(Rule):
     fix = "Redact at the source, before summaries are made of it, and rotate what has leaked."
 
     def __init__(self) -> None:
-        self._watch: Watch | None = None
+        self._veiled = False
+        """Whether the trace holds something that was redacted."""
         self._digests: dict[str, str] = {}
         """Digests of texts that were redacted, with their items."""
 
     @property
     def repeats(self) -> bool:
-        """Something was redacted: what comes again in the very same words matters from here on."""
-        return bool(self._digests) or (self._watch is not None and bool(self._watch))
+        """Something was redacted: what comes again in the very same words matters."""
+        return bool(self._digests) or self._veiled
 
     def seen(self, seen: Seen) -> Iterator[Hit]:
         """A record that may hold something redacted before."""
-        if self._watch is None:
-            self._watch = Watch(seen.around.inspector.trace)
+        veil = seen.around.inspector.veil
+        self._veiled = bool(veil)
         record = seen.record
         name = seen.thread.book.item_of(record.item_id) if isinstance(record, Item | Redaction) else ""
         found = False
-        for problem in self._watch.see(seen.event):
+        for problem in veil.returns(seen.event):
             found = True
             yield Hit(problem.message, problem.message, seen.place, name or None)
         if not found and isinstance(record, Item) and record.redaction is None:

@@ -14,7 +14,6 @@ from ctxctl.report import jsonout
 from ctxctl.report.html.pack import dumped, packed, plain
 from ctxctl.report.html.splices import splices
 from ctxctl.report.html.texts import Texts
-from ctxctl.report.veil import Veil
 
 _FULL: Final = 96 << 10
 """Bytes of differences that a run holds at least before it ends."""
@@ -84,9 +83,8 @@ class Frames:
         emit: Takes each finished run.
     """
 
-    def __init__(self, texts: Texts, veil: Veil, emit: Callable[[bytes], None]) -> None:
+    def __init__(self, texts: Texts, emit: Callable[[bytes], None]) -> None:
         self._texts = texts
-        self._veil = veil
         self._emit = emit
         self._pending = 0
         self._threads: dict[tuple[str | None, str], Thread] = {}
@@ -180,7 +178,7 @@ class Frames:
             flags, p.redaction, p.opens, p.closes, p.line, p.digest, *mark,
             None if p.title is not None else self._texts.head(number),
         ]  # fmt: skip
-        return dumped(self._veil.masked(row))
+        return dumped(row)
 
     def _head(self, thread: Thread, change: Change) -> str | None:
         """What an item without a title was called that is no longer in the frame, or not yet: first words."""
@@ -197,6 +195,4 @@ class Frames:
                 told["changes"], (c for c in step.changes if c.status != "skipped"), strict=True
             )
         ]
-        made = {name: plain(value) for name, value in told.items() if name not in _PLACE}
-        veiled: dict[str, Any] = self._veil.masked(made)
-        return veiled
+        return {name: plain(value) for name, value in told.items() if name not in _PLACE}

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Placement
 from ctxctl.report.html.pack import dumped, packed
-from ctxctl.report.veil import Veil
 from ctxctl.text import preview
 
 NONE: Final = -1
@@ -60,11 +59,8 @@ class Texts:
         limit: Characters of the longest text; longer ones lose their middle.
     """
 
-    def __init__(
-        self, inspector: Inspector, veil: Veil, emit: Callable[[bytes], None], limit: int | None
-    ) -> None:
+    def __init__(self, inspector: Inspector, emit: Callable[[bytes], None], limit: int | None) -> None:
         self._inspector = inspector
-        self._veil = veil
         self._emit = emit
         self._limit = limit
         self._numbers: dict[str, int] = {}
@@ -88,8 +84,6 @@ class Texts:
         content = placement.content
         if content is None:
             return NONE
-        if self._veil.withholds(placement):
-            return WITHHELD
         found = self._numbers.get(content.digest)
         if found is None:
             found = self._numbers[content.digest] = self._add(placement, ordinal)
@@ -97,10 +91,10 @@ class Texts:
 
     def _add(self, placement: Placement, ordinal: int) -> int:
         assert placement.content is not None
-        text = self._inspector.text(placement.content)
-        if self._veil.secret(text):
+        if self._inspector.veil.touches(placement.content):
             self.withheld += 1
             return WITHHELD
+        text = self._inspector.text(placement.content)
         self._heads.append(preview(text, _HEAD))
         left_out = split = 0
         if self._limit is not None and len(text) > self._limit:
@@ -111,7 +105,7 @@ class Texts:
             self.left_out += left_out
         if not self._open:
             self.blocks.append(self.count)
-        self._open.append(Met(text, ordinal, self._veil.masked(placement.item), left_out, split))
+        self._open.append(Met(text, ordinal, placement.item, left_out, split))
         self._held += len(text)
         self.characters += len(text)
         self.count += 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs
 from ctxctl.model.findings import Finding
+from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
 from ctxctl.report import jsonout
 from ctxctl.report.costs import spent_object, sum_object
@@ -19,7 +20,6 @@ from ctxctl.report.html.pack import dumped, packed, plain
 from ctxctl.report.html.page import page
 from ctxctl.report.html.rows import COLUMNS, Rows
 from ctxctl.report.html.texts import Texts, limit_for
-from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Progress = Callable[[float], None]
@@ -38,7 +38,7 @@ def write(
     rules: Looking,
     max_content: int | None,
 ) -> Iterator[bytes]:
-    """The page, piece by piece; reads the trace twice, first for what was redacted in it.
+    """The page, piece by piece; reads the trace twice where texts have to be cut.
 
     Memory is that of the replay, a number for each distinct content, and some megabytes of blocks.
 
@@ -46,12 +46,15 @@ def write(
         rules: What looks for findings meanwhile.
         max_content: Bytes that all texts together may have; the longest lose their middle. None: all whole.
     """
-    veil = Veil(inspector, progress, sizes=max_content is not None)
-    limit = None if max_content is None else limit_for(veil.sizes.values(), max_content)
+    limit, before = None, 0
+    if max_content is not None:
+        limit, before = limit_for(_sizes(inspector, progress), max_content), 1
     frame = page(header.trace, {"version": VERSION, "header": plain(jsonout.trace(header))})
     yield frame.head
-    report = _Report(inspector, veil, prices, limit)
-    walk = inspector.walk(lambda share: progress((1 + share) / 2), seen=rules.seen, settle=True)
+    report = _Report(inspector, prices, limit)
+    walk = inspector.walk(
+        lambda share: progress((before + share) / (before + 1)), seen=rules.seen, settle=True
+    )
     for at, engine in walk:
         report.add(at.step, at.placements, at.turn)
         rules.step(at, engine)
@@ -61,16 +64,33 @@ def write(
     yield frame.tail
 
 
+def _sizes(inspector: Inspector, progress: Progress) -> Collection[int]:
+    """Bytes of each content that is inline in the trace."""
+    found: dict[str, int] = {}
+    size = max(1, inspector.trace.source.size)
+    for count, event in enumerate(inspector.trace.events()):
+        record = event.record
+        if isinstance(record, Item):
+            held = [record.content]
+        elif isinstance(record, Assembly):
+            held = [block.content for block in record.blocks]
+        else:
+            continue
+        found.update((content.digest, content.size) for content in held if content is not None)
+        if not count & 1023:
+            progress(event.offset / size / 2)
+    return found.values()
+
+
 class _Report:
     """What is gathered while a trace is replayed for its page."""
 
-    def __init__(self, inspector: Inspector, veil: Veil, prices: RateBook, limit: int | None) -> None:
+    def __init__(self, inspector: Inspector, prices: RateBook, limit: int | None) -> None:
         self._inspector = inspector
-        self._veil = veil
         self._limit = limit
         self._made: list[bytes] = []
-        self._texts = Texts(inspector, veil, self._made.append, limit)
-        self._frames = Frames(self._texts, veil, self._made.append)
+        self._texts = Texts(inspector, self._made.append, limit)
+        self._frames = Frames(self._texts, self._made.append)
         self._rows = Rows(self._made.append)
         self._costs = Costs(prices, lambda placement: placement.kind)
         self._threads: list[list[Any]] = []
@@ -93,13 +113,12 @@ class _Report:
             self._first[thread.number] = ordinal
         self._rows.add(thread.number, step, self._costs.add(step, placements))
         if turn is not None and turn.title is not None:
-            self._titles[self._first.get(thread.number, ordinal)] = self._veil.masked(turn.title)
+            self._titles[self._first.get(thread.number, ordinal)] = turn.title
 
     def _named(self, step: Step, thread: Thread) -> list[Any]:
         origin = step.told.origin
         told = None if origin is None else plain(origin)
-        named: list[Any] = self._veil.masked([step.session, step.thread, told])
-        return named
+        return [step.session, step.thread, told]
 
     def end(self, findings: list[Finding]) -> None:
         """Close what is open, and put what is known only now behind it."""
@@ -134,7 +153,7 @@ class _Report:
                 "cut": texts.cut, "left_out": texts.left_out, "withheld": texts.withheld,
                 "limit": self._limit,
             },
-            **{name: self._veil.masked(value) for name, value in said.items()},
+            **said,
         }  # fmt: skip
 
 

@@ -21,7 +21,6 @@ from ctxctl.report.misses import misses_text
 from ctxctl.report.money import dollars
 from ctxctl.report.sent import against, beside, known_by, limit
 from ctxctl.report.tables import number, plural, signed
-from ctxctl.report.veil import Veil
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Only = Callable[[Step | Turn], bool]
@@ -45,16 +44,15 @@ def write(
     rules: Looking,
     only: Only | None,
 ) -> Iterator[bytes]:
-    """The report; nothing where no step is asked for.  Reads the trace twice, first for what was redacted.
+    """The report; nothing where no step is asked for.
 
     Args:
         rules: What looks for findings meanwhile.
         only: Which steps and turns; findings of the other ones are left out too.
     """
-    veil = Veil(inspector, progress, sizes=False)
     found = Gathered(Costs(prices, lambda placement: placement.kind))
     shown: set[int] = set()
-    walk = inspector.walk(lambda share: progress((1 + share) / 2), seen=rules.seen, settle=True)
+    walk = inspector.walk(progress, seen=rules.seen, settle=True)
     for ordinal, (at, engine) in enumerate(walk):
         rules.step(at, engine)
         if only is None or only(at.step):
@@ -66,15 +64,14 @@ def write(
     if not found.totals.steps:
         return
     findings = [finding for finding in rules.findings() if only is None or finding.place.ordinal in shown]
-    report = _Report(veil)
+    report = _Report()
     yield report.text(inspector, header, found, findings).encode()
 
 
 class _Report:
     """Lines of a report, as many as there is room for."""
 
-    def __init__(self, veil: Veil) -> None:
-        self._veil = veil
+    def __init__(self) -> None:
         self._lines: list[str] = []
         self._left = _ROOM
         self._dropped: list[str] = []
@@ -115,7 +112,7 @@ class _Report:
         self._lines += lines
 
     def _say(self, text: str | None, most: int = 80) -> str:
-        return code(self._veil.masked(text or ""), most) if text else ""
+        return code(text, most) if text else ""
 
     def _summary(
         self, inspector: Inspector, header: Header, found: Gathered, findings: Sequence[Finding]
