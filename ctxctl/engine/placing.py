@@ -72,7 +72,7 @@ class Placer:
 
     def recount(self) -> Anew:
         """From here on the weigher gives other sizes; returns what makes them of the earlier ones."""
-        for table in (self._made, self._twins, self._blocks, self._veils):
+        for table in (self._made, self._twins, self._blocks, self._behind):
             table.clear()
         self._plain = {}
         self.anew = Anew(self.weigher, self.anew)
