@@ -209,8 +209,8 @@ def test_inspect_bills_add_up_to_the_log_s_own_totals(corpus: Path) -> None:
 
 
 def resolved(value: Any, texts: Json) -> Any:
-    if isinstance(value, str) and value.startswith("attachment://"):
-        return texts.get(value.removeprefix("attachment://"), value)
+    if isinstance(value, str) and value.startswith(("attachment://", "tc://")):
+        return texts.get(value.partition("://")[2], value)
     if isinstance(value, dict):
         return {name: resolved(inner, texts) for name, inner in value.items()}
     return [resolved(inner, texts) for inner in value] if isinstance(value, list) else value
