@@ -22,15 +22,22 @@ def rendered_anew(was: Placement, now: Placement) -> bool:
         and was.version is not None
         and was.version == now.version
         and not (was.truncated or now.truncated)
-        and (was.form != now.form or (was.content is not None and now.content is not None))
+        and (was.form != now.form or _other_text(was, now))
     )
+
+
+def _other_text(was: Placement, now: Placement) -> bool:
+    return was.digest is not None and now.digest is not None and was.digest != now.digest
 
 
 def difference(was: Placement, now: Placement, text: Callable[[Content], str]) -> str:
     """What differs: `signature`, `is_error`, `key order in input_schema.properties`, `spacing`, `text`."""
     found = _fields(was.form, now.form)
-    if was.content is not None and now.content is not None and was.digest != now.digest:
-        found.insert(0, _texts(text(was.content), text(now.content)))
+    if _other_text(was, now):
+        if was.content is not None and now.content is not None:
+            found.insert(0, _texts(text(was.content), text(now.content)))
+        else:
+            found.insert(0, "text")
     return ", ".join(found)
 
 

@@ -212,11 +212,13 @@ def _present(
         return _change("skipped", item, copy, flags=flags)
     flags += ["truncated"] if copy.truncated else []
     was = old[-1]
-    if copy.version is None or copy.version != was.version or copy.truncated or was.truncated:
+    another = copy.version is None or copy.version != was.version or copy.truncated or was.truncated
+    said = None not in (was.rendering, copy.rendering) and was.rendering != copy.rendering
+    if another or not (said or was.fields != copy.fields):  # one of several copies left, or another size
         return _change("updated", item, copy, flags=flags, previous_version=was.version)
     flags.append("rendering")
     one, other = json.loads(was.fields or "{}"), json.loads(copy.fields or "{}")
-    differ = ["text"] if was.rendering != copy.rendering else []
+    differ = ["text"] if said else []
     differ += [name for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
     reason = ", ".join(differ)
     return _change("updated", item, copy, flags=flags, previous_version=was.version, reason=reason)
