@@ -92,3 +92,8 @@ def test_the_json_says_it_only_where_it_is_so(pairs: Path, capfdbinary: pytest.C
     said = capfdbinary.readouterr().out.decode()
     ledgers = [line["ledger"] for line in map(json.loads, said.splitlines()) if line["type"] == "step"]
     assert ["reweighed" in ledger for ledger in ledgers] == [False, True, True]
+    summary = json.loads(said.splitlines()[-1])
+    held = counted("gpt-4", SENT[2])
+    assert (
+        summary["new"] - summary["freed"] + summary["reweighed"] == held == sum(summary["by_method"].values())
+    )
