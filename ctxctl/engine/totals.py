@@ -16,6 +16,7 @@ class Totals:
         self.turns = 0
         self.new = 0
         self.freed = 0
+        self.reweighed = 0
         self.fidelity: tuple[Fidelity, ...] = ()
         """What imports measured, in line order."""
         self._counts = [0, 0, 0, 0, 0]
@@ -35,6 +36,7 @@ class Totals:
         self.steps += 1
         self.new += step.ledger.new
         self.freed += step.ledger.freed
+        self.reweighed += step.ledger.reweighed
         counts = step.counts
         sums = self._counts
         sums[0] += counts.added
@@ -64,4 +66,5 @@ class Totals:
             unique_contents=unique_contents,
             by_method=by_method,
             fidelity=self.fidelity,
+            reweighed=self.reweighed,
         )

@@ -83,11 +83,16 @@ def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
 
 
 def fitted_to(inspector: Inspector) -> Chosen:
-    """A calibration fitted to the inspector's own trace: one pass over it."""
+    """A calibration fitted to the inspector's own trace: one pass over it.
+
+    Steps of models that count with another encoding than the replay's are left out: a fit is to one encoding.
+    """
     from ctxctl.tokens.calibrate.book import calibrate
 
-    sessions = sessions_of(at.step for at, _ in inspector.walk())
-    outcome = calibrate(sessions, inspector.params.encoding)
+    params = inspector.params
+    steps = (at.step for at, _ in inspector.walk())
+    sessions = sessions_of(step for step in steps if params.encoding_of(step.model) == params.encoding)
+    outcome = calibrate(sessions, params.encoding)
     return _over_shipped(outcome.calibration, SESSION, outcome.refused)
 
 

@@ -355,3 +355,5 @@ class Summary(msgspec.Struct, frozen=True):
     """Tokens of the last windows of all threads, by counting method."""
     fidelity: tuple[Fidelity, ...] = ()
     """What each import of the trace measured; empty for one that was recorded as it is."""
+    reweighed: int = 0
+    """Of all steps, as in their ledgers: with `new` and `freed` it comes to the last windows."""

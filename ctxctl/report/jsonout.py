@@ -196,6 +196,8 @@ def summary(value: Summary) -> dict[str, Any]:
     fields = msgspec.structs.asdict(value)
     fields["by_method"] = dict(sorted(value.by_method.items()))
     fields["fidelity"] = measured(value.fidelity)
+    if not value.reweighed:
+        del fields["reweighed"]
     return {"type": "summary", **fields}
 
 

@@ -126,6 +126,7 @@ class Totals:
             steps=self.steps,
             new=self.new,
             freed=self.freed,
+            reweighed=self.reweighed,
             counts=self.counts,
             by_method=self.by_method,
         )

@@ -155,7 +155,7 @@ class Chain:
             text = "was moved: it stands in another place of the window than before"
             yield self._derived("window", "moved", text, row.first, evidence.window())
         if not {"moved", "rescored"} & set(row.flags):
-            text = f"had copies come or go, unchanged itself; they hold {row.held:,} tokens"
+            text = f"is unchanged itself; its copies hold {row.held:,} tokens from here on"
             yield self._derived("window", "touched", text, row.first, evidence.window(), held=row.held)
 
     def _omitted(self, row: Row) -> Iterator[Link]:

@@ -177,6 +177,8 @@ class Chronicle:
         for change in step.changes:
             self._change(thread, ordinal, change)
         state = engine.threads[key].frame
+        if step.ledger.reweighed:
+            self._reweighed(thread, ordinal, state)
         if step.mode == "append":
             self._stale_copies(thread, ordinal, state)
         self._last_step[thread] = ordinal
@@ -197,6 +199,16 @@ class Chronicle:
         )  # fmt: skip
         for append, value in zip(self._append_step, values, strict=True):
             append(value)
+
+    def _reweighed(self, thread: int, ordinal: int, state: FrameState) -> None:
+        """Rows for items that only have another size, in the encoding of another model."""
+        rows = self.rows
+        for item, p in {p.item: p for p in state.placements if not p.stale}.items():
+            entry = self._entry(thread, item)
+            row = self.items["row"][entry]
+            if row < 0 or rows["last"][row] != ordinal:
+                flags = rows["flags"][row] if row >= 0 else 0
+                self._row(entry, ordinal, "skipped", 0, flags, p.tokens, state.held.get(item, 0), p.line)
 
     def _stale_copies(self, thread: int, ordinal: int, state: FrameState) -> None:
         """Rows for items whose stale copies have come or gone: where nothing else did, no change says so."""

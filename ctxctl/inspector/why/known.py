@@ -50,7 +50,8 @@ def _made_under(inspector: Inspector) -> str | None:
     params = inspector.params
     limits = "" if params.limits is AS_RECORDED else str(params.limits)
     version = getattr(sys.modules["ctxctl"], "__version__", "")
-    named = (version, params.target, params.policy, params.model or "", params.encoding, limits)
+    encoding = f"{params.encoding}{' for all' if params.one_encoding else ''}"
+    named = (version, params.target, params.policy, params.model or "", encoding, limits)
     return "\n".join((*named, *_sizes_under(params)))
 
 

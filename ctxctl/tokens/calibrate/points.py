@@ -83,7 +83,9 @@ def plausible(reported: object, counted: int) -> bool:
 def is_break(step: Step) -> bool:
     """Whether a step begins a new segment: what the provider adds to it may be another from here on."""
     ledger = step.ledger
-    return not BREAKS.isdisjoint(step.flags) or ledger.freed > LEFT_SHARE * ledger.window_before
+    if ledger.reweighed or not BREAKS.isdisjoint(step.flags):
+        return True
+    return ledger.freed > LEFT_SHARE * ledger.window_before
 
 
 _Key = tuple[str | None, str, str]
