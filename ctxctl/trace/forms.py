@@ -2,7 +2,8 @@
 
 Two placements of one text are the same for a provider only where this is the same, too.  It is made of the
 block's place (`metadata.ctxctl.wire`, see `formats.wire.slots`), less what reaches no model: ids by which an
-API joins calls and results, types and roles (an item's own), states, and fields that say nothing.
+API joins calls and results, types and roles (an item's own), states, fields that say nothing, and a client's
+own, whose names begin with an underscore (Copilot's `__copilotMessageSource`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _said(value: dict[str, Any], depth: int) -> dict[str, Any]:
     made: dict[str, Any] = {}
     tool = any(name in value for name in _CALLS)
     for name, inner in value.items():
-        if name in _BOOKKEEPING or name in _HOLES or (tool and name == "name"):
+        if name.startswith("_") or name in _BOOKKEEPING or name in _HOLES or (tool and name == "name"):
             continue
         if isinstance(inner, dict) and depth < _DEEPEST:
             if not any(hole in inner for hole in _HOLES):

@@ -249,6 +249,7 @@ CHAT: list[tuple[str | None, Edit, str | None]] = [
     ("image", lambda b: b["messages"][1]["content"][1]["image_url"].update(detail="high"),
      "image_url.detail"),
     (None, lambda b: b.update(tool_choice="required", reasoning_effort="low", prompt_cache_key="k"), None),
+    (None, lambda b: b["messages"][2].update(__clientSource="resumed"), None),
 ]  # fmt: skip
 
 
