@@ -57,6 +57,7 @@ catalogue: $(DEV) ## rebuild the packed table of models; SOURCE='models.dev=api.
 
 frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies with the real packages, each set in an environment of its own
 	@for name in $(FRAMEWORKS); do \
+		test -f .venv-frameworks/$$name/.ready || { echo "$$name is not tested: its Python is not here (see above)" >&2; continue; }; \
 		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
 
 check: lint test ## everything a change must pass: lint, then test
@@ -105,11 +106,11 @@ $(RUN): requirements.txt pyproject.toml | $(BIN)/python
 
 .venv-frameworks/%/.ready: tests/frameworks/requirements-%.txt pyproject.toml | $(DEV)
 	@echo 'Setting up .venv-frameworks/$* (once)…' >&2
-	@needs=$$(sed -n 's/^# python: />=/p' tests/frameworks/$*.in); PATH="$(abspath $(BIN)):$$PATH$(PYENV)" \
-		$(BIN)/uv venv --quiet --clear --python-preference system --python "$${needs:->=3.11}" .venv-frameworks/$* >&2
-	@$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2
-	@$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2
-	@touch $@
+	@needs=$$(sed -n 's/^# python: />=/p' tests/frameworks/$*.in); export PATH="$(abspath $(BIN)):$$PATH$(PYENV)"; \
+	if ! $(BIN)/uv venv --quiet --clear --python-preference system --python "$${needs:->=3.11}" .venv-frameworks/$* >&2; then \
+		test -n "$$needs" && echo "$* needs Python $$needs: none is here, and none could be fetched" >&2 && exit 0; exit 1; fi; \
+	$(UVPIP) --python .venv-frameworks/$* --require-hashes -r tests/frameworks/requirements-$*.txt >&2 && \
+	$(UVPIP) --python .venv-frameworks/$* --no-deps --no-build-isolation --editable . >&2 && touch $@
 
 $(DEV): requirements-dev.txt pyproject.toml | $(BIN)/python
 	@$(INSTALL) -r requirements-dev.txt >&2

@@ -160,7 +160,8 @@ def _step(
     flags = [] if injected else ["injection_not_recorded"]
     window = _window(thread, frame, events, g.usage, method)
     if window["over"]:
-        flags += ["still_over_budget" if found.dropped else "over_budget"]
+        acted = found.dropped or found.compacted
+        flags += ["still_over_budget" if acted else "over_budget"]
     return {
         "type": "step",
         "session": g.session,
