@@ -16,6 +16,5 @@ def prefix(thread: str, session: str | None = None) -> str:
     Raw, as it can be typed: what shows it on a terminal puts it through `text.visible`.  `session`: None
     where the trace holds one only.
     """
-    if session is None:
-        return "" if thread == MAIN_THREAD else f"{escaped(thread)}:"
-    return f"{escaped(session)}/{escaped(thread)}:"
+    named = "" if thread == MAIN_THREAD else f"{escaped(thread)}:"
+    return named if session is None else f"{escaped(session)}/{named}"

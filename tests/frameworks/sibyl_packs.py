@@ -198,3 +198,10 @@ def returned(pack: ContextPack, **options: Any) -> Json:
         return {**payload, "markdown": context.context_pack_to_markdown(pack, **options)}
     rendered = context.render_context_pack(pack, **options)
     return {**payload, "markdown": rendered.markdown, "render_receipt": asdict(rendered.receipt)}
+
+
+def lines(number: int, given: dict[str, Any], payload: dict[str, Any]) -> list[str]:
+    """The call and its answer as a client's log has them."""
+    asked = {"method": "tools/call", "params": {"name": "context", "arguments": given}}
+    answer = {"result": {"content": [], "structuredContent": payload, "isError": False}}
+    return [json.dumps({"jsonrpc": "2.0", "id": number, **one}) + "\n" for one in (asked, answer)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +9,13 @@ import pytest
 
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step
-from ctxctl.model.whatif import Limits
 from ctxctl.policies.sibyl import policy
-from tests.frameworks.sibyl_packs import VERSION, called, returned
+from tests.frameworks.sibyl_packs import VERSION, called, lines
 
 ENVIRONMENTS = ("sibyl", "sibyl-1.2")
 PACKS = 1000
 AT_ONCE = 50
 HELD = ("selection", "budget", "assembly")
-
-
-def lines(number: int, given: dict[str, Any], payload: dict[str, Any]) -> list[str]:
-    """The call and its answer as a client's log has them."""
-    asked = {"method": "tools/call", "params": {"name": "context", "arguments": given}}
-    answer = {"result": {"content": [], "structuredContent": payload, "isError": False}}
-    return [json.dumps({"jsonrpc": "2.0", "id": number, **one}) + "\n" for one in (asked, answer)]
 
 
 @pytest.fixture
@@ -94,27 +85,6 @@ def left_out(step: Step, payload: dict[str, Any]) -> None:
     assert len(states) == len(rows)
     assert omitted == {name for name, state in states.items() if state == "omitted"}
     assert cut == {name for name, state in states.items() if state == "trimmed"}
-
-
-@pytest.mark.skipif(not VERSION.startswith("1.2"), reason="a what-if follows the rules of 1.2")
-@pytest.mark.parametrize("first", range(0, 300, 100))
-def test_a_smaller_budget_is_supposed_as_its_own_code_has_it(first: int, tmp_path: Path) -> None:
-    """Of packs that were rendered whole: what was left out does not come back."""
-    held = 0
-    for number in range(first, first + 100):
-        given, payload, pack = called(number)
-        payload["markdown"] = returned(pack, token_budget=1_000_000)["markdown"]
-        if "..." in payload["markdown"] or "_Trimmed" in payload["markdown"] or not pack.total_items:
-            continue
-        path = tmp_path / f"{number}.jsonl"
-        path.write_text("".join(lines(number, {**given, "markdown_token_budget": 1_000_000}, payload)))
-        for tokens in (100, 200, 450, 1000, 4000):
-            with Inspector.open(str(path), policy="sibyl", limits=Limits(window=tokens)) as inspector:
-                list(inspector.replay())
-                wanted = returned(pack, token_budget=tokens)["markdown"]
-                assert inspector.assembled(0) == wanted, (number, tokens)
-        held += 1
-    assert held > 5
 
 
 def test_a_byte_that_is_not_its_own_code_s_differs(tmp_path: Path) -> None:

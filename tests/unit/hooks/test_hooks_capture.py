@@ -243,4 +243,5 @@ def test_no_test_of_a_hook_is_left_out(path: Path) -> None:
     assert all((path.parent / f"requirements-{name}.txt").exists() for name in made)
     assert not any(word in text for word in ("importorskip", "mark.skip", "pytest.skip", "xfail"))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"FRAMEWORKS ?= {' '.join(sorted(made, reverse=True))}\n" in makefile
+    (tested,) = (line for line in makefile.splitlines() if line.startswith("FRAMEWORKS ?= "))
+    assert set(tested.removeprefix("FRAMEWORKS ?= ").split()) == made
