@@ -1,4 +1,4 @@
-"""What a smaller budget would have left of Sibyl's packs, held against its own code: a what-if follows 1.2."""
+"""What a smaller budget would have left of Sibyl's packs, as its own code has it: a what-if follows 1.2."""
 
 from __future__ import annotations
 
