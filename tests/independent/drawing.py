@@ -1,4 +1,4 @@
-"""Draw pairs of a step and an item from real captures, for somebody to read `why` of them against the raw file.
+"""Draw pairs of a step and an item from real captures, to read `why` of them against the raw file.
 
 `python -m tests.independent.drawing CORPUS` prints a pair a line.  The same corpus gives the same pairs as
 long as ctxctl tells the same changes: it is asked for the steps and items that there are, and for nothing
@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from tests.independent.asking import Ask, address
+from tests.independent.asking import Ask, address_of
 from tests.independent.raw import Object
 
 SEED = 15
@@ -86,7 +86,7 @@ def _sorts(ask: Ask, path: Path, some: Random) -> dict[str, list[tuple[str, str]
         threads.setdefault((step["session"], step["thread"]), []).append(step)
     for thread in threads.values():
         for number, step in enumerate(thread):
-            where = address(step, session=many)
+            where = address_of(step, session=many)
             for change in step["changes"]:
                 if change["status"] in found:
                     found[change["status"]].append((where, change["item"]))
@@ -124,7 +124,7 @@ def _new(thread: list[Object], number: int, some: Random) -> str | None:
 
 
 def _few(sorts: dict[str, list[tuple[str, str]]], most: int, some: Random) -> Iterator[tuple[str, str, str]]:
-    """Pairs of one capture, from each sort in turn: two thirds of changes if there are, the rest of what stands."""
+    """Pairs of one capture, of each sort in turn: first changes, two thirds of them, then what stands."""
     taken: set[str] = set()
     for group, room in ((CHANGED, most - most // 3), (STANDING, most)):
         left = {sort: list(sorts[sort]) for sort in group}

@@ -1,4 +1,4 @@
-"""The list of 100 answers of `why` that were read against the raw files: what it holds, and how it is written out.
+"""The list of 100 answers of `why` that were read against the raw files, and its page.
 
 `why_read.json` has for each pair the verdict (`right`, `wrong`, `unclear`), what the raw file says (`raw`)
 and the claims that were judged; `why_read.md` is the same for reading.
@@ -26,11 +26,12 @@ _SAID_BESIDE = {
 }
 _HEAD = """# `why`, read against the raw files
 
-A hundred pairs of a step and an item, drawn by `drawing.py` from real captures and from samples of the five systems, and judged by
-someone who had not written the code, November 2026. What `why` says is compared with the raw file: is the item in
-that request, since when, what took it out and in which line, how much it cost in how many requests as a share of the bills
-told there, what would have been free. Paths are those of the corpus; `@` is the address. Sizes in tokens were judged as to
-whether they can be; limits and rules of clients that no capture tells were not judged.
+A hundred pairs of a step and an item, drawn by `drawing.py` from real captures and from samples of
+the five systems, and judged by someone who had not written the code, November 2026. What `why` says
+is compared with the raw file: is the item in that request, since when, what took it out and in
+which line, how much it cost in how many requests as a share of the bills told there, what would
+have been free. Paths are those of the corpus. Sizes in tokens were judged as to whether they can
+be; limits and rules of clients that no capture tells were not judged.
 """
 
 
