@@ -27,7 +27,7 @@ def check(
         pair = made[number]
         if len(items(pair.step)) != len(pair.blocks):
             continue
-        address = f"{file}@{_address(pair.step, session=many)}"
+        address = f"{file}@{address_of(pair.step, session=many)}"
         told = ask(["blame", address, "--json"])
         wrong += blame(number, made, whole([line for line in told if line.get("type") == "block"]))
         wrong += _why(number, made, address, ask, most)
@@ -42,7 +42,7 @@ def _chosen(made: list[Pair], most: int) -> list[int]:
     return sorted({*list(last.values())[-most:], *removals[-most:]})
 
 
-def _address(step: Object, *, session: bool) -> str:
+def address_of(step: Object, *, session: bool) -> str:
     def doubled(name: str) -> str:
         return name.replace("/", "//").replace(":", "::")
 

@@ -173,3 +173,17 @@ def test_words() -> None:
     assert [about(n) for n in (0, 7, 999, 1_234, 61_250, -1_239)] == [0, 7, 999, 1_230, 61_300, -1_240]
     assert limit_words(4_976, "recorded") == limit_words(4_976, None) == "4,976"
     assert limit_words(200_000, "runtime") == "200,000 (said by the client)"
+
+
+def test_what_nobody_can_count_has_no_size(tmp_path: Path) -> None:
+    """An encrypted block stands with 0 in the ledger; that is no size of it."""
+    steps = at("t1", "s1", item("A", build.ABC), item("X"), assembly("asm1", ["A", "X"]), inject("asm1"))
+    steps += at("t2", "s2", item("S"), compact(["A"], "S"), assembly("asm2", ["S", "X"]), inject("asm2"))
+    with opened(tmp_path / "t.jsonl", steps) as inspector:
+        there, gone = explain(inspector, 1, "X"), explain(inspector, 1, "A")
+    link = said(there, "current")
+    assert "is in the window since turn 1; its size is not known; nothing recorded" in link.text
+    assert (there.tokens, link.numbers["held"]) == (None, None)
+    summary = said(gone, "summary-present")
+    assert summary.text == "summary S is in the window, its size is not known"
+    assert summary.numbers["tokens"] is None

@@ -76,6 +76,8 @@ class _Snapshot:
         """Which thread begins with the two messages of this mark."""
         self._asked: set[bytes] = set()
         """Requests told so far: a conversation repeats those of the one that it goes on from."""
+        self._answers: set[bytes] = set()
+        """Answers of these requests: one that stands in the history of a later conversation is none of it."""
         self._tasks: dict[str, Json] = {}
         """Where a sub-agent's first prompt comes from."""
         self._dialect = by_name("openai-chat")
@@ -89,12 +91,25 @@ class _Snapshot:
         limit = min(len(marks), len(stored.marks))
         shared = next((at for at in range(limit) if marks[at] != stored.marks[at]), limit)
         conversation = stored.conversation
-        keep = stored.ends[shared - 1] if shared else 0
-        if len(conversation) > keep:
-            conversation.splice(keep, len(conversation) - keep, cause="branched")
+        base = stored.ends[shared - 1] if shared else 0
         del stored.marks[shared:], stored.ends[shared:]
+        last = max((at for at, one in enumerate(messages) if one.get("role") == "assistant"), default=-1)
+        put: list[Part] = []
         for at in range(shared, len(messages)):
-            self._message(stored, messages[at], marks[at], line)
+            message = messages[at]
+            if message.get("role") == "assistant":
+                if self._answers_a_request(stored, message, last=at == last):
+                    # All at once, so that what stands verbatim behind the common beginning stays what it is.
+                    conversation.replace(put, at=base, cause="branched")
+                    base, put = len(conversation), []
+                    conversation.request(line=line, model=self._model, derived=True)
+                self._note_tasks(message, conversation)
+            elif message.get("role") == "user":
+                conversation.turn = f"turn-{marks[at].hex()[:12]}"
+            put += self._parts(message, stored, line)
+            stored.marks.append(marks[at])
+            stored.ends.append(base + len(put))
+        conversation.replace(put, at=base, cause="branched")
 
     def _thread(self, messages: list[Json], marks: list[bytes]) -> _Stored:
         root = marks[min(_ROOTS, len(marks)) - 1]
@@ -107,20 +122,20 @@ class _Snapshot:
             self._threads.append(_Stored(conversation, [], [], Names()))
         return self._threads[number]
 
-    def _message(self, stored: _Stored, message: Json, mark: bytes, line: int) -> None:
-        conversation = stored.conversation
+    def _answers_a_request(self, stored: _Stored, message: Json, *, last: bool) -> bool:
+        """Whether an answer of a conversation tells of a request that no other has told of.
+
+        A client that renders its history anew repeats in it what it was answered before: such an answer is
+        part of the request, unless it is the last that its conversation has.
+        """
         before = stored.marks[-1] if stored.marks else b""
-        role = message.get("role")
-        if role == "assistant":
-            if before and before not in self._asked:
-                self._asked.add(before)
-                conversation.request(line=line, model=self._model, derived=True)
-            self._note_tasks(message, conversation)
-        elif role == "user":
-            conversation.turn = f"turn-{mark.hex()[:12]}"
-        conversation.append(*self._parts(message, stored, line))
-        stored.marks.append(mark)
-        stored.ends.append(len(conversation))
+        answer = sha256(canonical(message).encode("utf-8", "replace")).digest()
+        told = not last and answer in self._answers
+        self._answers.add(answer)
+        if told or not before or before in self._asked:
+            return False
+        self._asked.add(before)
+        return True
 
     def _note_tasks(self, message: Json, conversation: Conversation) -> None:
         for call in listed(message.get("tool_calls")):

@@ -18,7 +18,7 @@ from ctxctl.formats.wire.dialect import Dialect, Names
 from ctxctl.formats.wire.exchange import Exchange
 from ctxctl.formats.wire.prints import Opener, Request, goes_on
 from ctxctl.formats.wire.slots import Slots
-from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
+from ctxctl.formats.wire.threads import INJECTED, Thread, Threads, known_by
 from ctxctl.model import vocab
 
 _BEGINNING: Final = 8
@@ -270,7 +270,10 @@ class Exchanges:
         conversation = thread.conversation
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
-        cause = "branched" if summary is None and _rewound(old, new, shared, request.start) else None
+        rewound = summary is None and _rewound(old, new, shared, request.start)
+        # Behind what was cut the last answer comes again: no branch, and nothing says why it was cut.
+        goes_on = not thread.answer.isdisjoint({known_by(part) for part in _parts(tail)})
+        cause = "branched" if rewound and not goes_on else None
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}

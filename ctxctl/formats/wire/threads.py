@@ -50,6 +50,8 @@ class Thread:
         self.given = 0
         """Index of the first piece of its input (`Request.given`)."""
         self.names = Names()
+        self.answer: set[str] = set()
+        """What its last answer is known by when it is sent back (`known_by`)."""
         self.turns = 0
         self.summaries: set[str] = set()
         """Versions of what stands for a history that was compacted, as far as it was met."""
@@ -164,9 +166,11 @@ class Threads:
 
     def answered(self, thread: Thread, parts: Iterable[Part]) -> None:
         """Remember a thread's answer."""
+        thread.answer.clear()
         for part in parts:
             key = known_by(part)
             if key is not None:
+                thread.answer.add(key)
                 self._said.setdefault((thread.conversation.session, key), thread)
 
     def root(self, request: Request, session: str | None, texts: list[str]) -> Thread | None:

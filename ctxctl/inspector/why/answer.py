@@ -62,7 +62,8 @@ def _of_item(
     state, more = chain.version(asked.version)
     links += more
     last = life[-1] if life else None
-    tokens = last.tokens if last is not None else None
+    # What nobody can count (an encrypted block, a picture) stands with 0 in the ledger: that is no size.
+    tokens = (last.tokens or None) if last is not None else None
     held = last.held if last is not None and state in ("current", "stale") else 0
     if state in ("out", "omitted", "available"):
         links += gaps(chronicle, reader, ordinal, (entry.item, entry.source or ""), only_these=True)

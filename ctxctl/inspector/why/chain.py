@@ -155,7 +155,8 @@ class Chain:
             text = "was moved: it stands in another place of the window than before"
             yield self._derived("window", "moved", text, row.first, evidence.window())
         if not {"moved", "rescored"} & set(row.flags):
-            text = f"is unchanged itself; its copies hold {row.held:,} tokens from here on"
+            size = f"its copies hold {row.held:,} tokens" if row.held else "the size of its copies is not known"
+            text = f"is unchanged itself; {size} from here on"
             yield self._derived("window", "touched", text, row.first, evidence.window(), held=row.held)
 
     def _omitted(self, row: Row) -> Iterator[Link]:
@@ -248,15 +249,16 @@ class Chain:
                 break
             start = row
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
+        size = f"its copies hold {holds(since.held, step)}" if since.held else "its size is not known"
         text = (
-            f"is in the window since turn {_place(self._reader.moment(start.first))}; its copies hold "
-            f"{holds(since.held, step)}; {_KEEPS.get(step.mode, '')}"
+            f"is in the window since turn {_place(self._reader.moment(start.first))}; {size}; "
+            f"{_KEEPS.get(step.mode, '')}"
         )
         evidence = self._evidence(self._ordinal)
         yield Link(
             "window", "current", text.rstrip("; "), moment,
             self._rest(evidence.window()) or self._reader.rest_at(since.line),
-            {"held": since.held, **sizes(step), "since_turn": self._reader.moment(start.first).turn},
+            {"held": since.held or None, **sizes(step), "since_turn": self._reader.moment(start.first).turn},
             "derived",
         )  # fmt: skip
         yield from evidence.injection()

@@ -32,10 +32,12 @@ def fate(
             return
         last = life[-1]
         if last.status in _STAYS:
-            text = f"summary {entry.item} is in the window, {last.tokens:,} tokens"
+            # A provider's own compaction is encrypted: it is there, and nobody can count it.
+            size = f"{last.tokens:,} tokens" if last.tokens else "its size is not known"
+            text = f"summary {entry.item} is in the window, {size}"
             yield Link(
                 "compaction", "summary-present", text, reader.moment(last.first), reader.rest_at(last.line),
-                {"item": entry.item, "tokens": last.tokens}, "derived",
+                {"item": entry.item, "tokens": last.tokens or None}, "derived",
             )  # fmt: skip
             return
         evidence = Evidence(reader, last.first, Named(entry.item), target)

@@ -60,3 +60,24 @@ def test_an_answer_in_several_choices_is_one() -> None:
     found, problems = events("copilot-snapshots", data)
     assert not problems
     assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 1
+
+
+def test_answers_that_a_later_conversation_repeats_in_its_history_are_no_requests() -> None:
+    """The tool's result is rendered anew: the history behind it is sent again, and was asked for once."""
+    call = "{id: toolcall_0, type: function, function: {name: view, arguments: '{}'}}"
+    first = f"""
+      - {{role: user, content: hi}}
+      - {{role: assistant, tool_calls: [{call}]}}
+      - {{role: tool, tool_call_id: toolcall_0, content: RESULT}}
+      - {{role: assistant, content: It is blue.}}
+"""
+    more = """      - {role: user, content: and now}
+      - {role: assistant, content: It is red.}
+"""
+    data = "conversations:\n  - messages:" + first.replace("RESULT", "a picture")
+    data += "  - messages:" + first.replace("RESULT", "other words") + more
+    found, problems = events("copilot-snapshots", data.encode())
+    assert not problems
+    assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 3
+    said = [e["data"]["item_id"] for e in found if e["data"].get("content") == "It is blue."]
+    assert len(said) == 1, "it is the same item in both conversations"

@@ -125,6 +125,15 @@ def test_a_history_that_slides_stays_its_thread(tmp_path: Path) -> None:
     assert changed(found[1])[2:] == (2, 6)
 
 
+def test_a_cut_in_the_middle_before_the_last_answer_is_no_branch(tmp_path: Path) -> None:
+    """The request goes on with what it was answered: what went before was cut, and nothing says why."""
+    history = [user("one"), said("two"), user("three")]
+    reply = "That is an answer of some length, told only once."
+    found = steps(tmp_path, (asked(*history), answered(reply)), asked(history[0], said(reply), user("on")))
+    assert {step.thread for step in found} == {"main"}
+    assert {c.cause for c in found[1].changes if c.status == "removed"} == {"unrecorded"}
+
+
 def test_a_prompt_that_was_taken_back_is_a_branch(tmp_path: Path) -> None:
     history = [user("one"), said("two"), user("three"), said("four"), user("five")]
     found = steps(tmp_path, asked(*history), asked(*history[:2], user("other")))
