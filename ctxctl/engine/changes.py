@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from ctxctl.alignment import Run, Work, solve
 from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
 from ctxctl.engine.rendering import rendered_anew
 from ctxctl.model.results import Change, Counts, Placement
@@ -175,31 +176,32 @@ def _side(
 
 
 def _moved(delta: Delta) -> frozenset[str]:
-    """Items of kept placements outside a longest increasing subsequence of them, or in another segment."""
+    """Items of which a kept placement is not where both frames have it: in one order, in one segment.
+
+    Kept are as many copies as both frames hold.  Of one copy more or less it is open which one it was: taken
+    are those with which most stays, a longest common subsequence of the two frames.
+    """
     if not delta.reordered and not _rekept(delta):
         return frozenset()
-    before, after = delta.middles()
-    places: dict[int, list[int]] = {}
-    for index, placement in enumerate(before):
-        if not placement.stale:
-            places.setdefault(placement.key, []).append(index)
-    taken: dict[int, int] = {}
-    kept: list[tuple[int, str]] = []
-    crossed: set[str] = set()
-    for placement in after:
-        if placement.stale:
-            continue
-        at = taken.get(placement.key, 0)
-        rows = places.get(placement.key)
-        if rows is not None and at < len(rows):
-            taken[placement.key] = at + 1
-            kept.append((rows[at], placement.item))
-            if before[rows[at]].segment != placement.segment:
-                crossed.add(placement.item)
-    if len(kept) < 2 or all(a[0] < b[0] for a, b in pairwise(kept)):
-        return frozenset(crossed)
-    stay = longest_increasing([row for row, _ in kept])
-    return frozenset(item for index, (_, item) in enumerate(kept) if index not in stay) | crossed
+    before, after = ([p for p in middle if not p.stale] for middle in delta.middles())
+    kept = Counter(p.key for p in before) & Counter(p.key for p in after)
+    stayed = Counter(after[at].key for at in _in_common(*map(_marks, (before, after))))
+    return frozenset(p.item for p in after if stayed[p.key] < kept[p.key])
+
+
+def _marks(placements: list[Placement]) -> list[tuple[int, str]]:
+    return [(p.key, p.segment) for p in placements]
+
+
+def _in_common(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterable[int]:
+    """Indices in `after` of a longest common subsequence, in bounded work (a shorter one if too long)."""
+    rows = {mark: at for at, mark in enumerate(before)}
+    shared = [at for at, mark in enumerate(after) if mark in rows]
+    if len(rows) == len(before) and len(set(after)) == len(after):
+        return [shared[at] for at in longest_increasing([rows[after[at]] for at in shared])]
+    runs: list[Run] = []
+    solve(before, after, 0, 0, Work(), runs, 0)
+    return [at for run in runs for at in range(run.b, run.b + run.size)]
 
 
 def _rekept(delta: Delta) -> bool:

@@ -1,5 +1,5 @@
-"""What a step sent: the bill, else what is to be expected from the last one, else what is recorded
-(DESIGN section 3, the true window)."""
+"""What a step sent: the bill, else what is to be expected from the last one or by the API's rules,
+else what is recorded (DESIGN section 3, the true window)."""
 
 from __future__ import annotations
 

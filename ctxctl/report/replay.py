@@ -23,7 +23,7 @@ from ctxctl.text import cells, clip, preview, visible
 
 _KNOWN: Final[dict[UsedMethod, str]] = {
     "reported": "billed",
-    "expected": "expected from a bill",
+    "expected": "expected",
     "recorded": "recorded content only",
 }
 

@@ -36,7 +36,7 @@ def known_by(window: Window, *, billed: bool = False) -> str:
     if window.used_method == "expected" and billed:
         return "expected from its bill, which is of another model or frame"
     if window.used_method == "expected":
-        return "expected from the last bill"
+        return "expected: no bill says it"
     return "only what is recorded: nothing was billed"
 
 

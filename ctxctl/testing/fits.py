@@ -28,7 +28,7 @@ class Fits(NamedTuple):
     steps: int
     """Requests that were looked at."""
     largest: int
-    """Tokens of the largest among them: as billed, else as expected from the last bill, else as recorded."""
+    """Tokens of the largest among them: as billed, else as expected, else as recorded."""
     headroom: int
     """The least that was free at one of them."""
     uncounted: int
@@ -61,7 +61,7 @@ def assert_fits(
 ) -> Estimate | Fits:
     """Fail unless a plan (a ``.toml`` file) keeps its limits, or every request of a recorded session fits.
 
-    A request is as large as it was billed, else as expected from the last bill, else as recorded; its limit
+    A request is as large as it was billed, else as expected, else as recorded; its limit
     is the one given here, else that of the trace, else the model table's.  A plan has all that it needs in
     itself; what else may be given is for sessions, tokens throughout.
 

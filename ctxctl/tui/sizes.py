@@ -10,7 +10,7 @@ from ctxctl.text import preview
 from ctxctl.tui.figures import number, short
 
 EXPECTED: Final = "≈"
-"""In front of a size that nobody billed, but that follows from the last bill."""
+"""In front of a size that nobody billed, but that follows from the last bill or the API's rules."""
 RECORDED: Final = "r"
 """In front of a size of what is recorded, in a list of sizes that were sent."""
 COMPACTS: Final = "┆"

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from tests.oracle.build import Event
@@ -28,25 +29,28 @@ def rendered(placed: list[Placed]) -> set[tuple[str | None, ...]]:
     return {p.key[1:3] for p in placed}
 
 
-def increasing(places: list[int]) -> set[int]:
-    """Indexes of one longest increasing subsequence, by trying every way to end one."""
-    best: list[list[int]] = []
-    for i, place in enumerate(places):
-        ends = [run for run in best if places[run[-1]] < place]
-        best.append([*max(ends, key=len, default=[]), i])
-    return set(max(best, key=len, default=[]))
+def longest(old: tuple[Key, ...], new: tuple[Key, ...]) -> set[tuple[Key, ...]]:
+    """All longest common subsequences, by comparing everything with everything."""
+    ends: dict[tuple[int, int], set[tuple[Key, ...]]] = {}
+    for i, j in product(range(len(old) + 1), range(len(new) + 1)):
+        if not i or not j:
+            found = {()}
+        elif old[i - 1] == new[j - 1]:
+            found = {(*run, old[i - 1]) for run in ends[i - 1, j - 1]}
+        else:
+            found = ends[i - 1, j] | ends[i, j - 1]
+        most = max(map(len, found))
+        ends[i, j] = {run for run in found if len(run) == most}
+    return ends[len(old), len(new)]
 
 
-def moved(before: list[Placed], now: list[Placed], rules: Rules) -> set[str]:
-    """Items of which a kept placement is outside the longest increasing subsequence."""
-    where: dict[Key, list[int]] = {}
-    for i, p in enumerate(before):
-        where.setdefault(p.key, []).append(i)
-    kept = [(i, p, where[p.key].pop(0)) for i, p in enumerate(now) if where.get(p.key)]
+def moves(before: list[Placed], now: list[Placed], rules: Rules) -> set[frozenset[str]]:
+    """Items of which a kept placement is outside a longest common subsequence, for each there is."""
+    old, new = tuple(p.key for p in before), tuple(p.key for p in now)
+    kept = Counter(old) & Counter(new)
     if rules.moved_by_index:
-        return {p.item for i, p, old in kept if i != old}
-    steady = increasing([old for _, _, old in kept])
-    return {p.item for n, (_, p, _) in enumerate(kept) if n not in steady}
+        return {frozenset(a[0] for a, b in zip(new, old, strict=False) if a != b and a in kept)}
+    return {frozenset(key[0] for key in kept - Counter(run)) for run in longest(old, new)}
 
 
 def total(counter: Counter[Key]) -> int:
@@ -175,7 +179,7 @@ def changes(thread: Thread, before: list[Placed], now: list[Placed], found: Fact
     rules = thread.rules
     old, new = current(before), current(now)
     entered, left = differ(before, now, rules)
-    shifted = moved(before, now, rules)
+    shifted = min(moves(before, now, rules), key=sorted)
     out = []
     for item, placed in new.items():
         out.append(_present(item, placed, old.get(item), shifted, now))
@@ -200,7 +204,7 @@ def changes(thread: Thread, before: list[Placed], now: list[Placed], found: Fact
 
 
 def _present(
-    item: str, placed: list[Placed], old: list[Placed] | None, shifted: set[str], now: list[Placed]
+    item: str, placed: list[Placed], old: list[Placed] | None, shifted: frozenset[str], now: list[Placed]
 ) -> dict[str, Any]:
     copy = placed[-1]
     flags = ["moved"] if item in shifted else []

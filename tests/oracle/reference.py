@@ -20,6 +20,7 @@ from tests.oracle.ref_changes import (
     differ,
     facts,
     in_provider_order,
+    moves,
     parameter,
     prefix,
     rank,
@@ -117,7 +118,7 @@ def _thread(
         found = facts(thread, events, root)
         was, asked = asked, _asked(thread, events, asked)
         step = _step(thread, g, events, before, frame, found, basis, method)
-        if before is not None:
+        if before is not None and step["cache"]["possible_prefix"] is not None:
             _broken_by_parameter(thread, step["cache"], before, parameter(was, asked, thread.rules))
         bill = g.usage.get("input_tokens") if g.usage else None
         bill = sound(bill, step["window"]["recorded"], replace(thread, target="model"))
@@ -182,6 +183,7 @@ def _step(
             for name in ("added", "updated", "removed", "skipped", "omitted")
         },
         "changes": listed,
+        "moves": moves(before or [], frame, thread.rules) if thread.mode == "window" else None,
         "stages": _stages(events, thread.target, g.usage),
         "segments": segments(thread, frame, window),
         "cache": _cache(thread, before, frame, listed, g.usage),
@@ -259,7 +261,7 @@ def _cache(
         "reported_cache_write_1h": billed.get("cache_write_1h_tokens"),
         "miss": None,  # bills here are below the smallest miss; see tests/unit/engine/test_misses.py
     }
-    if before is None:
+    if before is None or (thread.target != "model" and not thread.rules.prefix_for_every_target):
         return out
     tokens, broken = prefix(before, frame, thread.rules)
     out["possible_prefix"] = tokens

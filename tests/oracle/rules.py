@@ -57,3 +57,4 @@ class Rules:
     parameters_ignored: bool = False
     every_parameter_breaks_all: bool = False
     speakers_first: bool = False
+    prefix_for_every_target: bool = False

@@ -57,8 +57,10 @@ class Restless:
         )
 
     def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
-        """What moved has moved; one in a hundred a step, and nobody knows after a break."""
+        """What moved has moved; one in a hundred a step, and nobody knows after a break or before a bill."""
         assert isinstance(thread, Known)
+        if not thread.last:
+            return None  # it knows no API's rules
         size = max(0, thread.last + thread.moved)
         doubtful = thread.broken or thread.blind or model != thread.model
         return Expectation(size, None if doubtful else thread.since * size // 100)

@@ -13,6 +13,7 @@ from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
 from ctxctl.tokens import encodings
+from ctxctl.tokens.calibrate.following import BY_RULE
 
 Json = dict[str, Any]
 ASKS = (
@@ -28,6 +29,11 @@ SENT = (ASKS[:1], (ASKS[0], SAYS[0], ASKS[1]), (ASKS[0], SAYS[0], ASKS[1], SAYS[
 def counted(model: str, texts: tuple[str, ...]) -> int:
     made = encodings.get(MODELS[model])
     return sum(len(made.encode_ordinary(text)) for text in texts)
+
+
+def sent(model: str, texts: tuple[str, ...]) -> int:
+    """By OpenAI's rules: three tokens and the role's one for each message, three for the answer."""
+    return counted(model, texts) + (3 + 1) * len(texts) + 3
 
 
 @pytest.fixture
@@ -83,8 +89,10 @@ def test_what_an_item_holds_and_has_cost_is_told_in_each_models_tokens(
     here, before = counted("gpt-4o", first), counted("gpt-4", first)
     assert run(["why", f"{pairs}@2", "user_message-1", "--no-what-if"]) == 0
     words = " ".join(capfdbinary.readouterr().out.decode().split())
-    assert f"its copies hold {here} of the {counted('gpt-4o', SENT[1])} that are recorded" in words
-    assert f"has cost {here + before} tokens in 2 requests" in words
+    whole = sent("gpt-4o", SENT[1])
+    assert f"hold {here} of about {whole} expected (±{BY_RULE}), {100 * here / whole:.1f} %" in words
+    cost, of = here + before, sent("gpt-4", SENT[0]) + whole
+    assert f"has cost {cost} tokens in 2 requests up to here, {100 * cost / of:.1f} % of" in words
 
 
 def test_the_json_says_it_only_where_it_is_so(pairs: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -97,3 +105,14 @@ def test_the_json_says_it_only_where_it_is_so(pairs: Path, capfdbinary: pytest.C
     assert (
         summary["new"] - summary["freed"] + summary["reweighed"] == held == sum(summary["by_method"].values())
     )
+
+
+def test_no_bill_is_told_of_where_there_is_none(
+    pairs: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """What is expected by the API's rules alone is not said to be had from a bill."""
+    assert run(["replay", str(pairs)]) == 0
+    words = " ".join(capfdbinary.readouterr().out.decode().split())
+    assert words.count("expected: no bill says it") == 3
+    assert "steps: expected 3" in words
+    assert "last bill" not in words

@@ -227,7 +227,7 @@ def test_what_was_sent_in_words() -> None:
     )
     over = Window(None, None, 100, 130, 0, 30, 0, {}, 90, 40, "expected", 12, limit_source="runtime")
     assert sent_text(over) == (
-        "about 130 ±12 of 100 (130%), OVER BY 30; expected from the last bill; limit on input,"
+        "about 130 ±12 of 100 (130%), OVER BY 30; expected: no bill says it; limit on input,"
         " said by the client"
     )
     bare = Window(None, None, None, 90, None, None, 0, {}, 90)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.changes import Context, compare, longest_increasing, no_cause
 from ctxctl.engine.frames import FrameState, delta_of, flow_of
+from tests.oracle.ref_changes import longest
 from tests.unit.engine.making import placement
 
 CONTEXT = Context(no_cause)
@@ -71,6 +72,29 @@ def test_one_item_moved_over_others_is_the_one_that_moved() -> None:
     assert compare([a, b, c, d], [b, c, d, a], CONTEXT).moved == {a.item}
     assert compare([a, b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
     assert compare([b, c, d], [a, b, c, d], CONTEXT).moved == frozenset()
+
+
+def test_which_of_several_copies_left_is_the_one_that_leaves_most_in_order() -> None:
+    a, b, c, d = POOL[0], POOL[2], POOL[4], POOL[6]
+    assert compare([b, a, b], [a, b], CONTEXT).moved == frozenset()
+    assert compare([b, c, a, b, c], [a, b, d], CONTEXT).moved == frozenset()
+    assert compare([a, b, d], [b, c, a, b, c], CONTEXT).moved == frozenset()
+    assert compare([b, c, b, a], [a, b, c, b], CONTEXT).moved == {a.item}
+
+
+@given(FRAMES, FRAMES)
+def test_what_moved_is_outside_a_longest_common_subsequence(before: list, after: list) -> None:
+    kept = Counter(before) & Counter(after)
+    runs = longest(tuple(before), tuple(after))
+    assert compare(before, after, CONTEXT).moved in [{p.item for p in kept - Counter(run)} for run in runs]
+
+
+def test_a_copy_less_in_one_segment_is_no_move_to_another() -> None:
+    here, there = placement("x", 1), msgspec.structs.replace(placement("x", 1), segment="elsewhere")
+    a, b = POOL[0], POOL[2]
+    assert compare([here, a, there], [a, there], CONTEXT).moved == frozenset()
+    assert compare([here, a, there, b], [a, there], CONTEXT).moved == frozenset()
+    assert compare([there, a, here, b], [a, there], CONTEXT).moved in ({"x"}, {a.item})
 
 
 def test_another_rendering_of_the_same_version_is_an_update() -> None:
