@@ -8,6 +8,7 @@ from typing import Final
 from ctxctl.budget.beside import COLUMN, Sent, shared
 from ctxctl.budget.plan import Arrival
 from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import rank_of
 
 BEGINNING: Final = 0.1
 """Share of a session that is its beginning."""
@@ -70,7 +71,7 @@ class Course:
         held: dict[int, list[int]] = {}
         other = 0
         for placement in placements:
-            if placement.rank != 2:
+            if rank_of(placement.segment) != 2:
                 continue
             column = COLUMN.get(placement.kind)
             if column is not None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from ctxctl.budget.beside import Sent
 from ctxctl.budget.course import STANDS_FOR_OLDER, Course
 from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import rank_of
 
 _TALK: Final = {
     "user_message": "user",
@@ -128,7 +129,7 @@ class Observed:
         """What is said for the first time, with its tokens; all else goes to the turn's groups."""
         newest = next((p.item for p in reversed(placements) if p.kind == "user_message"), None)
         for placement in placements:
-            what = _TALK.get(placement.kind) if placement.rank == 2 else None
+            what = _TALK.get(placement.kind) if rank_of(placement.segment) == 2 else None
             if what is None:
                 self._grouped(turn, placement)
                 continue
@@ -144,7 +145,7 @@ class Observed:
     def _grouped(self, turn: _Turn, placement: Placement) -> None:
         if placement.kind in STANDS_FOR_OLDER:
             return
-        segment = ("tools", "system", "context")[placement.rank]
+        segment = ("tools", "system", "context")[rank_of(placement.segment)]
         source = placement.source if segment != "system" else None
         group = Group(segment, placement.kind, source)
         turn.groups.setdefault(group, {})[placement.key] = placement.tokens

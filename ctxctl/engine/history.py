@@ -17,11 +17,13 @@ from typing import NamedTuple
 from ctxctl.engine.changes import Cause
 from ctxctl.engine.frames import Delta
 from ctxctl.model.results import Placement
+from ctxctl.model.vocab import rank_of
 
 FOR_ROOM = frozenset({"compacted", "truncated"})
 """Causes of leaving that are for want of room."""
-_CONVERSATION = 2
-"""Rank of what stands behind tools and system prompt."""
+_CONVERSATION = rank_of("history")
+"""Rank of the segments behind tools and system prompt, wherever in a body these are written: a message that
+speaks as the system is no part of the conversation, though it stands among the messages."""
 ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
 """Reasons of an omission that are."""
 
@@ -195,7 +197,8 @@ class History:
         # What a runtime puts behind its system prompt (a notice) stands before the conversation all the same.
         held: list[Row] = behind.pop(None, [])
         for placement in after:
-            if held and placement.rank == _CONVERSATION:
+            talk = rank_of(placement.segment) == _CONVERSATION
+            if held and talk:
                 merged += held
                 held = []
             state = State.HIDDEN if placement in left.hidden else states.get(placement, State.RECORDED)
@@ -204,7 +207,7 @@ class History:
                 merged.append(Row(whole, State.GHOST))
             merged.append(Row(placement, state))
             held += behind.pop(placement, ())
-            if placement.rank == _CONVERSATION:
+            if talk:
                 merged += held
                 held = []
         return merged + held

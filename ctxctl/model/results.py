@@ -54,7 +54,8 @@ class Placement(msgspec.Struct, eq=False, gc=False):
     """Line of the item record it came from; 0 for an unknown ref."""
     role: str | None = None
     rank: int = 2
-    """Where providers put its segment: 0 tools, 1 system, 2 the rest."""
+    """Where providers put it: 0 tools, 1 system, 2 the rest, which is also what a body has among its messages
+    in the system's name; what it is for is told by `rank_of(segment)`."""
     stale: bool = False
     derived: bool = False
     """The item's identity was derived, not given by the runtime."""

@@ -265,7 +265,13 @@ class Requests:
             "session_history", None, "user", key=VIEW, title=title, line=one.line, version=mark,
             estimate=one.tokens, truncated=True,
         )  # fmt: skip
-        gone = [block.ref for block, _ in rows[kept:] if block.item != VIEW]
+        left = [row for row in rows[kept:] if row[0].item != VIEW]
+        gone = [block.ref for block, _ in left]
+        marks = fields["metadata"]["ctxctl"]
+        marks["remains_in"] = VIEW
+        # No runtime leaves out the prompt that the request is to answer.
+        prompts = [block.ref for block, kind in left if kind == "user_message" and block.role == "user"]
+        marks["spares"] = prompts[-1:]
         self.conversation.splice(kept, len(rows) - kept, [view])
         self.conversation.compacted(gone, None, line=one.line, **fields)
         self._system = True

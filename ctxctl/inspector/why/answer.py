@@ -58,6 +58,9 @@ def _of_item(
     life = chronicle.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
     chain = Chain(inspector, chronicle, reader, ordinal, entry, life, state)
+    if state in ("out", "omitted") and chain.untold():
+        state = "untold"
+        chain = Chain(inspector, chronicle, reader, ordinal, entry, life, state)
     links, left_out = chain.links(everything=everything)
     state, more = chain.version(asked.version)
     links += more

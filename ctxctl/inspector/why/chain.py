@@ -57,6 +57,16 @@ class Chain:
         found += self._keeps()
         return _without_repeats(found), len(life) - len(told)
 
+    def untold(self) -> bool:
+        """Whether a compaction that does not tell what it left took it in last, and what stands for that is
+        there."""
+        if not self._life or self._life[-1].simulated:
+            return False
+        links = [*self._evidence(self._life[-1].last).left(self._life[-1].cause)]
+        view = links[0].numbers.get("view") if links and links[0].verdict == "not-told" else None
+        entry = self._chronicle.find(self._entry.thread, view) if isinstance(view, str) else None
+        return entry is not None and entry.number in self._chronicle.frame(self._ordinal)
+
     def _evidence(self, ordinal: int) -> Evidence:
         return Evidence(self._reader, ordinal, self._named, self._target)
 
@@ -231,6 +241,9 @@ class Chain:
             return
         evidence = self._evidence(self._ordinal)
         yield from evidence.about(kept=self._state == "current")
+        if self._state == "untold":
+            text = "whether it is still part of what stands for the compacted window is not recorded"
+            yield self._derived("window", "not-told", text, self._ordinal, evidence.window())
         if self._state == "available":
             text = "no selection, budget or assembly named it up to here"
             yield Link("selection", "not-named", text, evidence.moment, None, {}, "derived")

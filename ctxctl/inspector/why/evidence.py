@@ -232,6 +232,10 @@ class Evidence:
                 continue
             into = f" into {_name(record.summary)}" if record.summary else ", into nothing that is named"
             how = ", ".join(word for word in (record.method, record.trigger) if word)
+            view = _view(record)
+            if view is not None:
+                yield self._perhaps(event, record, view, how)
+                continue
             text = (
                 f"was compacted{into} by {_name(record.compaction_id)}{f' ({how})' if how else ''} "
                 f"with {_count(len(record.sources) - 1, 'other item')}"
@@ -241,6 +245,27 @@ class Evidence:
             yield self._link(
                 event, "compaction", "compacted", text, into=record.summary, sources=len(record.sources)
             )
+
+    def _perhaps(self, event: Event, record: Compaction, view: str, how: str) -> Link:
+        """A compaction of which the trace does not tell what it took out: one item stands for the rest."""
+        by = f"{_name(record.compaction_id)}{f' ({how})' if how else ''}"
+        spared = _marks(record).get("spares")
+        if (
+            isinstance(spared, list)
+            and self._first(ref for ref in spared if isinstance(ref, str)) is not None
+        ):
+            text = (
+                f"went, as the prompt to be answered, into {view}, which stands for what {by} left; in which "
+                "form is not recorded"
+            )
+        else:
+            text = (
+                f"may have been taken out by {by}: {view} stands for what that left of it and of "
+                f"{_count(len(record.sources) - 1, 'other item')}, and which ones these are is not recorded"
+            )
+        if record.loss_notes:
+            text += f"; noted as lost: {_quote(record.loss_notes[0])}"
+        return self._link(event, "compaction", "not-told", text, view=view, sources=len(record.sources))
 
     def redacted(self) -> Iterator[Link]:
         """Redactions of it; never what it said."""
@@ -300,7 +325,18 @@ def came_numbers(record: Item) -> dict[str, Any]:
 
 
 def _takes_out(link: Link) -> bool:
-    return link.verdict in ("omitted", "dropped", "compacted", "redacted")
+    return link.verdict in ("omitted", "dropped", "compacted", "not-told", "redacted")
+
+
+def _marks(record: Compaction) -> dict[str, Any]:
+    ours = record.metadata.get("ctxctl")
+    return ours if isinstance(ours, dict) else {}
+
+
+def _view(record: Compaction) -> str | None:
+    """The item that stands for what a compaction left, where which messages these are is not recorded."""
+    view = _marks(record).get("remains_in")
+    return view if isinstance(view, str) and view else None
 
 
 def _limits(record: Budget) -> tuple[str, dict[str, Any]]:

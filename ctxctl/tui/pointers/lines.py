@@ -18,6 +18,7 @@ _SAYS: Final = {
     "stale": "there only as a stale copy",
     "out": "not in the window: it was, and has left",
     "omitted": "not in the window, and never was up to here",
+    "untold": "in the window or not: what a compaction left of it is not recorded",
     "available": "not in the window: it was available, and nothing named it",
     "later": "not there yet",
     "unknown": "never there",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from ctxctl.budget.derive import derived
@@ -60,6 +61,17 @@ def test_talk_is_put_down_to_the_turn_it_came_in() -> None:
     assert first == (5, 9, (3, 4), (70, 80), (2,))
     assert second == (6, 0, (), (), ())
     assert answers_of([seen()]) == [9]  # what came after the last request is not known
+
+
+def test_what_speaks_as_the_system_among_the_messages_is_no_context() -> None:
+    prompt = msgspec.structs.replace(SYSTEM, rank=2, source="rules.md")
+    spoken = msgspec.structs.replace(U1, segment="system", rank=2)
+    found = Observed()
+    found.add(step(1), [TOOLS, prompt, spoken, U2])
+    assert [(group.segment, group.kind) for group in groups_of([found])] == [
+        ("tools", "tool_definition"), ("system", "system_prompt"), ("system", "user_message")
+    ]  # fmt: skip
+    assert [talk.user for talk in talk_of([found])] == [6]
 
 
 def test_parts_and_how_often_they_change() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,7 +150,8 @@ def test_what_comes_back_behind_what_is_left_of_another_is_in_its_place() -> Non
     )
 
 
-def test_a_notice_behind_the_system_prompt_stands_before_the_conversation() -> None:
-    prompt, told = (msgspec.structs.replace(place(name), segment="system", rank=1) for name in "SN")
+@pytest.mark.parametrize("rank", [1, 2], ids=["a field of its own", "among the messages"])
+def test_a_notice_behind_the_system_prompt_stands_before_the_conversation(rank: int) -> None:
+    prompt, told = (msgspec.structs.replace(place(name), segment="system", rank=rank) for name in "SN")
     history = walked([prompt, A, B], [prompt, told, B], cause=Cause("compacted"))
     assert names(history) == "SNAB"

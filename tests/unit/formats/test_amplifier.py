@@ -499,6 +499,10 @@ def test_a_compaction_leaves_the_system_prompt_where_it_stands(tmp_path: Path) -
     _, after = log("llm:request", **ASK, has_system=True, message_count=2).windows(tmp_path)
     assert after.kinds() == ["system_prompt", "session_history"]
     assert [c.item for c in after.step.changes if c.cause == "compacted"] == ["user_message-1"]
+    (told,) = data(log.events(), "context.compaction.completed")
+    ours = told["metadata"]["ctxctl"]
+    assert ours["remains_in"] == "context-view", "what stands for messages that nobody can name"
+    assert [ref.partition("@")[0] for ref in ours["spares"]] == ["user_message-2"], "it is to be answered"
 
 
 def test_the_card_of_a_session_is_known_and_holds_nothing_to_replay() -> None:
