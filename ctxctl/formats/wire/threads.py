@@ -53,6 +53,10 @@ class Thread:
         self.turns = 0
         self.summaries: set[str] = set()
         """Versions of what stands for a history that was compacted, as far as it was met."""
+        self.handed: frozenset[str] = frozenset()
+        """Items of the last answer that a compaction gave out beside its summary (`Dialect.handed`)."""
+        self.sealed: set[str] = set()
+        """Summaries among the answers since its last request that had its whole history in it."""
         self.epoch = 0
         """Counts the requests that had their whole history in them."""
         self.compacting = False
