@@ -73,6 +73,8 @@ class Rollout(Run):
         self._asked_at = Place()
         self._logged = False
         """The rollout holds response items, so its display events tell nothing new."""
+        self._shown: list[Part] = []
+        """Prompts that were displayed before any item: they wait for the item that may be the same."""
         self._types = {
             "session_meta": self._session_meta,
             "turn_context": self._turn_context,
@@ -89,6 +91,7 @@ class Rollout(Run):
             self._record(record)
             if self.out and self._held is None:
                 yield from self.drain()
+        self._take_shown()
         yield from self.finish()
 
     def _is_display(self, line: bytes) -> bool:
@@ -210,6 +213,15 @@ class Rollout(Run):
     def _response_item(self, item: Json) -> None:
         self._logged = True
         read = self._items.read(item, self.line.number)
+        for part in read.parts if self._shown else ():
+            same = (
+                at
+                for at, shown in enumerate(self._shown)
+                if (shown.kind, shown.mark) == (part.kind, part.mark)
+            )
+            at = next(same, None)
+            if at is not None:
+                del self._shown[at]
         if read.parts:
             self._take(read)
 
@@ -219,6 +231,8 @@ class Rollout(Run):
         self._take(self._items.mail(mail, self.line.number))
 
     def _take(self, read: Read) -> None:
+        if read.answer:
+            self._take_shown()
         if self._copying:
             self._history.add(read)
             self._settle(read)
@@ -251,6 +265,7 @@ class Rollout(Run):
             conversation.turn = f"turn-{self._turns}"
 
     def _request(self, **marks: Any) -> None:
+        self._take_shown()
         history = self._history
         if history.conversation.steps == 0 and self._aside:
             history.before_all(list(self._aside.values()))
@@ -283,10 +298,11 @@ class Rollout(Run):
         elif kind in ("task_complete", "turn_complete", "turn_aborted"):
             self._answering = False
         elif kind == "thread_rolled_back":
+            self._take_shown()
             self._answering = False
             self._history.roll_back(count(event.get("num_turns")) or 0)
         elif not self._logged:
-            self._shown(event, kind)
+            self._display(event, kind)
 
     def _window(self, limit: Any) -> None:
         self._limit = count(limit) or self._limit
@@ -311,7 +327,7 @@ class Rollout(Run):
         self._counted = True
         conversation.usage(record, line=self.line.number)
 
-    def _shown(self, event: Json, kind: Any) -> None:
+    def _display(self, event: Json, kind: Any) -> None:
         """A display event of a rollout that holds no items: all there is of the conversation."""
         text = string(event.get("message")) or string(event.get("text"))
         if text is None or kind not in ("user_message", "agent_message", "agent_reasoning"):
@@ -320,12 +336,20 @@ class Rollout(Run):
         if kind == "user_message":
             found = texts.of_user(text)
             part = Part(found.kind, text, "user", title=found.title, line=line, derived=True)
-            self._take(Read([part], False, found.kind == "user_message"))
+            self._answering = False
+            self._shown.append(part)
         else:
             made = "assistant_message" if kind == "agent_message" else "reasoning"
             self._take(Read([Part(made, text, "assistant", line=line, derived=True)], True))
 
+    def _take_shown(self) -> None:
+        """The prompts that were only displayed, as they stand in the request: behind its context."""
+        shown, self._shown = self._shown, []
+        for part in shown:
+            self._take(Read([part], False, part.kind == "user_message"))
+
     def _compacted(self, payload: Json) -> None:
+        self._take_shown()
         self._answering = False
         self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
 

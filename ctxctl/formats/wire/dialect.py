@@ -75,6 +75,13 @@ class Dialect(ABC):
     def reply(self, response: Json) -> list[Part]:
         """The items that an answer adds, with the keys they have when they are sent back."""
 
+    def handed(self, response: Json, parts: list[Part]) -> frozenset[str]:
+        """Of the items that an answer added, those that a compaction gave out for the next request.
+
+        They were not there when it was made: no summary stands for them.  Its own summary is not among them.
+        """
+        return frozenset()
+
     def settings(self, body: Json) -> Json | None:
         """The parameters of a request body, as they stand there, that a prompt cache hangs on.
 

@@ -8,7 +8,6 @@ from typing import Final
 import orjson
 
 from ctxctl.formats.build import Json, Place
-from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line
@@ -18,7 +17,7 @@ from ctxctl.formats.wire.dialect import Dialect, Names
 from ctxctl.formats.wire.exchange import Exchange
 from ctxctl.formats.wire.prints import Opener, Request, goes_on
 from ctxctl.formats.wire.slots import Slots
-from ctxctl.formats.wire.threads import INJECTED, Thread, Threads, known_by
+from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
 from ctxctl.model import vocab
 
 _BEGINNING: Final = 8
@@ -109,7 +108,10 @@ class Exchanges:
             line = exchange.answer_line or exchange.line
             usage = request.dialect.usage(response, asked_model(exchange, request))
             thread.conversation.usage(usage, line=line, place=place)
-            self._answer(exchange, request.dialect.reply(response), thread, lent=lent)
+            parts = request.dialect.reply(response)
+            self._answer(exchange, parts, thread, lent=lent)
+            thread.handed = request.dialect.handed(response, parts)
+            thread.sealed.update(part.item for part in parts if part.kind == "thread_summary")
             self._chains.answered(string(response.get("id")), thread)
         return thread
 
@@ -266,17 +268,16 @@ class Exchanges:
             shared += 1
         tail = self._cut(exchange, request, thread, shared)
         summary = _summary(tail, thread)
-        rows = thread.rows[:shared]
         conversation = thread.conversation
+        left = summary is None and _rewound(old, new, shared, request.start)
+        cause = "branched" if left and not _answered(thread, tail) else None
+        rows = thread.rows[:shared]
         at = sum(rows)
         before = conversation.rows[at:] if summary is not None else []
-        rewound = summary is None and _rewound(old, new, shared, request.start)
-        # Behind what was cut the last answer comes again: no branch, and nothing says why it was cut.
-        goes_on = not thread.answer.isdisjoint({known_by(part) for part in _parts(tail)})
-        cause = "branched" if rewound and not goes_on else None
         conversation.replace(_parts(tail), at=at, fresh=compacted or summary is not None, cause=cause)
         if summary is not None:
             stays = {row[0].item for row in conversation.rows}
+            stays |= thread.handed
             gone = [row[0].ref for row in before if row[0].item not in stays]
             if gone:
                 marks = {"ctxctl": {"derived": True}}
@@ -285,7 +286,8 @@ class Exchanges:
         thread.prints, thread.start, thread.head = new, request.start, request.head
         thread.given = request.given
         thread.summaries.update(p.mark for p in _parts(tail) if p.kind == "thread_summary")
-        thread.compacting = False
+        thread.compacting, thread.handed = False, frozenset()
+        thread.sealed.clear()
         thread.epoch += 1
         return tail
 
@@ -301,12 +303,12 @@ class Exchanges:
             before = len(parts)
             thread.rows = [len(slots.parts) for slots in head]
         tail = self._cut(exchange, request, thread, given)
-        held -= _without_summed_up(conversation, before, before + held)
+        held -= _without_summed_up(thread, before, before + held)
         conversation.replace(_parts(tail), at=before + held)
         # What stands behind the head is no request's own list: the next whole request sets it anew.
         thread.prints, thread.rows = request.prints[:given], thread.rows[:given]
         thread.start = thread.given = given
-        thread.head = request.head
+        thread.head, thread.handed = request.head, frozenset()
         return tail
 
     def _cut(
@@ -357,16 +359,40 @@ def _rewound(old: list[bytes], new: list[bytes], shared: int, start: int) -> boo
     return shared > start and len(left) > 1 and set(left).isdisjoint(new[shared:])
 
 
-def _without_summed_up(conversation: Conversation, start: int, end: int) -> int:
-    """Take out what the provider itself summed up: what stands before its last summary; returns how much."""
+def _answered(thread: Thread, tail: list[Slots]) -> bool:
+    """Whether what comes behind the shared history goes on with the answer to the thread's last request.
+
+    Then what stood between was cut out, and no branch begins.  Where that answer is not recorded, one that
+    was not met before may be it: nobody can tell.
+    """
+    answer = thread.conversation.rows[sum(thread.rows) :]
+    parts = _parts(tail)
+    if not answer:
+        return bool(parts) and parts[0].role == "assistant"
+    said = {(kind, block.item) for block, kind in answer if kind == "tool_call"}
+    said |= {(kind, block.ref[len(block.item) :]) for block, kind in answer if kind != "tool_call"}
+    return any((part.kind, part.item) in said or (part.kind, f"@{part.mark}") in said for part in parts)
+
+
+def _without_summed_up(thread: Thread, start: int, end: int) -> int:
+    """Take out what the provider itself summed up: what stands before its last summary; returns how much.
+
+    What a compaction gave out beside its summary stays; so does what a client sent beside a summary.
+    """
+    conversation = thread.conversation
     rows = conversation.rows
     at = next((at for at in range(end - 1, start, -1) if rows[at][1] == "thread_summary"), None)
-    if at is None:
+    if at is None or rows[at][0].item not in thread.sealed:
+        return 0
+    first = at
+    while first > start and rows[first - 1][0].item in thread.handed:
+        first -= 1
+    if first == start:
         return 0
     marks = {"ctxctl": {"derived": True}}
-    conversation.compacted([row[0].ref for row in rows[start:at]], rows[at][0].ref, metadata=marks)
-    conversation.splice(start, at - start)
-    return at - start
+    conversation.compacted([row[0].ref for row in rows[start:first]], rows[at][0].ref, metadata=marks)
+    conversation.splice(start, first - start)
+    return first - start
 
 
 def _summary(tail: list[Slots], thread: Thread) -> Part | None:

@@ -142,6 +142,12 @@ class OpenAIResponses(Dialect):
             made += self.message(item, 1, names=names)
         return made
 
+    def handed(self, response: Json, parts: list[Part]) -> frozenset[str]:
+        """All that `/responses/compact` gives out is the next request's input, not what the model said."""
+        if response.get("object") != "response.compaction":
+            return frozenset()
+        return frozenset(part.item for part in parts if part.kind != "thread_summary")
+
 
 def _tool(slots: Slots, value: Any) -> None:
     name = None

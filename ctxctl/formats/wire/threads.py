@@ -50,11 +50,13 @@ class Thread:
         self.given = 0
         """Index of the first piece of its input (`Request.given`)."""
         self.names = Names()
-        self.answer: set[str] = set()
-        """What its last answer is known by when it is sent back (`known_by`)."""
         self.turns = 0
         self.summaries: set[str] = set()
         """Versions of what stands for a history that was compacted, as far as it was met."""
+        self.handed: frozenset[str] = frozenset()
+        """Items of the last answer that a compaction gave out beside its summary (`Dialect.handed`)."""
+        self.sealed: set[str] = set()
+        """Summaries among the answers since its last request that had its whole history in it."""
         self.epoch = 0
         """Counts the requests that had their whole history in them."""
         self.compacting = False
@@ -166,11 +168,9 @@ class Threads:
 
     def answered(self, thread: Thread, parts: Iterable[Part]) -> None:
         """Remember a thread's answer."""
-        thread.answer.clear()
         for part in parts:
             key = known_by(part)
             if key is not None:
-                thread.answer.add(key)
                 self._said.setdefault((thread.conversation.session, key), thread)
 
     def root(self, request: Request, session: str | None, texts: list[str]) -> Thread | None:

@@ -188,6 +188,34 @@ def test_untyped_items_and_display_events_are_read_where_there_is_nothing_else(t
     assert [w.texts()[1:] for w in shown] == [["Hello"], ["Hello", "Hi", "More"]]
 
 
+def test_a_prompt_displayed_before_the_first_item_is_that_item(tmp_path: Path) -> None:
+    display = envelope("event_msg", type="user_message", message="Hello", images=[])
+    started = envelope("event_msg", type="task_started", turn_id="t1")
+    rules, asked, reply = (
+        said("developer", "Be brief."),
+        said("user", "Hello", id="msg-1"),
+        said("assistant", "Hi"),
+    )
+    (found,) = windows(written(tmp_path, META, display, started, rules, asked, reply), "codex")
+    assert found.items[1:] == [("developer_instruction", "Be brief."), ("user_message", "Hello")]
+    assert found.step.counts.added == 3
+    assert "msg-1" in {change.item for change in found.step.changes}
+
+
+def test_a_prompt_that_is_only_displayed_stands_behind_its_context(tmp_path: Path) -> None:
+    display = envelope("event_msg", type="user_message", message="Hello")
+    other = said("user", "<environment_context>\n  <cwd>/a</cwd>\n</environment_context>")
+    (found,) = windows(written(tmp_path, META, display, other, said("assistant", "Hi")), "codex")
+    assert [kind for kind, _ in found.items[1:]] == ["runtime_state", "user_message"]
+
+
+def test_each_of_two_equal_prompts_waits_for_an_item_of_its_own(tmp_path: Path) -> None:
+    display = envelope("event_msg", type="user_message", message="on")
+    log = written(tmp_path, META, display, display, said("user", "on"), said("assistant", "Hi"))
+    (found,) = windows(log, "codex")
+    assert found.texts()[1:] == ["on", "on"]
+
+
 # -- requests and counts ------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.inspector import Inspector
+from ctxctl.inspector.why.answer import explain
 from ctxctl.model.results import Step
 from tests.unit.formats import wire_rebuild
 
@@ -141,6 +142,49 @@ def test_a_prompt_that_was_taken_back_is_a_branch(tmp_path: Path) -> None:
     assert {c.cause for c in found[1].changes if c.status == "removed"} == {"branched"}
 
 
+def used(call: str) -> Json:
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": call, "name": "read", "input": {}}]}
+
+
+def gave(call: str) -> Json:
+    return {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": call, "content": f"of {call}"}],
+    }
+
+
+def removals(step: Step) -> set[str | None]:
+    return {change.cause for change in step.changes if change.status == "removed"}
+
+
+def test_a_history_cut_between_prompt_and_last_answer_is_no_branch(tmp_path: Path) -> None:
+    """It goes on with the last answer, so from no earlier point; why the middle is gone nothing says."""
+    first, second = [user("go"), used("t1"), gave("t1")], [user("go"), used("t2"), gave("t2")]
+    reply = {"id": "m", "type": "message", "role": "assistant", "content": used("t2")["content"]}
+    found = steps(tmp_path, (asked(*first), reply), asked(*second))
+    assert [step.thread for step in found] == ["main", "main"]
+    assert removals(found[1]) == {"unrecorded"}
+    assert "branched" not in found[1].flags
+
+
+def test_a_cut_before_the_last_answers_text_is_no_branch(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three")]
+    found = steps(tmp_path, (asked(*history), answered("four")), asked(history[0], said("four"), user("on")))
+    assert removals(found[1]) == {"unrecorded"}
+
+
+def test_another_answer_than_the_last_is_a_branch(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three")]
+    found = steps(tmp_path, (asked(*history), answered("four")), asked(history[0], said("2"), user("on")))
+    assert removals(found[1]) == {"branched"}
+
+
+def test_whether_an_unrecorded_answer_was_gone_on_with_is_not_guessed(tmp_path: Path) -> None:
+    history = [user("one"), said("two"), user("three")]
+    found = steps(tmp_path, asked(*history), asked(history[0], said("four"), user("on")))
+    assert removals(found[1]) == {"unrecorded"}
+
+
 def test_after_a_compaction_the_thread_begins_anew(tmp_path: Path) -> None:
     history = [user("one"), said("two"), user("three")]
     summary = "The user counts: " + "one two three " * 30
@@ -234,6 +278,78 @@ def test_a_chain_of_responses_holds_what_its_earlier_ones_held(tmp_path: Path) -
     )  # fmt: skip
     assert places(found) == [("main", at, 1) for at in (1, 2, 3, 4)]
     assert [changed(step) for step in found] == [(2, 0, 0, 0), (2, 0, 0, 2), (2, 0, 0, 4), (1, 0, 3, 3)]
+
+
+def compacted(name: str, *texts: str) -> Json:
+    """What OpenAI's `/responses/compact` answers: the prompts again, and the sealed summary."""
+    prompts = [
+        {
+            "type": "message",
+            "id": f"msg_{name}_{at}",
+            "role": "user",
+            "status": "completed",
+            "content": [{"type": "input_text", "text": text}],
+        }
+        for at, text in enumerate(texts)
+    ]
+    return {
+        "id": name,
+        "object": "response.compaction",
+        "output": [*prompts, {"type": "compaction", "id": f"cmp_{name}", "encrypted_content": name * 30}],
+        "usage": {"input_tokens": 9, "output_tokens": 5},
+    }
+
+
+def compacting(tmp_path: Path, ordinal: int, *pairs: tuple[Json, Json | None]) -> dict[str, list[str]]:
+    """What `why` says of compactions at a step, for the items of these tests: by item."""
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(f"{json.dumps({'request': a, 'response': b})}\n" for a, b in pairs))
+    names = ["user_message-1", "msg_r1", "user_message-2", "msg_r2", "msg_c1_0", "msg_c1_1", "cmp_c1"]
+    found = {}
+    with Inspector.open(str(path)) as inspector:
+        assert len([step for step in inspector.replay() if isinstance(step, Step)]) > ordinal
+        for name in names:
+            links = explain(inspector, ordinal, name).links
+            found[name] = [link.text for link in links if link.verdict == "compacted"]
+    return found
+
+
+def test_what_a_compaction_gives_out_was_not_compacted_by_it(tmp_path: Path) -> None:
+    out = compacted("c1", "one", "two")
+    found = compacting(
+        tmp_path, 3, (turn("one"), response("r1", "uno")), (turn("two", "r1"), response("r2", "due")),
+        ({"model": "gpt-5", "input": [], "previous_response_id": "r2"}, out),
+        ({"model": "gpt-5", "input": [out["output"][-1], {"role": "user", "content": "three"}]}, None),
+    )  # fmt: skip
+    sources = ("user_message-1", "msg_r1", "user_message-2", "msg_r2")
+    assert all("with 3 other items" in found[name][0] for name in sources)
+    assert found["msg_c1_0"] == found["msg_c1_1"] == [], "the client left them out, not the compaction"
+
+
+def test_what_a_compaction_gave_out_and_was_sent_can_be_compacted(tmp_path: Path) -> None:
+    """And not before: what a client sends beside a summary stays in the history that the provider holds."""
+    out, again = compacted("c1", "one", "two"), compacted("c2", "one")
+    kept = {"model": "gpt-5", "input": [*out["output"], {"role": "user", "content": "three"}]}
+    pairs = [
+        (turn("one"), response("r1", "uno")),
+        (turn("two", "r1"), response("r2", "due")),
+        ({"model": "gpt-5", "input": [], "previous_response_id": "r2"}, out),
+        (kept, response("r3", "tre")),
+        ({"model": "gpt-5", "input": [], "previous_response_id": "r3"}, again),
+        ({"model": "gpt-5", "input": [again["output"][-1], {"role": "user", "content": "four"}]}, None),
+    ]
+    before, after = compacting(tmp_path, 4, *pairs), compacting(tmp_path, 5, *pairs)
+    given = ("msg_c1_0", "msg_c1_1", "cmp_c1")
+    assert [before[name] for name in given] == [[], [], []]
+    assert all("cmp_c2" in after[name][0] for name in given)
+
+
+def test_a_chain_goes_on_from_all_that_a_compaction_gave_out(tmp_path: Path) -> None:
+    out = compacted("c1", "one")
+    found = steps(tmp_path, (turn("one"), response("r1", "uno")), (turn("two", "r1"), out), turn("on", "c1"))
+    removed = {change.item for change in found[2].changes if change.status == "removed"}
+    assert removed == {"user_message-1", "msg_r1", "user_message-2"}
+    assert "msg_c1_0" in {change.item for change in found[2].changes if change.status == "added"}
 
 
 def test_a_chain_with_other_instructions_keeps_its_history(tmp_path: Path) -> None:
