@@ -40,7 +40,11 @@ class CopilotSnapshots:
             "threads": derived("by the first prompt; a sub-agent's is its task"),
             "model": derived("where the snapshot names one only"),
         },
-        limits=("no usage, no times, no images", "answers of other possible histories stand as branches"),
+        limits=(
+            "no usage, no times, no images",
+            "answers of other possible histories stand as branches",
+            "answers that a later conversation repeats behind the same prompts are taken for its history",
+        ),
         origin="github/copilot-sdk, test/harness",
     )
 

@@ -34,6 +34,8 @@ class _Stored(NamedTuple):
     """What a thread holds after one of its conversations."""
 
     conversation: Conversation
+    messages: list[Json]
+    """Those of the window, in order."""
     marks: list[bytes]
     """One per message: of it and of all before it."""
     ends: list[int]
@@ -76,8 +78,6 @@ class _Snapshot:
         """Which thread begins with the two messages of this mark."""
         self._asked: set[bytes] = set()
         """Requests told so far: a conversation repeats those of the one that it goes on from."""
-        self._answers: set[bytes] = set()
-        """Answers of these requests: one that stands in the history of a later conversation is none of it."""
         self._tasks: dict[str, Json] = {}
         """Where a sub-agent's first prompt comes from."""
         self._dialect = by_name("openai-chat")
@@ -90,26 +90,30 @@ class _Snapshot:
         stored = self._thread(messages, marks)
         limit = min(len(marks), len(stored.marks))
         shared = next((at for at in range(limit) if marks[at] != stored.marks[at]), limit)
-        conversation = stored.conversation
-        base = stored.ends[shared - 1] if shared else 0
-        del stored.marks[shared:], stored.ends[shared:]
-        last = max((at for at, one in enumerate(messages) if one.get("role") == "assistant"), default=-1)
-        put: list[Part] = []
-        for at in range(shared, len(messages)):
-            message = messages[at]
-            if message.get("role") == "assistant":
-                if self._answers_a_request(stored, message, last=at == last):
-                    # All at once, so that what stands verbatim behind the common beginning stays what it is.
-                    conversation.replace(put, at=base, cause="branched")
-                    base, put = len(conversation), []
-                    conversation.request(line=line, model=self._model, derived=True)
-                self._note_tasks(message, conversation)
-            elif message.get("role") == "user":
-                conversation.turn = f"turn-{marks[at].hex()[:12]}"
-            put += self._parts(message, stored, line)
-            stored.marks.append(marks[at])
-            stored.ends.append(base + len(put))
-        conversation.replace(put, at=base, cause="branched")
+        old, new = stored.messages[shared:], messages[shared:]
+        kept, repeated = _repeats(old, new)
+        del stored.messages[shared:], stored.marks[shared:], stored.ends[shared:]
+        branched = not repeated or bool(_answers(old[kept:]))
+        self._rewrite(stored, new[:repeated], marks[shared:], line, "branched" if branched else None)
+        for at in range(shared + repeated, len(messages)):
+            self._message(stored, messages[at], marks[at], line)
+
+    def _rewrite(
+        self, stored: _Stored, history: list[Json], marks: list[bytes], line: int, cause: str | None
+    ) -> None:
+        """What follows the stored messages in the window is `history` now: nothing of it is an answer anew.
+
+        What stands in it as it did before stays the same item; `cause`: why the rest goes.
+        """
+        keep = stored.ends[-1] if stored.ends else 0
+        parts: list[Part] = []
+        for message, mark in zip(history, marks, strict=False):
+            parts += self._parts(message, stored, line)
+            stored.messages.append(message)
+            stored.marks.append(mark)
+            stored.ends.append(keep + len(parts))
+        if parts or len(stored.conversation) > keep:
+            stored.conversation.replace(parts, at=keep, cause=cause)
 
     def _thread(self, messages: list[Json], marks: list[bytes]) -> _Stored:
         root = marks[min(_ROOTS, len(marks)) - 1]
@@ -119,23 +123,24 @@ class _Snapshot:
             origin = self._tasks.get(first) if isinstance(first, str) else None
             name = f"conversation-{number + 1}" if number else None
             conversation = self._run.thread(name, origin=origin)
-            self._threads.append(_Stored(conversation, [], [], Names()))
+            self._threads.append(_Stored(conversation, [], [], [], Names()))
         return self._threads[number]
 
-    def _answers_a_request(self, stored: _Stored, message: Json, *, last: bool) -> bool:
-        """Whether an answer of a conversation tells of a request that no other has told of.
-
-        A client that renders its history anew repeats in it what it was answered before: such an answer is
-        part of the request, unless it is the last that its conversation has.
-        """
+    def _message(self, stored: _Stored, message: Json, mark: bytes, line: int) -> None:
+        conversation = stored.conversation
         before = stored.marks[-1] if stored.marks else b""
-        answer = sha256(canonical(message).encode("utf-8", "replace")).digest()
-        told = not last and answer in self._answers
-        self._answers.add(answer)
-        if told or not before or before in self._asked:
-            return False
-        self._asked.add(before)
-        return True
+        role = message.get("role")
+        if role == "assistant":
+            if before and before not in self._asked:
+                self._asked.add(before)
+                conversation.request(line=line, model=self._model, derived=True)
+            self._note_tasks(message, conversation)
+        elif role == "user":
+            conversation.turn = f"turn-{mark.hex()[:12]}"
+        conversation.append(*self._parts(message, stored, line))
+        stored.messages.append(message)
+        stored.marks.append(mark)
+        stored.ends.append(len(conversation))
 
     def _note_tasks(self, message: Json, conversation: Conversation) -> None:
         for call in listed(message.get("tool_calls")):
@@ -166,6 +171,40 @@ class _Snapshot:
         role = string(message.get("role")) or "user"
         shown = [Part("image", None, role, title="image, not recorded", line=line) for _ in range(images)]
         return parts + shown
+
+
+def _repeats(old: list[Json], new: list[Json]) -> tuple[int, int]:
+    """How much of a conversation is the history of an earlier one, told again with other results between.
+
+    A client may change what it sent before (another tool's text, an image added) and go on.  Then the answers
+    come again, word for word and in order, behind the same prompts; no request was made for them.  The last
+    answer of a conversation is the one that it was stored for, and never history.
+
+    Args:
+        old: What the earlier conversation holds behind what the two share.
+        new: What the later one does.
+
+    Returns:
+        How many messages of `old`, and how many of `new`, end with the last answer that is repeated.
+    """
+    ends = _answers(old), _answers(new)[:-1]
+    found = 0, 0
+    for here, there in zip(*ends, strict=False):
+        if old[here] != new[there]:
+            break
+        prompts = iter(_prompts(new[found[1] : there]))
+        if not all(prompt in prompts for prompt in _prompts(old[found[0] : here])):
+            break
+        found = here + 1, there + 1
+    return found
+
+
+def _answers(messages: list[Json]) -> list[int]:
+    return [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+
+
+def _prompts(messages: list[Json]) -> list[Json]:
+    return [message for message in messages if message.get("role") == "user"]
 
 
 def _joined(messages: list[Any]) -> list[Json]:

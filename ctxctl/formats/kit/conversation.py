@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -133,7 +133,13 @@ class Conversation:
         return gone
 
     def identify(
-        self, parts: Sequence[Part], *, at: int = 0, fresh: bool = False, kept: Sequence[_Row] = ()
+        self,
+        parts: Sequence[Part],
+        *,
+        at: int = 0,
+        fresh: bool = False,
+        kept: Sequence[_Row] = (),
+        several: Collection[str] = (),
     ) -> None:
         """Give the parts of a request from row `at` on identities, and leave the window as it is.
 
@@ -142,6 +148,7 @@ class Conversation:
             at: What stands before it stays.
             fresh: As in `replace`.
             kept: The rows that follow the parts.
+            several: Sources that are one item each, of which several versions may stand side by side.
         """
         taken = {row[0].item for row in self.rows[:at]}
         before = [self._standing(row) for row in self.rows[at:] if row[0].item not in taken]
@@ -151,6 +158,9 @@ class Conversation:
         again: dict[str, int] = {}
         for index, part in enumerate(parts):
             known, derived = found.get(index), not part.item
+            if derived and part.source in several:
+                part.item = part.source or ""
+                continue
             if known is not None:
                 part.item = known
                 continue
@@ -189,6 +199,7 @@ class Conversation:
         *,
         summary: Part | None = None,
         keep: Callable[[str], bool] | None = None,
+        several: Collection[str] = (),
         line: int = 0,
         **record: Any,
     ) -> None:
@@ -200,13 +211,14 @@ class Conversation:
             parts: What the window begins with afterwards; `summary` among them, if the capture holds one.
             summary: The part that stands for what left; None if its text is not recorded.
             keep: By item id; None keeps nothing.
+            several: As in `identify`.
             line: Line of the foreign file.
             record: Further fields of the `context_compaction` (`method`, `trigger`, `coverage`, `loss_notes`,
                 `metadata` …).
         """
         left = [row for row in self.rows if keep is None or not keep(row[0].item)]
         kept = [row for row in self.rows if keep is not None and keep(row[0].item)]
-        self.identify(parts, fresh=True, kept=kept)
+        self.identify(parts, fresh=True, kept=kept, several=several)
         self._known(parts)
         self._touch(0)
         self.rows[:] = [(part.block(), part.kind) for part in parts] + kept

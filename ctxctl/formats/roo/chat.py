@@ -11,6 +11,7 @@ from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, count, parsed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.roo.kept import Kept
 from ctxctl.formats.roo.messages import shown
 from ctxctl.formats.roo.window import milliseconds, moment
 
@@ -107,16 +108,20 @@ class Chat:
     """Rebuilds requests from what the chat showed: their own text, prose of the answers, the calls.
 
     What it did not show (the wording of calls, reasoning that was sent back, what a condensation kept) is not
-    there; everything is marked as derived.
+    there; everything is marked as derived.  `kept`: the messages that the history has, which stand for what
+    the chat shows of them.
     """
 
-    def __init__(self, run: Run, window: Conversation, model: str | None) -> None:
+    def __init__(self, run: Run, window: Conversation, model: str | None, kept: Kept | None = None) -> None:
         self._run = run
         self._window = window
         self._model = model
         self._typed: list[Part] = []
         """What the person typed since the last request."""
         self._asked = False
+        self._kept = kept
+        self._answered = False
+        """Whether the answer to the last request is told, from the history."""
 
     def walk(self, chat: list[Any], until: float) -> None:
         """The messages that came before a time."""
@@ -140,9 +145,11 @@ class Chat:
 
     def _request(self, message: Json, place: str) -> None:
         one = asked(message)
-        parts = shown(one.text, place) if one.text is not None else self._typed
-        for part in parts:
-            part.derived = True
+        parts = self._kept.question(one.time, one.text) if self._kept is not None else None
+        if parts is None:
+            parts = shown(one.text, place) if one.text is not None else self._typed
+            for part in parts:
+                part.derived = True
         if any(part.kind == "user_message" for part in parts):
             self._window.turn = str(one.native)
         self._window.append(*parts)
@@ -150,10 +157,17 @@ class Chat:
         self._asked = True
         self._window.request(str(one.native), model=self._model, derived=True)
         self._window.usage(one.bill)
+        answers = self._kept.answers(one.time) if self._kept is not None else []
+        for time, answer in answers:
+            self._run.make.at(moment(time))
+            self._window.append(*answer)
+        self._answered = bool(answers)
 
     def _said(self, said: str, is_ask: bool, text: str, place: str) -> None:
         if said == "user_feedback" or (said == "text" and not self._asked):
             self._typed.append(_derived("user_message", text, "user", place))
+        elif self._answered:
+            return
         elif said in ("text", "completion_result") and not is_ask:
             self._window.append(_derived("assistant_message", text, "assistant", place))
         elif is_ask and said in _CALLS:

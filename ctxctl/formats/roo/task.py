@@ -12,6 +12,7 @@ from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.formats.roo.chat import Chat, condensations, model_of, requests
+from ctxctl.formats.roo.kept import Kept
 from ctxctl.formats.roo.window import History, milliseconds, moment, opened
 from ctxctl.trace.source import Source
 
@@ -168,8 +169,9 @@ class _Walk:
             return known
         # The request during which it was done carries what it left.
         self._next = len(before) - 1
-        Chat(self._run, self._history.window, self._model).walk(self._chat, before[-1].time)
         left = [(i, m) for i, m in known if m is summary or milliseconds(m.get("ts")) < done]
+        kept = Kept([ask.time for ask in self._asks], self._chat, left, self._history.cut)
+        Chat(self._run, self._history.window, self._model, kept).walk(self._chat, before[-1].time)
         self._history.restart(left, summary, _told(told))
         gone = {index for index, _ in left}
         return [one for one in known if one[0] not in gone]

@@ -9,7 +9,7 @@ from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.roo.messages import Cutter, prompts, sealed
+from ctxctl.formats.roo.messages import ENVIRONMENT, Cutter, prompts, sealed
 from ctxctl.model import vocab
 
 _PARENTS: Final = ("condenseParent", "truncationParent")
@@ -43,10 +43,14 @@ class History:
         """Of each row: its message's index, and what stands for it once it was condensed or cut off."""
         self._sealed: list[Part] = []
 
+    def cut(self, message: Json, index: int) -> list[Part]:
+        """The items of the message at an index of the history."""
+        return self._cutter.cut(message, f"message-{index}")
+
     def question(self, message: Json, index: int) -> None:
         """A message of the user; what it asks goes out with the next request."""
         self._run.make.at(moment(message.get("ts")))
-        parts = self._cutter.cut(message, f"message-{index}")
+        parts = self.cut(message, index)
         if message.get("isTruncationMarker") is True:
             self._truncate(message, parts, index)
             return
@@ -57,7 +61,7 @@ class History:
     def answer(self, message: Json, index: int) -> None:
         """What a request was answered with."""
         self._run.make.at(moment(message.get("ts")))
-        parts = self._cutter.cut(message, f"message-{index}")
+        parts = self.cut(message, index)
         self._append(message, [*self._sealed, *parts], index)
         self._sealed = []
 
@@ -68,7 +72,7 @@ class History:
     def condense(self, message: Json, index: int, told: Json | None = None) -> None:
         """A summary takes the place of what it stands for; `told`: what the chat said of it."""
         self._run.make.at(moment(message.get("ts")))
-        parts = self._cutter.cut(message, f"message-{index}")
+        parts = self.cut(message, index)
         native = string(message.get("condenseId"))
         left = self._drop(lambda row: native is not None and row[1] == native)
         summary = next((part for part in parts if part.kind == "thread_summary"), None)
@@ -84,15 +88,12 @@ class History:
         into: Part | None = None
         self._owners = []
         for index, message in messages:
-            parts = self._cutter.cut(message, f"message-{index}")
+            parts = self.cut(message, index)
             if message is summary:
                 into = next((part for part in parts if part.kind == "thread_summary"), None)
             every += parts
             self._owners += [_owner(message, index)] * len(parts)
-        for part in every:
-            # Several versions of one item stay side by side in a history.
-            part.item = part.item or part.source or ""
-        self.window.compact(every, summary=into, metadata=told)
+        self.window.compact(every, summary=into, several=frozenset((ENVIRONMENT,)), metadata=told)
 
     def _truncate(self, message: Json, parts: list[Part], index: int) -> None:
         native = string(message.get("truncationId"))

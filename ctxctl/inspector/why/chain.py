@@ -165,8 +165,8 @@ class Chain:
             text = "was moved: it stands in another place of the window than before"
             yield self._derived("window", "moved", text, row.first, evidence.window())
         if not {"moved", "rescored"} & set(row.flags):
-            size = f"its copies hold {row.held:,} tokens" if row.held else "the size of its copies is not known"
-            text = f"is unchanged itself; {size} from here on"
+            size = f"its copies hold {row.held:,} tokens" if row.held else "their size is not known"
+            text = f"is unchanged itself; from here on {size}"
             yield self._derived("window", "touched", text, row.first, evidence.window(), held=row.held)
 
     def _omitted(self, row: Row) -> Iterator[Link]:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+from ctxctl.inspector import Inspector
+from ctxctl.model.results import Step
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 
 PATH = "copilot_snapshots/tides.yaml"
@@ -81,3 +85,60 @@ def test_answers_that_a_later_conversation_repeats_in_its_history_are_no_request
     assert len([e for e in found if e["event_type"] == "context.injection.applied"]) == 3
     said = [e["data"]["item_id"] for e in found if e["data"].get("content") == "It is blue."]
     assert len(said) == 1, "it is the same item in both conversations"
+
+
+PROMPT = "      - {role: user, content: Look at the tide gauge}\n"
+CALL = (
+    "      - {role: assistant, tool_calls: [{id: toolcall_0, type: function, "
+    "function: {name: view, arguments: '{}'}}]}\n"
+)
+
+
+def conversations(*stored: list[str]) -> bytes:
+    return ("conversations:\n" + "".join("  - messages:\n" + "".join(lines) for lines in stored)).encode()
+
+
+def result(text: str) -> str:
+    return f"      - {{role: tool, tool_call_id: toolcall_0, content: {text}}}\n"
+
+
+def message(role: str, text: str) -> str:
+    return f"      - {{role: {role}, content: {text}}}\n"
+
+
+def test_a_history_told_again_with_other_results_asks_nothing_anew(tmp_path: Path) -> None:
+    answer = message("assistant", "High tide.")
+    first = [PROMPT, CALL]
+    second = [PROMPT, CALL, result("Four metres and rising"), answer]
+    shown = message("user", "Image of the gauge")
+    third = [PROMPT, CALL, result("Four metres"), shown, answer, message("user", "And now?"),
+             message("assistant", "Ebb.")]  # fmt: skip
+    path = tmp_path / "gauge.yaml"
+    path.write_bytes(conversations(first, second, third))
+    steps, problems = seen(path)
+    assert not problems
+    assert [[text for _, text in step.window] for step in steps[2:]] == [
+        ["Look at the tide gauge", "view {}", "Four metres", "Image of the gauge", "High tide.", "And now?"]
+    ]
+    with Inspector.open(path) as inspector:
+        last = [step for step in inspector.replay() if isinstance(step, Step)][-1]
+    gone = [change for change in last.changes if change.status in ("removed", "omitted")]
+    assert not gone, "what the history keeps is the same item"
+
+
+def test_another_prompt_or_another_answer_is_a_branch() -> None:
+    def asked(*stored: list[str]) -> int:
+        found, problems = events("copilot-snapshots", conversations(*stored))
+        assert not problems
+        return sum(event["event_type"] == "context.injection.applied" for event in found)
+
+    ok, more = message("assistant", "ok"), [message("user", "more"), message("assistant", "done")]
+    low, high = message("user", "low?"), message("user", "high?")
+    assert asked([PROMPT, CALL, result("a"), ok, low, ok], [PROMPT, CALL, result("a"), ok, high, ok]) == 4
+    assert (
+        asked([PROMPT, CALL, result("a"), ok, low, ok], [PROMPT, CALL, result("a"), ok, high, ok, *more]) == 5
+    )
+    assert asked([PROMPT, CALL, result("a"), ok], [PROMPT, CALL, result("b"), ok]) == 3, (
+        "each was stored for its last"
+    )
+    assert asked([PROMPT, CALL, result("a"), ok], [PROMPT, CALL, result("b"), ok, *more]) == 3

@@ -12,6 +12,7 @@ import pytest
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.roo.chat import bill
+from ctxctl.inspector import Inspector
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, of_type, windows
 
 NAME = "roo"
@@ -103,6 +104,91 @@ def test_what_was_deleted_is_told_by_the_chat() -> None:
     assert found[1].kinds() == [
         "user_message", "runtime_state", "thread_summary", "tool_result", "tool_result", "runtime_state",
     ]  # fmt: skip
+
+
+STATE = "<environment_details>\n# Current Time\n{}\n</environment_details>"
+REPORT = "The report of the owls."
+FINISHED = "<attempt_completion>\n<result>\nDone.\n</result>\n</attempt_completion>"
+
+
+def blocks(role: str, *texts: str, **fields: Any) -> Json:
+    return {"role": role, "content": [{"type": "text", "text": text} for text in texts], **fields}
+
+
+def condensed_in_place(path: Path, report: str = REPORT) -> None:
+    """A task whose third request was condensed by a version that deletes: it kept the last two messages."""
+    messages = [
+        blocks("user", "<task>\nName the owls\n</task>", STATE.format(1), ts=100),
+        blocks("assistant", "The owls were listed.", ts=3000, isSummary=True),
+        blocks("user", "[list_files for 'owls'] Result:", "barn-owl", STATE.format(2), ts=3000),
+        blocks("assistant", f"{report}\n{FINISHED}", ts=4000),
+        blocks("user", "<feedback>\nMore\n</feedback>", STATE.format(3), STATE.format(4), ts=5060),
+        blocks("assistant", "More owls.", ts=7000),
+    ]
+
+    def shown(kind: str, said: str, ts: int, text: str) -> Json:
+        return {"ts": ts, "type": kind, kind: said, "text": text}
+
+    def sent(ts: int, *texts: str) -> Json:
+        request = {"request": "\n\n".join(texts), "apiProtocol": "openai", "tokensIn": 900, "tokensOut": 9}
+        return shown("say", "api_req_started", ts, json.dumps(request))
+
+    chat = [
+        shown("say", "text", 0, "Name the owls"),
+        sent(50, "<task>\nName the owls\n</task>", STATE.format(1)),
+        shown("say", "text", 1500, "I list the folder."),
+        shown("ask", "tool", 1600, json.dumps({"tool": "listFilesTopLevel", "path": "owls"})),
+        sent(2950, "[list_files for 'owls'] Result:", "barn-owl", STATE.format(2)),
+        shown("say", "text", 3500, REPORT),
+        shown("say", "completion_result", 3600, "Done."),
+        shown("ask", "tool", 4100, json.dumps({"tool": "finishTask"})),
+        shown("say", "user_feedback", 5000, "More"),
+        sent(5050, "<feedback>\nMore\n</feedback>", STATE.format(3)),
+        {"ts": 6000, "type": "say", "say": "condense_context",
+         "contextCondense": {"summary": "The owls were listed.", "cost": 0}},
+        shown("say", "text", 6900, "More owls."),
+    ]  # fmt: skip
+    summary = messages[1]
+    summary["content"] = "The owls were listed."
+    (path / HISTORY).write_text(json.dumps(messages))
+    (path / CHAT).write_text(json.dumps(chat))
+
+
+def told(path: Path) -> list[Json]:
+    """The events of a task's directory."""
+    importer = registry.by_name(NAME)
+    assert isinstance(importer, registry.FolderFormat)
+    return list(importer.folder_events(Folder("tasks", path), lambda problem: None))
+
+
+def test_what_a_condensation_kept_is_the_item_that_the_chat_showed(tmp_path: Path) -> None:
+    condensed_in_place(tmp_path)
+    found = windows(tmp_path, NAME)
+    assert [len(w.items) for w in found] == [2, 7, 11]
+    last = found[2].step
+    changes = {change.item: change.status for change in last.changes}
+    assert {item for item, status in changes.items() if status in ("removed", "omitted")} == {
+        "chat-2",
+        "chat-3",
+    }
+    assert changes["message-3/0"] == changes["message-3/1"] == "added", "the answer of the request before"
+    (compaction,) = of_type(told(tmp_path), COMPACTED)
+    assert sorted(ref.partition("@")[0] for ref in compaction["source_item_refs"]) == ["chat-2", "chat-3"]
+
+
+def test_the_editors_state_is_one_item_after_a_condensation_too(tmp_path: Path) -> None:
+    condensed_in_place(tmp_path)
+    with Inspector.open(tmp_path) as inspector:
+        inspector.replay()
+        placements = inspector.frame(2).placements
+    states = [(p.item, p.kind) for p in placements if p.kind == "runtime_state"]
+    assert states == [("environment_details", "runtime_state")] * 4
+
+
+def test_a_message_that_says_another_thing_than_the_chat_is_another_item(tmp_path: Path) -> None:
+    condensed_in_place(tmp_path, report="An edited report.")
+    gone = {c.item for c in windows(tmp_path, NAME)[2].step.changes if c.status in ("removed", "omitted")}
+    assert "chat-5" in gone
 
 
 def test_a_summary_stands_before_what_was_kept(tmp_path: Path) -> None:
