@@ -73,8 +73,9 @@ class Rollout(Run):
         self._asked_at = Place()
         self._logged = False
         """The rollout holds response items, so its display events tell nothing new."""
-        self._shown: list[Part] = []
-        """Prompts that were displayed before any item: they wait for the item that may be the same."""
+        self._shown: list[tuple[Part, str]] = []
+        """Prompts that were displayed before any item: they wait for the item that may be the same.
+        With the time that each was written at."""
         self._types = {
             "session_meta": self._session_meta,
             "turn_context": self._turn_context,
@@ -216,7 +217,7 @@ class Rollout(Run):
         for part in read.parts if self._shown else ():
             same = (
                 at
-                for at, shown in enumerate(self._shown)
+                for at, (shown, _) in enumerate(self._shown)
                 if (shown.kind, shown.mark) == (part.kind, part.mark)
             )
             at = next(same, None)
@@ -337,7 +338,7 @@ class Rollout(Run):
             found = texts.of_user(text)
             part = Part(found.kind, text, "user", title=found.title, line=line, derived=True)
             self._answering = False
-            self._shown.append(part)
+            self._shown.append((part, self.make.time))
         else:
             made = "assistant_message" if kind == "agent_message" else "reasoning"
             self._take(Read([Part(made, text, "assistant", line=line, derived=True)], True))
@@ -345,8 +346,11 @@ class Rollout(Run):
     def _take_shown(self) -> None:
         """The prompts that were only displayed, as they stand in the request: behind its context."""
         shown, self._shown = self._shown, []
-        for part in shown:
+        now = self.make.time
+        for part, time in shown:
+            self.make.at(time)
             self._take(Read([part], False, part.kind == "user_message"))
+        self.make.at(now)
 
     def _compacted(self, payload: Json) -> None:
         self._take_shown()

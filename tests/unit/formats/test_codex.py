@@ -209,6 +209,17 @@ def test_a_prompt_that_is_only_displayed_stands_behind_its_context(tmp_path: Pat
     assert [kind for kind, _ in found.items[1:]] == ["runtime_state", "user_message"]
 
 
+def test_a_prompt_that_is_only_displayed_keeps_its_time(tmp_path: Path) -> None:
+    display = envelope("event_msg", type="user_message", message="Hello")
+    reply = {**said("assistant", "Hi"), "timestamp": "2026-06-18T09:05:00.000Z"}
+    events, _ = imported("codex", jsonl(META, display, reply))
+    (prompt,) = [
+        e for e in events if e["data"].get("item_type") == "user_message" or "Hello" in str(e["data"])
+    ]
+    assert "2026-06-18T09:00:00" in str(prompt)
+    assert "09:05:00" not in str(prompt)
+
+
 def test_each_of_two_equal_prompts_waits_for_an_item_of_its_own(tmp_path: Path) -> None:
     display = envelope("event_msg", type="user_message", message="on")
     log = written(tmp_path, META, display, display, said("user", "on"), said("assistant", "Hi"))
