@@ -115,8 +115,6 @@ class Bill(NamedTuple):
     file_searches: int = 0
     geo: str = ""
     """Where Anthropic's inference was held."""
-    further: bool = False
-    """Whether it is beside the totals of a request."""
 
     @property
     def size(self) -> int:
@@ -152,8 +150,6 @@ def dollars(bill: Bill) -> dict[str, Decimal] | None:
     if bill.geo == "us":
         rates = tuple(rate * Decimal("1.1") for rate in rates)
     made = {name: rate * n / MILLION for name, rate, n in zip(PARTS, rates, counts, strict=False)}
-    if bill.further:
-        return {"further": sum(made.values(), Decimal(0))}
     return {**made, "units": SEARCH * bill.searches + FILE_SEARCH * bill.file_searches}
 
 
@@ -274,7 +270,7 @@ def answers(path: Path) -> Iterator[Bill]:
         yield (openai if asks else anthropic)(str(n), model, DAY, usage)
         for one in usage.get("iterations") or ():
             if one.get("type") == "compaction":  # which the totals leave out
-                yield anthropic(f"{n}, compaction", model, DAY, one)._replace(further=True)
+                yield anthropic(f"{n}, compaction", model, DAY, one)
 
 
 def _whole(path: Path) -> list[Any]:

@@ -46,7 +46,8 @@ def record(dialect: str, response: Json, model: str | None = None) -> Json | Non
         bill = response.get("usage_metadata")
     if not isinstance(bill, dict):
         return None
-    counted = _counts(dialect, _passes(bill) if dialect == "anthropic" else bill)
+    whole = _passes(bill) if dialect == "anthropic" else bill
+    counted = _counts(dialect, whole)
     if not counted:
         return None
     named = string(response.get("model")) or string(response.get("modelVersion"))
@@ -57,7 +58,7 @@ def record(dialect: str, response: Json, model: str | None = None) -> Json | Non
         provider=provider,
         model=named or string(response.get("model_version")) or model,
         native=_kept(bill),
-        bill=bill,
+        bill=whole,
         response=response,
         miss_cause=miss_cause(response) if dialect == "anthropic" else None,
         **found,
