@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.independent.forks import inherited, running
 from tests.independent.raw import Object, at, lines, number, objects, values
 
 
@@ -119,8 +120,12 @@ def _messages(path: Path) -> dict[str, Bill]:
 
 
 def codex(path: Path) -> list[Bill]:
-    """Codex: a change of the running total is a request, and what its last part leaves of it another."""
+    """Codex: a change of the running total is a request, and what its last part leaves of it another.
+
+    A fork repeats its parent's, which are bills of the parent's.
+    """
     found: list[Bill] = []
+    copied = inherited(path, lines)
     before: list[int] | None = None
     for line in lines(path):
         info = at(line, "payload", "info")
@@ -128,6 +133,9 @@ def codex(path: Path) -> list[Bill]:
             continue
         total, last = (_codex(at(info, name)) for name in ("total_token_usage", "last_token_usage"))
         if total is None or last is None or total == before:
+            continue
+        if running(line) in copied:
+            before = total
             continue
         if before is not None:
             lost = [all_ - one - old for all_, one, old in zip(total, last, before, strict=True)]

@@ -17,6 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forks import inherited, running
 from misses import lines as objects
 
 MILLION = 1_000_000
@@ -228,9 +229,11 @@ def agents(path: Path) -> Iterator[Path]:
 def codex(path: Path) -> Iterator[Bill]:
     """A rollout: each `token_count` with another running total is a request.
 
-    Where the total grew by more than that, there was another one, whose own event was not written.
+    Where the total grew by more than that, there was another one, whose own event was not written.  What a
+    fork repeats of its parent was the parent's to pay.
     """
     model, total = "", None
+    copied = inherited(path, objects)
     for n, line in enumerate(objects(path)):
         payload = table(line.get("payload"))
         if line.get("type") == "turn_context":
@@ -241,6 +244,8 @@ def codex(path: Path) -> Iterator[Bill]:
             continue
         day = str(line.get("timestamp") or DAY)[:10]
         before, total = table(total), table(now)
+        if running(line) in copied:
+            continue
         grown = {
             name: number(count) - number(before.get(name)) - number(last.get(name))
             for name, count in total.items()
