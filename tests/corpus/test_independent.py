@@ -20,7 +20,7 @@ KNOWN = Path(__file__).parent.parent / "independent" / "disagreements.toml"
 VERDICTS = {"ctxctl wrong", "checker cannot know", "definition"}
 
 LEAST = {
-    "amplifier": 200, "api-captures": 500, "atif": 10, "claude-code": 4500, "claude-stream-json": 600,
+    "amplifier": 200, "api-captures": 480, "atif": 10, "claude-code": 4500, "claude-stream-json": 600,
     "clients": 75, "cline-roo": 120, "codex": 1500, "copilot-chat": 4, "cursor": 6, "gemini-cli": 100,
     "goose": 8, "inspect-ai": 380, "langfuse": 40, "mini-swe-agent": 780, "opencode": 30, "openhands": 110,
     "other-agents": 25, "otel-genai": 14, "pi": 1700, "pi-rpc": 3,
