@@ -30,7 +30,7 @@ _LINE = 12
 class Sent(NamedTuple):
     """A request of the main thread; its texts with JSON in canonical form, as `show --canonical` has them.
 
-    A wire's texts are those that were sent; of a call's arguments a client's log keeps the value, not its bytes.
+    A wire's texts are those that were sent; of a call's arguments a log keeps the value, not its bytes.
     """
 
     tokens: int

@@ -256,7 +256,7 @@ def windows(events: list[Json]) -> Iterator[tuple[str, list[str]]]:
 
 
 def flat(body: Json) -> list[str]:
-    """The texts of a request body in its order, as they stand in it: tools, system, messages; images left out."""
+    """The texts of a request body in its order, as they stand there: tools and messages; images left out."""
     found = [compact({k: v for k, v in t.items() if k != "cache_control"}) for t in body.get("tools") or []]
     for message in body["messages"]:
         content = message.get("content")
