@@ -10,6 +10,7 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.inspector import Inspector
+from ctxctl.inspector.assembly import text_of
 from ctxctl.model.results import Step
 
 VERSIONS = {
@@ -27,7 +28,10 @@ _LINE = 12
 
 
 class Sent(NamedTuple):
-    """A request of the main thread."""
+    """A request of the main thread; its texts with JSON in canonical form, as `show --canonical` has them.
+
+    A wire's texts are those that were sent; of a call's arguments a log keeps the value, not its bytes.
+    """
 
     tokens: int
     texts: list[str]
@@ -39,7 +43,8 @@ def requests(path: Path, learned: str = "none", kind: str | None = None) -> list
         found = []
         for ordinal, step in enumerate(steps):
             if step.thread == "main":
-                held = [inspector.text(p.content) for p in inspector.frame(ordinal).placements if p.content]
+                placements = [p for p in inspector.frame(ordinal).placements if p.content]
+                held = [text_of(inspector, p, canonical=True) for p in placements]
                 found.append(Sent(step.window.recorded, [text for text in held if text]))
         return found
 

@@ -216,41 +216,55 @@ def resolved(value: Any, texts: Json) -> Any:
     return [resolved(inner, texts) for inner in value] if isinstance(value, list) else value
 
 
-def canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def compact(value: Any, *, sort_keys: bool = False) -> str:
+    return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False)
+
+
+def version(data: Json) -> str:
+    """An item's version: the digest of its text; where it names another one, that of its canonical form."""
+    text, named = data["content"], data.get("metadata", {}).get("version")
+    if named is not None:
+        head, brace, rest = text.partition("{")
+        text = head + compact(json.loads(brace + rest), sort_keys=True)
+    mark = sha256(text.encode()).hexdigest()[:16]
+    assert named in (None, mark), data["item_id"]
+    return mark
 
 
 def windows(events: list[Json]) -> Iterator[tuple[str, list[str]]]:
-    """The session of each request, and the texts of its window in their order."""
-    held: dict[str, list[str]] = {}
+    """The session of each request, and the texts that were sent of its window, in their order.
+
+    A block's own text goes before its item's, which is the one that was sent first.
+    """
+    held: dict[str, list[tuple[str, str | None]]] = {}
     texts: dict[tuple[Any, ...], str] = {}
     for event in events:
         data, home = event["data"], (event.get("session_id"), event.get("thread_id"))
         if ".item." in event["event_type"] and data.get("content"):
-            mark = sha256(data["content"].encode()).hexdigest()[:16]
-            texts[(*home, f"{data['item_id']}@{mark}")] = data["content"]
+            texts[(*home, f"{data['item_id']}@{version(data)}")] = data["content"]
         if event["event_type"] != "context.assembly.created":
             continue
         marks, blocks = data["metadata"]["ctxctl"], list(data["ordered_blocks"])
         window, shift = list(held.get(marks.get("base"), [])), 0
         for at, removed, inserted in marks.get("splices", [[0, 0, len(blocks)]]):
-            new = [blocks.pop(0)["item_refs"][0] for _ in range(inserted)]
-            window[at + shift : at + shift + removed] = new
+            new = [blocks.pop(0) for _ in range(inserted)]
+            window[at + shift : at + shift + removed] = [(b["item_refs"][0], b.get("content")) for b in new]
             shift += inserted - removed
         held[data["assembly_id"]] = window
-        yield event["session_id"], [texts[(*home, ref)] for ref in window if (*home, ref) in texts]
+        found = [texts.get((*home, ref)) if own is None else own for ref, own in window]
+        yield event["session_id"], [text for text in found if text is not None]
 
 
 def flat(body: Json) -> list[str]:
-    """The texts of a request body in its order: tools, system, messages; images left out."""
-    found = [canonical({k: v for k, v in t.items() if k != "cache_control"}) for t in body.get("tools") or []]
+    """The texts of a request body in its order, as they stand there: tools and messages; images left out."""
+    found = [compact({k: v for k, v in t.items() if k != "cache_control"}) for t in body.get("tools") or []]
     for message in body["messages"]:
         content = message.get("content")
         for block in [{"type": "text", "text": content}] if isinstance(content, str) else content or []:
             if block["type"] == "text" and block["text"]:
                 found.append(block["text"])
         for call in message.get("tool_calls") or []:
-            found.append(f"{call['function']['name']} {canonical(json.loads(call['function']['arguments']))}")
+            found.append(f"{call['function']['name']} {call['function']['arguments']}")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ctxctl.formats.build import Json, digest_of
+from ctxctl.formats.build import VERSION_DIGITS, Json, digest_of
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.learned.book import MAIN
 from ctxctl.model import vocab
@@ -19,6 +19,8 @@ class Held(NamedTuple):
     segment: str
     title: str | None
     text: str | None
+    version: str = ""
+    """Digest of the text, or of its canonical form where it was sent in another; empty without a text."""
 
 
 class Carried(NamedTuple):
@@ -46,11 +48,13 @@ class Items:
         ref = data.get("content_ref")
         if not isinstance(text, str) and isinstance(ref, str):
             text = self._texts.get(ref.removeprefix("sha256:"))
-        kept = {**data, "content": text if isinstance(text, str) else None}
+        kept = {**data, "content": text if isinstance(text, str) else None, "version": ""}
         if isinstance(text, str):
             digest = digest_of(text)
             self._texts[digest] = text
-            self._known[f"{name}@{digest[:16]}"] = kept
+            # Blocks name the version: of the canonical form, where the text was sent in another.
+            kept["version"] = string(_metadata(data).get("version")) or digest[:VERSION_DIGITS]
+            self._known[f"{name}@{kept['version']}"] = kept
         self._known[name] = kept
 
     def held(self, block: Json) -> Iterator[Held]:
@@ -68,6 +72,7 @@ class Items:
                 segment if isinstance(segment, str) else "",
                 title if isinstance(title, str) else None,
                 item.get("content"),
+                item.get("version", ""),
             )
 
 
@@ -103,9 +108,13 @@ def blocks_of(data: Json) -> list[Json]:
 
 def marks_of(data: Json) -> Json:
     """An assembly's `metadata.ctxctl`."""
-    metadata = data.get("metadata")
-    marks = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+    marks = _metadata(data).get("ctxctl")
     return marks if isinstance(marks, dict) else {}
+
+
+def _metadata(data: Json) -> Json:
+    found = data.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def thread_kind(thread: Any, marks: Json) -> str | None:

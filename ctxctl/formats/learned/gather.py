@@ -27,10 +27,8 @@ class Gathered:
     def __init__(self, clean: Callable[[str], str] = lambda text: text) -> None:
         self._clean = clean
         self._common: dict[tuple[str | None, str], dict[tuple[str, str], tuple[Held, str]]] = {}
-        """By session and kind of thread: what all requests so far have, by kind and digest, in order."""
+        """By session and kind of thread: what all requests so far have, by kind and version, in order."""
         self._counts: dict[tuple[str | None, str], int] = {}
-        self._digests: dict[str, str] = {}
-        """By text: requests repeat theirs."""
         self.client: str | None = None
         """As the requests themselves say; None where they do not."""
         self.version: str | None = None
@@ -47,11 +45,8 @@ class Gathered:
         present: dict[tuple[str, str], tuple[Held, str]] = {}
         for held in carried.window:
             if held.kind in _KINDS and held.text:
-                digest = self._digests.get(held.text)
-                if digest is None:
-                    self._name(held.text)
-                    digest = self._digests[held.text] = digest_of(held.text)
-                present.setdefault((held.kind, digest), (held, held.text))
+                self._name(held.text)
+                present.setdefault((held.kind, held.version), (held, held.text))
         known = self._common.get(key)
         if known is None:
             self._common[key] = present

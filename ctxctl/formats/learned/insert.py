@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
-from ctxctl.formats.build import Block, Json, digest_of, text_item
+import orjson
+
+from ctxctl.formats.build import VERSION_DIGITS, Block, Json, canonical, digest_of, text_item
 from ctxctl.formats.learned.book import Item, Learned
 from ctxctl.formats.learned.cover import Own
 from ctxctl.formats.learned.frames import Items, blocks_of, marks_of, thread_kind
@@ -113,13 +116,13 @@ class Inserted:
             rest = own.lacks(item.kind, item.title, text)
             for piece, part in enumerate(rest, 1):
                 name = f"{PREFIX}{kind}/{number}" + (f".{piece}" if len(rest) > 1 else "")
-                head.items.append(self._item(name, item, part, whole=part == text))
-                ref = f"{name}@{digest_of(part)[:16]}"
-                head.blocks.append(Block(ref, name, item.role, segment=item.segment).record())
+                version = _version(item.kind, part)
+                head.items.append(self._item(name, item, part, version, whole=part == text))
+                head.blocks.append(Block(f"{name}@{version}", name, item.role, segment=item.segment).record())
         self.shown += len(head.items)
         return head if head.items else None
 
-    def _item(self, name: str, item: Item, text: str, *, whole: bool) -> Json:
+    def _item(self, name: str, item: Item, text: str, version: str, *, whole: bool) -> Json:
         marks: Json = {"derived": True, "identity": "derived", "learned": self.learned.name}
         if item.varies:
             marks["varies"] = True
@@ -127,9 +130,10 @@ class Inserted:
             marks["part"] = True
         source = f"learned from {self.learned.name}"
         refs = [{"schema_version": vocab.SCHEMA_VERSION, "source_id": source}]
-        return text_item(
-            name, item.kind, text, title=item.title, source_refs=refs, metadata={"ctxctl": marks}
-        )  # fmt: skip
+        metadata: Json = {"ctxctl": marks}
+        if not digest_of(text).startswith(version):
+            metadata["version"] = version
+        return text_item(name, item.kind, text, title=item.title, source_refs=refs, metadata=metadata)
 
     def _added(self, event: Json, item: Json) -> Json:
         self._count += 1
@@ -150,3 +154,15 @@ class Inserted:
         moved = [[at + len(head.blocks), removed, inserted] for at, removed, inserted in marks["splices"]]
         metadata = {**data["metadata"], "ctxctl": {**marks, "splices": moved}}
         return {**data, "metadata": metadata}
+
+
+def _version(kind: str, text: str) -> str:
+    """An item's version as importers make it: that of a tool's definition is of its canonical form.
+
+    Its text is the one that was sent.
+    """
+    if kind == "tool_definition":
+        # It can be free text, or no JSON any more with what was redacted in it.
+        with suppress(orjson.JSONDecodeError):
+            text = canonical(orjson.loads(text))
+    return digest_of(text)[:VERSION_DIGITS]

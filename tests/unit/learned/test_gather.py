@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.kit.run import Run
 from ctxctl.formats.learned.book import decode, joined
+from ctxctl.formats.wire.slots import structured
 from tests.unit.learned.learned_help import DUMP, NOTE, SYSTEM, TOOL, gathered, of_capture, part, stream
 
 
@@ -29,6 +33,28 @@ def test_what_comes_and_goes_is_not_learned() -> None:
     made = gathered(stream(once, [part(SYSTEM), prompt("hello")])).learned("c", "1.0")
     assert made is not None
     assert kinds(made) == [("system_prompt", None)]
+
+
+def test_a_sub_agents_tool_of_the_same_name_is_not_the_main_threads() -> None:
+    """Requests name the version of the canonical form, which is no digest of the text that was sent."""
+    mine, theirs = (
+        structured("tool_definition", {"name": "read", "about": about}, "system", key="t", title="read")
+        for about in ("files", "notes")
+    )
+    run = Run("test", lambda _: None)
+    run.session = "s"
+    main, agent = run.thread(None), run.thread("a", origin={"agent_type": "explore"})
+    for number, (thread, tool) in enumerate(((main, mine), (agent, theirs), (main, mine)), 1):
+        thread.turn = f"turn-{number}"
+        thread.replace([copy(tool), prompt(f"{number}")])
+        thread.request()
+    made = gathered(list(run.finish())).learned("c", "1.0")
+    assert made is not None
+    held = {kind: [made.contents[item.digest] for item in items] for kind, items in made.threads.items()}
+    assert held == {
+        "main": ['{"name":"read","about":"files"}'],
+        "agent:explore": ['{"name":"read","about":"notes"}'],
+    }
 
 
 def test_a_sub_agent_of_a_known_kind_is_a_set_of_its_own_and_others_are_left_out() -> None:

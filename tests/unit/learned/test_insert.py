@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from ctxctl.formats.build import digest_of
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.learned import store
 from ctxctl.formats.learned.cover import Own
 from ctxctl.formats.learned.frames import Held, requests
+from ctxctl.formats.wire.slots import structured
 from ctxctl.trace.validate import validate_event
 from tests.unit.learned.learned_help import (
     DUMP,
@@ -57,6 +59,16 @@ def test_items_are_marked_derived_with_where_they_are_from_and_events_are_valid(
     assert not [fault for event in found for fault in validate_event(event)]
     ids = [event["event_id"] for event in found]
     assert len(set(ids)) == len(ids)
+
+
+def test_a_learned_tool_has_the_text_that_was_sent_and_the_version_of_the_wire() -> None:
+    tool = structured("tool_definition", {"name": "read", "about": "files"}, "system", key="t", title="read")
+    wire = stream([tool, part(NOTE), prompt("hello")])
+    found = inserted(stream([prompt("hello")]), gathered(wire))
+    (sent, *_), (shown, *_) = (next(requests(events)).window for events in (wire, found))
+    assert shown.text == sent.text == '{"name":"read","about":"files"}'
+    assert shown.version == sent.version == digest_of('{"about":"files","name":"read"}')[:16]
+    assert not [fault for event in found for fault in validate_event(event)]
 
 
 def test_what_the_log_holds_itself_is_not_shown_twice() -> None:
