@@ -8,7 +8,9 @@ that is to be judged.  What changed (removed, updated, omitted) is preferred to 
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -32,6 +34,9 @@ QUOTA = {
     "samples/sibyl": (1, 5), "samples/sanqian": (1, 5),
 }  # fmt: skip
 """Of each kind how many captures, and how many pairs of each at most."""
+PLACEHOLDERS = 50
+"""A file with more quotes of one bracketed phrase was trimmed: which text is which cannot be read in it."""
+_PHRASE = re.compile(rb'"\[[A-Za-z][A-Za-z ]*\]"')
 CHANGED = ("removed", "updated", "omitted")
 STANDING = ("added", "kept", "later", "gone")
 """`added` in this very step; `kept` since an earlier one; `later`: not there yet; `gone` some steps ago."""
@@ -61,6 +66,12 @@ def captures(folder: Path) -> list[Path]:
     return sorted(folders + files)
 
 
+def trimmed(path: Path) -> bool:
+    """Whether texts of a file were replaced by one and the same phrase, such as `[trimmed for fixture]`."""
+    phrases = Counter(_PHRASE.findall(path.read_bytes())) if path.is_file() else Counter[bytes]()
+    return any(count > PLACEHOLDERS for count in phrases.values())
+
+
 def draw(corpus: Path, ask: Ask) -> list[Drawn]:
     """The pairs, in the order of their captures."""
     found: list[Drawn] = []
@@ -68,7 +79,11 @@ def draw(corpus: Path, ask: Ask) -> list[Drawn]:
         some = Random(f"{SEED} {kind}")
         files = captures(corpus / kind)
         looked = [(path, _sorts(ask, path, some)) for path in some.sample(files, min(LOOKED, len(files)))]
-        told = [(path, sorts) for path, sorts in looked if sum(map(len, sorts.values())) >= most]
+        told = [
+            (path, sorts)
+            for path, sorts in looked
+            if sum(map(len, sorts.values())) >= most and not trimmed(path)
+        ]
         told.sort(key=lambda pair: -sum(bool(pair[1][sort]) for sort in CHANGED))
         for path, sorts in told[:quota]:
             name = path.relative_to(corpus).as_posix()

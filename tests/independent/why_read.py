@@ -32,6 +32,11 @@ is compared with the raw file: is the item in that request, since when, what too
 which line, how much it cost in how many requests as a share of the bills told there, what would
 have been free. Paths are those of the corpus. Sizes in tokens were judged as to whether they can
 be; limits and rules of clients that no capture tells were not judged.
+
+At the first reading 82 were right, 14 wrong and 4 unclear. What was wrong was mended and read again;
+the 4 were of a fixture whose texts are all one phrase, which is drawn no more, and made room for others.
+An item that a mended reading told apart anew has its new name here. So the count below says that
+nothing known is left, and not how often `why` is right of a capture that nobody has read.
 """
 
 

@@ -204,7 +204,8 @@ def _answers(messages: list[Json]) -> list[int]:
 
 
 def _prompts(messages: list[Json]) -> list[Json]:
-    return [message for message in messages if message.get("role") == "user"]
+    """What a history that is told again must hold too; an image that the snapshot left empty asks nothing."""
+    return [message for message in messages if message.get("role") == "user" and message.get("content")]
 
 
 def _joined(messages: list[Any]) -> list[Json]:

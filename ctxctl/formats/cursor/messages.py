@@ -12,28 +12,46 @@ from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 _REDACTED: Final = "[REDACTED]"
 _OPEN: Final = re.compile(r"<([a-z_-]{2,40})>")
+_TYPED: Final = re.compile(r"^<user_query>", re.MULTILINE)
 _FILES: Final = ("image_files", "attached_files", "open_and_recently_viewed_files", "uploaded_documents")
 
 
 def asked(text: str, line: int = 0) -> list[Part]:
-    """A message of the user: the blocks in front of what the person typed are items of their own."""
+    """A message of the user: the blocks in front of what the person typed are items of their own.
+
+    Where `<user_query>` says what was typed, lines between those blocks (`[Image]`, which stands for an
+    attached image) are the editor's as well; without it the first line that is no block is the person's.
+    """
     parts: list[Part] = []
+    typed = _TYPED.search(text)
     at = 0
-    while (opened := _OPEN.match(text, at)) is not None and opened.group(1) != "user_query":
-        closing = f"</{opened.group(1)}>"
-        end = text.find(closing, opened.end())
-        if end < 0:
+    while at < len(text):
+        opened, end = _OPEN.match(text, at), _block_end(text, at)
+        if opened is not None and end is not None:
+            tag = opened.group(1)
+            kind = "external_resource" if tag in _FILES else "runtime_state"
+            parts.append(Part(kind, text[at:end], "user", source=tag, title=tag, line=line))
+        elif typed is not None and at < typed.start():
+            end = text.index("\n", at) + 1
+            parts.append(Part("custom", text[at:end], "user", title=text[at:end].strip(), line=line))
+        else:
+            parts.append(Part("user_message", text[at:], "user", line=line))
             break
-        end += len(closing)
-        while end < len(text) and text[end] in " \t\r\n":
-            end += 1
-        tag = opened.group(1)
-        kind = "external_resource" if tag in _FILES else "runtime_state"
-        parts.append(Part(kind, text[at:end], "user", source=tag, title=tag, line=line))
         at = end
-    if at < len(text):
-        parts.append(Part("user_message", text[at:], "user", line=line))
     return parts
+
+
+def _block_end(text: str, at: int) -> int | None:
+    """Where the block ends that begins here, with the space behind it; None if none of the editor's does."""
+    opened = _OPEN.match(text, at)
+    if opened is None or opened.group(1) == "user_query":
+        return None
+    closing = f"</{opened.group(1)}>"
+    end = text.find(closing, opened.end())
+    if end < 0:
+        return None
+    end += len(closing)
+    return end + len(text[end:]) - len(text[end:].lstrip(" \t\r\n"))
 
 
 def answered(text: str, line: int = 0) -> list[Part]:

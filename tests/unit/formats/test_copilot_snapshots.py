@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ctxctl.inspector import Inspector
@@ -142,3 +143,16 @@ def test_another_prompt_or_another_answer_is_a_branch() -> None:
         "each was stored for its last"
     )
     assert asked([PROMPT, CALL, result("a"), ok], [PROMPT, CALL, result("b"), ok, *more]) == 3
+
+
+def test_an_empty_image_that_the_history_leaves_out_makes_no_branch() -> None:
+    """The model cannot see any more: the next conversation goes on from the same answer without the image."""
+    first, answer = [PROMPT, CALL, result("seen")], message("assistant", "High tide.")
+    more = [message("user", "And now?"), message("assistant", "Ebb.")]
+    found, problems = events(
+        "copilot-snapshots",
+        conversations([*first, "      - {role: user}\n", answer], [*first, answer, *more]),
+    )
+    assert not problems
+    assert sum(event["event_type"] == "context.injection.applied" for event in found) == 3
+    assert '"branched"' not in json.dumps(found)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
+from ctxctl.formats.cursor.messages import asked
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"
@@ -53,6 +54,22 @@ def test_a_transcript_has_a_request_for_each_answer() -> None:
     assert found[1].kinds()[2:] == ["assistant_message", "reasoning", "tool_call"]
     assert found[1].items[3] == ("reasoning", None)
     assert found[2].texts()[-1] == "<user_query>\nAnd the Erdre?\n</user_query>"
+
+
+def test_what_the_editor_put_behind_an_image_is_no_part_of_the_question() -> None:
+    put = ["[Image]\n", "<image_files>\n1. /w/owl.png\n</image_files>\n", "<timestamp>8:55</timestamp>\n"]
+    query = "<user_query>\nwhat is it?\n<timestamp>mine</timestamp>\n</user_query>"
+    parts = asked("".join(put) + query)
+    assert [part.text for part in parts] == [*put, query]
+    assert [part.kind for part in parts] == ["custom", "external_resource", "runtime_state", "user_message"]
+    assert [part.source for part in parts] == [None, "image_files", "timestamp", None]
+
+
+@pytest.mark.parametrize(
+    "text", ["[Image]\n<timestamp>8:55</timestamp>\nowls", "[Image]", "<timestamp>\nowls"]
+)
+def test_what_nothing_tells_from_a_question_stays_in_it(text: str) -> None:
+    assert [(part.kind, part.text) for part in asked(text)] == [("user_message", text)]
 
 
 def test_sub_agents_of_a_directory_are_threads() -> None:
