@@ -48,6 +48,8 @@ class Call(NamedTuple):
     """Line of the response, where it has one of its own."""
     limit: Any = None
     """The model's window in tokens, where the capture tells it."""
+    whole: bool = True
+    """The request's body is the one that was sent; False: a log's account of the call."""
 
 
 class Calls:
@@ -112,6 +114,7 @@ class Calls:
                 dialect=dialect.name,
                 answer_line=call.answer_line,
                 limit=count(call.limit) or None,
+                whole=call.whole,
             )
         )
 

@@ -48,8 +48,9 @@ def _request(record: Json, run: Run) -> Call:
     if isinstance(sent, dict):
         body = {key: value for key, value in sent.items() if key not in _NOT_BODY and value is not None}
     return Call(
-        url="/v1/chat/completions", request=body, line=run.line.number, time=string(record.get("timestamp"))
-    )
+        url="/v1/chat/completions", request=body, line=run.line.number, time=string(record.get("timestamp")),
+        whole=False,  # the same tools stand in every record, whatever was sent of them
+    )  # fmt: skip
 
 
 def _answered(call: Call, record: Json) -> Call:

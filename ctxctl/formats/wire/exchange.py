@@ -38,5 +38,7 @@ class Exchange(NamedTuple):
     """The dialect, or the name of one; None: told by the address and the body."""
     limit: int | None = None
     """The model's window in tokens, where the capture tells it."""
+    whole: bool = True
+    """The request body is the one that was sent; False: a log's account of the call."""
     origin: Json | None = None
     """Where the thread comes from (`parent_thread` …), for a thread that is named; told at its beginning."""

@@ -140,7 +140,8 @@ class Exchanges:
             self._step_name(thread), line=exchange.line, model=asked_model(exchange, request),
             native_id=exchange.native_id,
             status=exchange.status if exchange.status is not None and exchange.status >= 400 else None,
-            error=exchange.error, settings=request.dialect.settings(request.body), **marks,
+            error=exchange.error,
+            settings=request.dialect.settings(request.body) if exchange.whole else None, **marks,
         )  # fmt: skip
         return thread, place, lent
 
