@@ -214,6 +214,6 @@ def test_the_help_is_whole_at_eighty_columns() -> None:
 def test_hits_as_a_text_have_one_line_each() -> None:
     state = listing(hit(1, excerpt=Excerpt("a\n", "note", "\tb", True)), hit(2, item=None))
     assert lines.plain(state).splitlines() == [
-        "s/main:2.1\tadded\ttool_result\ti1\t0\tnote 1\ta note b",
-        "s/main:3.1\tstep\t\t\t0\tnothing changed\t",
+        "s/2.1\tadded\ttool_result\ti1\t0\tnote 1\ta note b",
+        "s/3.1\tstep\t\t\t0\tnothing changed\t",
     ]

@@ -306,7 +306,7 @@ def test_a_replay_adds_up() -> None:
     text = "\n".join(lines)
     assert "    prompt   Do it now" in lines
     assert "turn sub:1" in lines
-    assert "turn other/main:2" in lines
+    assert "turn other/2" in lines
     assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 recorded" in lines
     assert "0 before + 32 new - 3 freed = 29 recorded in the last windows of 3 threads" in text
     assert "2 sessions, 3 threads, 3 turns, 4 steps" in text
