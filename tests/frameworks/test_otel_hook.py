@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -37,6 +38,14 @@ def hook(recording: Recording) -> Iterator[CompletionHook]:
     made.recorder.close()
 
 
+def valued(kind: str, text: str | None) -> tuple[object, ...]:
+    """A call by the value of its arguments: the convention parses the string that was sent."""
+    if kind != "tool_call" or text is None:
+        return kind, text
+    name, _, arguments = text.partition(" ")
+    return kind, name, json.loads(arguments)
+
+
 def said(recording: Recording, *, last: int) -> None:
     """Every frame must have the items of the body: kinds, texts and order; usage must match.
 
@@ -54,8 +63,8 @@ def said(recording: Recording, *, last: int) -> None:
             wanted = [(part.kind, part.text) for part in by_name(dialect).cut(body)]
             placed = inspector.frame(at).placements
             made = [(one.kind, inspector.text(one.content) if one.content else None) for one in placed]
-            assert [one for one in made if one[0] != "tool_definition"] == [
-                one for one in wanted if one[0] != "tool_definition"
+            assert [valued(*one) for one in made if one[0] != "tool_definition"] == [
+                valued(*one) for one in wanted if one[0] != "tool_definition"
             ]
             assert len(made) == len(wanted)
     assert SECRET not in recording.path.read_text()
