@@ -163,7 +163,9 @@ class Fitting:
         if not facts.entered or not (facts.compactions or facts.budgets):
             return ALL_SENT
         sources = [ref for one in facts.compactions for ref in one.sources]
-        cuts = [one.ref for budget in facts.budgets for one in budget.truncations if not one.dropped]
+        # A policy that follows no record of compactions cuts what it renders, which is no item's own text.
+        budgets = facts.budgets if self._following.follows else ()
+        cuts = [one.ref for budget in budgets for one in budget.truncations if not one.dropped]
         item_of, placer = thread.book.item_of, thread.placer
         named = {ref: placer.ref(ref) for ref in (*sources, *cuts) if item_of(ref) in facts.entered}
         named = {ref: p for ref, p in named.items() if p.key not in self._turns and not p.truncated}
