@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +32,14 @@ def test_the_list_is_of_a_hundred_of_many_kinds() -> None:
     assert len(changed) >= PAIRS // 2
 
 
+def alike(said: dict[str, Any], read: dict[str, Any]) -> bool:
+    """The same claims; what it has cost is weighed: a calibration that is fitted anew moves that a little."""
+    (tokens, requests), (before, asked) = said.get("cost") or (0, 0), read.get("cost") or (0, 0)
+    plain = {name: value for name, value in said.items() if name != "cost"}
+    close = abs(tokens - before) <= max(2, 0.03 * before)
+    return close and requests == asked and plain == {n: value for n, value in read.items() if n != "cost"}
+
+
 @pytest.mark.parametrize("capture", BY_CAPTURE)
 def test_what_was_right_is_still_said(corpus: Path, capture: str) -> None:
     path, wrong = corpus / capture, []
@@ -41,7 +50,7 @@ def test_what_was_right_is_still_said(corpus: Path, capture: str) -> None:
             continue
         told = ask(["why", f"{path}@{entry['address']}", entry["item"], "--json", "--no-what-if"])
         said = claims(next(line for line in told if line["type"] == "why"))
-        if said != entry["claims"]:
+        if not alike(said, entry["claims"]):
             wrong.append(f"{entry['number']}: {entry['claims']} was right, now {said}")
     assert not wrong, "\n".join(wrong)
 
