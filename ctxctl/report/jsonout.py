@@ -115,7 +115,9 @@ def usage(value: UsageView | None) -> dict[str, Any] | None:
         return None
     told = msgspec.structs.asdict(value)
     terms = {name: held for name, held in msgspec.structs.asdict(told.pop("terms")).items() if held}
-    stated = {name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms}
+    stated: dict[str, Any] = {
+        name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
+    }
     reasoned = told.pop("reported_reasoning")
     return {
         **told,
