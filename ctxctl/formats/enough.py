@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from ctxctl.formats.lines import Report
+from ctxctl.formats.understood import Understood
 from ctxctl.model.problem import Problem
 
 KEPT: Final = 10_000
@@ -13,9 +14,13 @@ KEPT: Final = 10_000
 
 
 class Enough:
-    """Takes problems and passes the first ones of each kind on; `finish` tells how many more there were."""
+    """Takes problems and passes the first ones of each kind on; `finish` tells how many more there were.
 
-    def __init__(self, report: Report) -> None:
+    It is the `report` that an importer gets, and carries the account of what it did not understand.
+    """
+
+    def __init__(self, report: Report, understood: Understood | None = None) -> None:
+        self.understood = understood or Understood()
         self._report = report
         self._seen: Counter[str] = Counter()
         self._last: dict[str, Problem] = {}
@@ -27,6 +32,10 @@ class Enough:
             self._report(problem)
         else:
             self._last[problem.slug] = problem
+
+    def said(self, slug: str) -> bool:
+        """Whether a problem of this kind was told."""
+        return self._seen[slug] > 0
 
     def finish(self) -> None:
         """Tell, at the place of the last one of each kind, how many were passed over."""
