@@ -75,9 +75,9 @@ class Claim(NamedTuple):
     note: str = ""
     """When, where or why; one short phrase."""
     beside: tuple[str, ...] = ()
-    """Keys, with dots between those of several levels, that look like the fact and are known to be none.
+    """Keys that look like the fact and are known to be none: a session's total is no bill of a request.
 
-    A session's total is no bill of a request.  What stands at or under such a key is not held against the import.
+    Each from the outermost key on, dots between them, lists left out; what stands under it counts too.
     """
 
 
@@ -147,7 +147,7 @@ def simulated(note: str = "") -> Claim:
 
 
 def absent(note: str = "", beside: tuple[str, ...] = ()) -> Claim:
-    """The capture does not hold it; the note says what it holds instead, if anything (`Claim.beside`)."""
+    """The capture does not hold it; the note says what it holds instead, if anything."""
     return Claim(Level.NOT_RECORDED, note, beside)
 
 
@@ -237,18 +237,24 @@ class Meter:
             levels[Level.NOT_UNDERSTOOD.value] = lacking or max(1, self.requests)
         return {fact: self._counts[fact] for fact in FACT_NAMES if fact in self._counts}
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing that a request holds was met, and no request."""
+        return not (self.requests or self._standing or "messages" in self._counts)
+
     def missing(self) -> tuple[str, ...]:
         """The facts of `SOUGHT` that no request has.
 
         Of a capture without requests, those that its format can tell, the messages among them.
         """
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
+        # What was announced anywhere was taken, be it of no request.
+        told |= {fact for known in self._standing.values() for fact in known}
         if self.requests:
             return tuple(fact for fact in SOUGHT if fact not in told)
         claimed = {
             fact for fact, claim in self._about.claims.items() if claim.level is not Level.NOT_RECORDED
         }
-        told |= {fact for known in self._standing.values() for fact in known}
         return tuple(fact for fact in ("messages", *SOUGHT) if fact in claimed - told)
 
     def beside(self, facts: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -141,8 +141,8 @@ def of(report: Any) -> Understood:
 def is_newer(version: str, than: str) -> bool:
     """Whether a version is newer than another: by its numbers, `1.10` after `1.9`; dates are such too.
 
-    What follows the numbers (`-beta.2`, a commit) is passed over, and what does not begin with a number is not
-    newer than anything.
+    What follows the numbers (`-beta.2`, a commit) is passed over; what does not begin with a number is newer
+    than nothing.
     """
     ours, theirs = _numbers(version), _numbers(than)
     if ours is None or theirs is None:

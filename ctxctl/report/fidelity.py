@@ -81,7 +81,7 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
 
 
 def _not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
-    """What of the file the importer did not understand, and how far it looked; nothing where that is nothing."""
+    """What of the file the importer did not understand, and how far it looked; nothing where it is all."""
     told = found.understood
     newer, held = told.get("newer_version"), told.get("held_against")
     if isinstance(newer, str):

@@ -42,14 +42,14 @@ def lacking(found: Sequence[Fidelity], about: About | None = None) -> str:
 
 
 def unrecorded_label(found: Sequence[Fidelity], about: About | None = None) -> str:
-    """The name of the segment `unrecorded`: what is `lacking`, and whether it is not recorded or not understood."""
+    """The name of the segment `unrecorded`: what is `lacking`, by whether it was recorded."""
     plain, unread = _names(found, about)
     told = ((plain, NOT_RECORDED), (unread, NOT_UNDERSTOOD))
     return ", ".join(f"{', '.join(names)} ({how})" for names, how in told if names) or NOT_RECORDED
 
 
 def _names(found: Sequence[Fidelity], about: About | None) -> tuple[list[str], list[str]]:
-    """What is lacking by name: what is not recorded, and what the file seems to hold and was not understood."""
+    """What is lacking by name: what is not recorded, and what is not understood."""
     facts: list[str] = []
     if found:
         facts = [fact for fact in (*_WORDS, _AROUND) if all(_lacks(one, fact) for one in found)]

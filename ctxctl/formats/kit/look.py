@@ -41,7 +41,9 @@ _NEEDLES: Final = {
 }
 """By fact, what stands in small letters in each line that has it."""
 _PLAIN: Final = {
-    "system_prompt": rb'role["\']?\s*:\s*["\']?(?:system|developer)\b|system_?(?:prompt|instructions?)["\']?\s*:\s*\S',
+    "system_prompt": (
+        rb'role["\']?\s*:\s*["\']?(?:system|developer)\b|system_?(?:prompt|instructions?)["\']?\s*:\s*\S'
+    ),
     "tool_definitions": rb'(?:input_?schema|parameters)["\']?\s*:\s*(?:\{|\n)',
     "model": rb'\bmodel(?:_?(?:id|name))?["\']?\s*:\s*["\']?\w',
     "input_tokens": rb'[\w.]*(?:input|prompt)_?tokens?\w*["\']?\s*:\s*[1-9]',
@@ -112,7 +114,7 @@ class _Search:
         self.looked = 0
         self._facts = facts
         self._eye = Eye(facts)
-        self._beside = {fact: [f".{key}." for key in keys] for fact, keys in beside.items() if keys}
+        self._beside = {fact: tuple(f"{key}." for key in keys) for fact, keys in beside.items() if keys}
         self._opened = 0
         self._needles = {fact: _NEEDLES[fact] for fact in facts if fact in _NEEDLES}
 
@@ -140,15 +142,14 @@ class _Search:
                 return
 
     def _is_beside(self, fact: str, path: str) -> bool:
-        known = self._beside.get(fact)
-        return known is not None and any(key in f".{path}." for key in known)
+        return f"{path}.".startswith(self._beside.get(fact, ()) or "\n")
 
     def _telling(self, data: bytes) -> bool:
         small = data.lower()
         return any(needle in small for needles in self._needles.values() for needle in needles)
 
     def _document(self, source: Source, name: str | None) -> bool:
-        """Whether the file is one JSON document over several lines, or of one line, that could be looked at."""
+        """Whether the file is one JSON document, of one line or of several, that could be looked at."""
         if source.size > FAR - self.looked:
             return False
         data = source.read(0, FAR).lstrip(b"\xef\xbb\xbf")
@@ -218,7 +219,7 @@ class _Search:
 
 
 def _place(value: Any, found: Found, line: Line) -> tuple[int, int]:
-    """Line and byte of what was found; within a document of several lines by counting the keys of its name."""
+    """Line and byte of what was found; in a document of several lines by counting the keys of its name."""
     if found.member is None or not line.data:
         return line.number, line.offset
     number = occurrence(value, found.member)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from ctxctl.formats.enough import Enough
 from ctxctl.formats.fidelity import FACTS, IN_USAGE, Meter
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.inventory import inventory
 from ctxctl.formats.kit.look import Hit, Look, look
-from ctxctl.formats.lines import Report
 from ctxctl.formats.understood import Json, Understood
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -17,16 +18,23 @@ _ASKS: Final = {fact.name: fact.name.replace("_", " ") for fact in FACTS}
 
 
 def measure(
-    source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: Report
+    source: Source | Folder, meter: Meter, account: Understood, found: list[Problem], report: Enough
 ) -> Json:
     """Report what was not understood; the fields of the event that says what the capture held of each fact.
+
+    Where nothing was made of the capture, and the importer said why, that is enough.
 
     `found`: further problems of the import as a whole.  Problems: `not-understood`, `unknown-type`,
     `newer-version`, and those.
     """
     missing = meter.missing()
     seen = look(source, missing, meter.beside(missing)) if missing else Look({}, 0, 0)
-    for problem in (*account.problems(), *map(_not_understood, _together(seen)), *found):
+    told = [] if meter.empty and report.said_any else _together(seen)
+    for problem in report.held():
+        held_text = [problem.message, f"looked at {inventory(source)}"]
+        held_text += [f"not understood: {', '.join(map(_named, seen.hits.values()))}"] * bool(seen.hits)
+        report(Problem(problem.line, problem.byte, problem.slug, "; ".join(held_text)))
+    for problem in (*account.problems(), *map(_not_understood, told), *found):
         report(problem)
     return {
         "requests": meter.requests,
@@ -62,10 +70,14 @@ def _together(seen: Look) -> list[list[Hit]]:
 
 def _not_understood(hits: list[Hit]) -> Problem:
     first = hits[0]
-    named = ", ".join(f"{_ASKS[hit.fact]} ({hit.key or 'the outermost list'})" for hit in hits)
+    named = ", ".join(map(_named, hits))
     file = f"{first.file}: " if first.file is not None else ""
     message = f"{file}this looks like {named}, which was not taken from here: not understood"
     return Problem(first.line, first.byte, "not-understood", message)
+
+
+def _named(hit: Hit) -> str:
+    return f"{_ASKS[hit.fact]} ({hit.key or 'the outermost list'}, line {hit.line:,})"
 
 
 def _size(source: Source | Folder) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ctxctl.formats import understood
 from ctxctl.formats.build import Json, Maker, Place
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats import understood
 from ctxctl.formats.lines import Line, Report, values
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
@@ -55,8 +55,8 @@ class Run:
     def records(self, source: Source, skip: Callable[[bytes], Any] | None = None) -> Iterator[Json]:
         """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest.
 
-        Lines that `skip` says yes to, by their bytes, are not parsed.  Records of a type that the importer does
-        not declare (`fidelity.HeldAgainst`) are handed on too, and counted.
+        Lines that `skip` says yes to, by their bytes, are not parsed.  Records of a type that the importer
+        does not declare (`fidelity.HeldAgainst`) are handed on too, and counted.
         """
         key, known = self.understood.key, self.understood.known
         for line, value in values(source, self.report, skip):
@@ -69,7 +69,7 @@ class Run:
                 self.problem("not-a-record", "not a JSON object; skipped")
 
     def met(self, kind: Any) -> bool:
-        """Say of which type the record of this line is; whether the importer declares it (`Understood.met`)."""
+        """Say of which type the record of this line is; whether that is declared (`Understood.met`)."""
         line = self.line
         return self.understood.met(kind, line.number, line.offset, len(line.data), self.make.file)
 

@@ -1,8 +1,8 @@
 """What looks like a fact of context assembly in a JSON value of any layout, and under which key it stands.
 
-Used where an importer found nothing of a fact: before that is called not recorded.  Keys are compared by their
-words, so `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or gave back is no
-fact of the request, whatever it looks like, and is passed over.
+Used where an importer found nothing of a fact: before that is called not recorded.  Keys are compared by
+their words, so that `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or gave back is
+no fact of the request, whatever it looks like, and is passed over.
 """
 
 from __future__ import annotations
@@ -30,9 +30,39 @@ _LONGEST_NAME: Final = 120
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _BILLED: Final = frozenset({"usage", "token", "tokens"})
 _NO_BILL: Final = frozenset(
-    "max maximum min limit limits budget window remaining left price cost rate threshold estimate estimated "
-    "reserve reserved reasoning thinking thoughts capacity available percent ratio id size per audio "
-    "prediction target context".split()
+    [
+        "max",
+        "maximum",
+        "min",
+        "limit",
+        "limits",
+        "budget",
+        "window",
+        "remaining",
+        "left",
+        "price",
+        "cost",
+        "rate",
+        "threshold",
+        "estimate",
+        "estimated",
+        "reserve",
+        "reserved",
+        "reasoning",
+        "thinking",
+        "thoughts",
+        "capacity",
+        "available",
+        "percent",
+        "ratio",
+        "id",
+        "size",
+        "per",
+        "audio",
+        "prediction",
+        "target",
+        "context",
+    ]
 )
 _CACHED: Final = frozenset({"cache", "cached"})
 _WRITTEN: Final = frozenset({"write", "writes", "written", "creation", "created"})
@@ -52,9 +82,29 @@ _SCHEMA: Final = (
     "json_schema",
 )
 _OF_TOOLS: Final = frozenset(
-    "arguments args rawArguments tool_input toolInput tool_output toolOutput toolUseResult tool_response "
-    "toolResponse structuredContent structured_content properties functionResponse tool_calls "
-    "toolArguments toolArgs rawInput rawOutput raw_input raw_output".split()
+    [
+        "arguments",
+        "args",
+        "rawArguments",
+        "tool_input",
+        "toolInput",
+        "tool_output",
+        "toolOutput",
+        "toolUseResult",
+        "tool_response",
+        "toolResponse",
+        "structuredContent",
+        "structured_content",
+        "properties",
+        "functionResponse",
+        "tool_calls",
+        "toolArguments",
+        "toolArgs",
+        "rawInput",
+        "rawOutput",
+        "raw_input",
+        "raw_output",
+    ]
 ) | frozenset(_SCHEMA)
 """Keys of what a tool was given or gave back, and of schemas."""
 _BODY: Final = (
@@ -139,7 +189,7 @@ class Eye:
         for key, value in fields.items():
             if isinstance(value, int):
                 fact = _billed(key, node.billed) if value >= 0 and not isinstance(value, bool) else None
-                # A bill of nothing is what is written where there was none; nothing read from a cache is a fact.
+                # Zeros are written where there was no bill; that nothing was read from a cache is a fact.
                 fact = fact if value or fact == "cached_tokens" else None
             elif isinstance(value, str):
                 fact = _named(key, value)

@@ -67,7 +67,7 @@ class Still:
         if self.moved or self._told or not (self._again and self._calls and self._results):
             return []
         message = (
-            f"every request has the window of the first one ({self._again + len(self._first):,} requests), and the "
+            f"every one of {self._again + len(self._first):,} requests has the window of the first, and the "
             f"capture tells of {self._calls:,} tool calls and {self._results:,} results that are in none: "
             "their order was not understood"
         )
