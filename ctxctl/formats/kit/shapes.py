@@ -1,8 +1,8 @@
 """What looks like a fact of context assembly in a JSON value of any layout, and under which key it stands.
 
 Used where an importer found nothing of a fact: before that is called not recorded.  Keys are compared by
-their words, so that `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or gave back is
-no fact of the request, whatever it looks like, and is passed over.
+their words, so that `input_tokens`, `inputTokens` and `INPUT_TOKENS` are one.  What a tool was given or gave
+back is no fact of the request, whatever it looks like, and is passed over.
 """
 
 from __future__ import annotations
