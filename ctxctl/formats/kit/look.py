@@ -20,13 +20,20 @@ from ctxctl.formats.kit import database
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.shapes import Eye, Found, occurrence
 from ctxctl.formats.lines import Line
-from ctxctl.trace.lines import blocks
 from ctxctl.trace.source import Source
 
+HEAD: Final = 3 << 20
+TAIL: Final = 1 << 20
+"""Bytes of JSON lines that are looked through at the beginning of a file, and at its end."""
+OPENED: Final = 1 << 20
+"""Bytes of such lines that are parsed; a quarter of them is kept for the end."""
+DOCUMENT: Final = 4 << 20
+"""Bytes of the largest JSON document, and of the largest database, that is opened."""
+TEXT: Final = 1 << 20
+"""Bytes of other text that are looked through."""
 FAR: Final = 16 << 20
-"""Bytes of a capture that are looked through."""
-OPENED: Final = 3 << 20
-"""Bytes of JSON lines that are parsed for it."""
+"""Bytes of all files of a directory."""
+_SNIFF: Final = 1 << 16
 _MOST_FILES: Final = 64
 _ROWS: Final = 256
 """Rows of each table of a database."""
@@ -46,13 +53,14 @@ _PLAIN: Final = {
     ),
     "tool_definitions": rb'(?:input_?schema|parameters)["\']?\s*:\s*(?:\{|\n)',
     "model": rb'\bmodel(?:_?(?:id|name))?["\']?\s*:\s*["\']?\w',
-    "input_tokens": rb'[\w.]*(?:input|prompt)_?tokens?\w*["\']?\s*:\s*[1-9]',
-    "output_tokens": rb'[\w.]*(?:output|completion|candidates)_?tokens?\w*["\']?\s*:\s*[1-9]',
-    "cached_tokens": rb'[\w.]*cached?_?\w*tokens?\w*["\']?\s*:\s*[1-9]',
+    "input_tokens": rb'(?:input|prompt)_?tokens?\w*["\']?\s*:\s*[1-9]',
+    "output_tokens": rb'(?:output|completion|candidates)_?tokens?\w*["\']?\s*:\s*[1-9]',
+    "cached_tokens": rb'cached?_?\w*tokens?\w*["\']?\s*:\s*[1-9]',
     "messages": rb'role["\']?\s*:\s*["\']?(?:user|assistant)\b',
 }
 """By fact, what tells of it in a text that is not JSON."""
 _KEY: Final = re.compile(rb"[\w.]+")
+_BLOCK: Final = 1 << 20
 
 
 class Hit(NamedTuple):
@@ -85,7 +93,7 @@ class Look(NamedTuple):
 
 
 def look(source: Source | Folder, facts: tuple[str, ...], beside: Mapping[str, tuple[str, ...]]) -> Look:
-    """Look for facts in a capture; nothing in it raises, and no more than `FAR` bytes are read.
+    """Look for facts in a capture; nothing in it raises, and a bounded part of it is read.
 
     `beside`: by fact, keys that are known to be something else (`fidelity.Claim`).
     """
@@ -124,11 +132,17 @@ class _Search:
         return len(self.hits) < len(self._facts) and self.looked < FAR and self._eye.left > 0
 
     def file(self, source: Source, name: str | None) -> None:
-        head = source.read(0, 1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n\0")
+        """Look through one file."""
+        head = source.read(0, _SNIFF).lstrip(b"\xef\xbb\xbf \t\r\n\0")
         if head.startswith(database.MAGIC):
             self._database(source, name)
         elif head[:1] not in (b"{", b"["):
             self._text(source, name)
+        elif _is_lines(head):
+            self._lines(source, name)
+        elif source.size > DOCUMENT:
+            # One document, or lines of which each is very long.
+            (self._lines if b"\n{" in source.read(0, HEAD) else self._text)(source, name)
         elif not self._document(source, name):
             self._lines(source, name)
 
@@ -149,53 +163,57 @@ class _Search:
         return any(needle in small for needles in self._needles.values() for needle in needles)
 
     def _document(self, source: Source, name: str | None) -> bool:
-        """Whether the file is one JSON document, of one line or of several, that could be looked at."""
-        if source.size > FAR - self.looked:
-            return False
-        data = source.read(0, FAR).lstrip(b"\xef\xbb\xbf")
-        first, _, rest = data.partition(b"\n")
-        if rest.strip() and first.rstrip()[-1:] in (b"}", b"]"):
-            return False
-        if not self._telling(data):
-            self.looked += source.size
-            return True
+        """Whether the file is one JSON document."""
+        data = source.read(0, DOCUMENT).lstrip(b"\xef\xbb\xbf")
         try:
-            value = orjson.loads(data)
+            value = orjson.loads(data) if self._telling(data) else None
         except orjson.JSONDecodeError:
             return False
         self.looked += source.size
-        self._take(value, Line(1, 0, data), name)
+        self._take(value, Line(1, source.size - len(data), data), name)
         return True
 
     def _lines(self, source: Source, name: str | None) -> None:
-        number = 0
-        for block in blocks(source):
-            if block.hole is not None:
-                number += block.hole.whole_line
-                continue
-            offset = block.base
-            telling = self._telling(block.data)
-            parts = block.data.split(b"\n")
-            self.looked += len(block.data)
-            for data in parts[:-1] if block.ended else parts:
-                number += 1
-                if telling and self._opened < OPENED and self._telling(data):
-                    self._opened += len(data)
-                    self._line(Line(number, offset, data), name)
-                offset += len(data) + 1
-            if not self.wanted or self._opened >= OPENED:
-                return
+        whole = source.size <= HEAD + TAIL
+        self._stretch(
+            source, 0, source.size if whole else HEAD, OPENED if whole else OPENED - OPENED // 4, name
+        )
+        if not whole and self.wanted:
+            self._stretch(source, source.size - TAIL, TAIL, OPENED // 4, name)
 
-    def _line(self, line: Line, name: str | None) -> None:
+    def _stretch(self, source: Source, start: int, size: int, opened: int, name: str | None) -> None:
+        """Open the telling lines of a part of the file; one that is torn at its ends is no JSON, and skipped."""
+        data = source.read(start, size)
+        offset, number = start, 1 if start == 0 else 0
+        for part in data.split(b"\n"):
+            if self._telling(part):
+                if len(part) > opened:
+                    break
+                opened -= len(part)
+                self._line(source, Line(number, offset, part), name)
+                if not self.wanted:
+                    break
+            offset += len(part) + 1
+            number += 1 if start == 0 else 0
+        self.looked += min(len(data), offset - start)
+
+    def _line(self, source: Source, line: Line, name: str | None) -> None:
         try:
             value = orjson.loads(line.data)
         except orjson.JSONDecodeError:
             return
+        known = len(self.hits)
         self._take(value, line._replace(data=b""), name)
+        if line.number or len(self.hits) == known:
+            return
+        # At the end of a long file: lines are counted only now that one is to be named.
+        ahead = range(0, line.offset, _BLOCK)
+        number = 1 + sum(source.read(at, min(_BLOCK, line.offset - at)).count(b"\n") for at in ahead)
+        self.hits = {fact: hit if hit.line else hit._replace(line=number) for fact, hit in self.hits.items()}
 
     def _text(self, source: Source, name: str | None) -> None:
         """YAML, Markdown and other text: keys by their spelling, one at a time."""
-        data = source.read(0, max(0, FAR - self.looked))
+        data = source.read(0, TEXT)
         self.looked += len(data)
         for fact in self._facts:
             match = re.search(_PLAIN[fact], data, re.IGNORECASE) if fact not in self.hits else None
@@ -208,7 +226,7 @@ class _Search:
                 self.hits[fact] = Hit(fact, key, data.count(b"\n", 0, match.start()) + 1, match.start(), name)
 
     def _database(self, source: Source, name: str | None) -> None:
-        if source.size > FAR - self.looked:
+        if source.size > DOCUMENT:
             return
         self.looked += source.size
         with closing(database.tables(source, _ROWS)) as rows:
@@ -216,6 +234,12 @@ class _Search:
                 self._take(fields, Line(number, 0, b""), name, f"{table}.")
                 if not self._needles or self._eye.left <= 0:
                     return
+
+
+def _is_lines(head: bytes) -> bool:
+    """Whether the first line of a file is a value, and another line follows."""
+    first, _, rest = head.partition(b"\n")
+    return bool(rest.strip()) and first.rstrip()[-1:] in (b"}", b"]")
 
 
 def _place(value: Any, found: Found, line: Line) -> tuple[int, int]:
