@@ -18,9 +18,9 @@ State = Literal["current", "stale", "out", "omitted", "untold", "available", "la
 `current`: a current copy is in the frame.  `stale`: only superseded copies are.  `out`: it was in an earlier
 frame and has left.  `omitted`: it was named there or before and never was in a frame.
 `untold`: the frame has an item that stands for what a compaction left, and whether it is part of that is not
-recorded.  `available`: it was
-on the surface and nobody named it.  `later`: it enters the trace behind the step.  `unread`: the capture holds
-the text, and its importer did not take it.  `unknown`: nothing that was recorded has it.
+recorded.  `available`: it was on the surface and nobody named it.  `later`: it enters the trace behind the
+step.  `unread`: the capture holds the text, and its importer did not take it.  `unknown`: nothing that was
+recorded has it.
 """
 
 PRESENT = ("current", "stale")

@@ -45,6 +45,33 @@ def declared_lines(about: About, width: int) -> Iterator[str]:
         yield from labelled(fact.name.replace("_", " "), text, width, indent=2, tab=17)
 
 
+def held_against(about: About) -> dict[str, Any] | None:
+    """What an importer was held against as JSON values; None where it declares nothing."""
+    held = about.held_against
+    if held is None:
+        return None
+    return {
+        "client": held.client or None,
+        "oldest": held.oldest or None,
+        "newest": held.newest or None,
+        "records": sorted(held.records),
+    }
+
+
+def held_words(about: About) -> str:
+    """What an importer was held against, in words; empty where it declares nothing."""
+    held = about.held_against
+    if held is None:
+        return ""
+    versions = (
+        f"{held.oldest} to {held.newest}" if held.oldest and held.oldest != held.newest else held.newest
+    )
+    told = [f"{held.client or 'version'} {versions}"] if versions else [held.client] * bool(held.client)
+    names = [name or "(none)" for name in sorted(held.records)]
+    told += [f"records of the types {', '.join(names)}"] * bool(names)
+    return "; ".join(told)
+
+
 def measured(found: Sequence[Fidelity]) -> list[dict[str, Any]] | None:
     """What imports measured as JSON values, one an import; None where nothing was imported."""
     if not found:

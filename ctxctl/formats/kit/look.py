@@ -182,7 +182,7 @@ class _Search:
             self._stretch(source, source.size - TAIL, TAIL, OPENED // 4, name)
 
     def _stretch(self, source: Source, start: int, size: int, opened: int, name: str | None) -> None:
-        """Open the telling lines of a part of the file; one that is torn at its ends is no JSON, and skipped."""
+        """Open the telling lines of a part of the file; what is torn at its ends is no JSON, and skipped."""
         data = source.read(start, size)
         offset, number = start, 1 if start == 0 else 0
         for part in data.split(b"\n"):

@@ -42,7 +42,7 @@ class Spot(NamedTuple):
 
 
 def untaken(inspector: Inspector, text: str) -> list[Link]:
-    """A sentence if the capture holds the text; else one on what such a capture holds nothing of, if anything.
+    """A sentence if the capture holds the text; else one on what such a capture does not record.
 
     Reads the foreign file again, so it is for when somebody asked.  What was redacted is never searched.
     """
@@ -52,8 +52,9 @@ def untaken(inspector: Inspector, text: str) -> list[Link]:
     if spot is not None:
         file = f" of {spot.file}" if spot.file is not None else ""
         under = f", under {spot.key}" if spot.key else ""
-        told = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}, and its importer did"
-        return [Link("surface", "not-understood", f"{told} not take it: whether it was sent is not known")]
+        told = f"the capture holds it on line {spot.line:,}{file} (byte {spot.byte:,}){under}"
+        sentence = f"{told}, and its importer did not take it: whether it was sent is not known"
+        return [Link("surface", "not-understood", sentence)]
     lacking = _lacking(inspector)
     if not lacking:
         return []
