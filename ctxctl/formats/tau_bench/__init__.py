@@ -52,7 +52,7 @@ class TauBench:
     about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
-        """How sure the head is an array of tasks with a `traj`, one of them, or results with `simulations`."""
+        """How sure the head is an array of tasks with a `traj`, one task, or results with `simulations`."""
         seen = skim(head)
         if seen.has("[].task_id", "[].reward"):
             if seen.any("[].traj", "[].traj[].role"):
