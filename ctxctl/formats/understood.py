@@ -44,6 +44,8 @@ class Understood:
         """The types that the importer declares; empty where it declares none."""
         self.lost_bytes = 0
         """Bytes of lines that could not be read as anything."""
+        self.explained: set[str] = set()
+        """Facts that no request has, and the importer has told why: nobody needs to look for them."""
         self.newer: str | None = None
         """The newest version met that is newer than what the importer was held against."""
         self._newer_at = (0, 0)

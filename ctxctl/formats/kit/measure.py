@@ -27,7 +27,7 @@ def measure(
     `found`: further problems of the import as a whole.  Problems: `not-understood`, `unknown-type`,
     `newer-version`, and those.
     """
-    missing = meter.missing()
+    missing = tuple(fact for fact in meter.missing() if fact not in account.explained)
     seen = look(source, missing, meter.beside(missing)) if missing else Look({}, 0, 0)
     told = [] if meter.empty and report.said_any else _together(seen)
     for problem in report.held():

@@ -165,6 +165,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             log.take(value)
             yield from log.drain()
     yield from log.drain(at_end=True)
+    log.calls.summed(log.traces.summed)
     yield from log.calls.finish(f"{log.seen} observations, none of them a generation that shows its input")
 
 

@@ -105,6 +105,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             log.take(value)
             yield from log.drain()
     yield from log.drain(at_end=True)
+    log.calls.summed(log.traces.summed)
     yield from log.calls.finish(
         f"{log.seen} runs, none of them an llm's" if log.seen else "inputs without their runs"
     )

@@ -42,6 +42,17 @@ def content(span: Span) -> Content:
     return Content(Talk(tools, [], []), [])
 
 
+def conversation(span: Span) -> Talk:
+    """All messages of an agent's run, as pydantic-ai and Logfire put them on its span; else nothing."""
+    attributes = span.attributes
+    found = talks.asked(attributes.get("pydantic_ai.all_messages"))
+    if not found.messages:
+        told = _evented({"all_messages_events": attributes.get("all_messages_events")}, Span("", {}))
+        found = found._replace(messages=told.asked.messages + told.answer)
+    system = talks.instructions(attributes.get("gen_ai.system_instructions"))
+    return found._replace(system=system + found.system, tools=definitions(attributes) or found.tools)
+
+
 def definitions(attributes: Json) -> list[Json]:
     """Tool definitions; those of which only the name is recorded say so."""
     for name in ("gen_ai.tool.definitions", "ai.prompt.tools", "llm.request.functions"):

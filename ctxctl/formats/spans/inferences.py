@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.lines import Line
 from ctxctl.formats.spans.dialect import Kept, request
 from ctxctl.formats.spans.talks import Talk
 from ctxctl.formats.wire.exchange import Exchange
@@ -71,6 +73,16 @@ class Inferences:
                 origin=call.origin,
             )
         )
+
+    def summed(self, runs: int) -> None:
+        """Say that the bills of agents' runs are sums, which are no call's (`summed-usage`)."""
+        if runs:
+            whose = (
+                "the bill of an agent's run is the sum" if runs == 1 else f"bills of {runs:,} runs are sums"
+            )
+            message = f"{whose} of calls that are not in the file: given to none of them"
+            self.run.problem("summed-usage", message, Line(0, 0, b""))
+            self.run.understood.explained.update(IN_USAGE)
 
     def finish(self, held: str) -> Iterator[Json]:
         """Hand on the rest; `held`: what there is, where no call is (`no-model-calls`)."""

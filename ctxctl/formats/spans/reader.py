@@ -33,6 +33,7 @@ def read(name: str, source: Source, report: Report) -> Iterator[Json]:
             span.line = run.line.number
             yield from traces.add(span, size)
     yield from traces.flush()
+    calls.summed(traces.summed)
     held = f"{traces.others} other spans" if traces.others else "no spans"
     yield from calls.finish(held)
 

@@ -8,8 +8,11 @@ from typing import Any, Final, NamedTuple
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.spans.inferences import moment
-from ctxctl.formats.spans.talks import Talk
+from ctxctl.formats.spans.talks import REDACTED, Talk
 
+MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
+                 "llm.response.model", "llm.request.model", "ai.model.id")  # fmt: skip
+"""Attributes that name the model, the one that answered first."""
 _DEPTH: Final = 40
 _MARKS: Final = ("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.")
 _SCOPES: Final = (
@@ -58,6 +61,15 @@ class Span:
         self.line = 0
         self.answer_line = 0
         """Line of what tells the answer, where it is another one."""
+
+
+def text_of(span: Span, *names: str) -> str | None:
+    """The first of a span's attributes that is a text, and none that stands for a redacted one."""
+    for name in names:
+        value = string(span.attributes.get(name))
+        if value is not None and value not in REDACTED:
+            return value
+    return None
 
 
 def spans(value: Any, depth: int = 0) -> Iterator[Span]:

@@ -11,10 +11,11 @@ from typing import Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import string
-from ctxctl.formats.spans import billing, talks
+from ctxctl.formats.spans import billing
 from ctxctl.formats.spans.content import content
 from ctxctl.formats.spans.inferences import Inference, Inferences
-from ctxctl.formats.spans.span import Given, Span
+from ctxctl.formats.spans.runs import Runs
+from ctxctl.formats.spans.span import MODELS, Given, Span, text_of
 from ctxctl.model import vocab
 
 _ASKS: Final = (
@@ -39,8 +40,6 @@ _AGENT: Final = ("invoke_agent", "invoke agent", "agent_run", "agent run")
 _SESSIONS: Final = ("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "langfuse.session.id",
                     "traceloop.association.properties.session_id", "ai.telemetry.metadata.sessionId",
                     "ai.telemetry.metadata.threadId", "gcp.vertex.agent.session_id")  # fmt: skip
-_MODELS: Final = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "ai.response.model",
-                  "llm.response.model", "llm.request.model", "ai.model.id")  # fmt: skip
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
 MAX_HELD: Final = 16 << 20
 """Bytes of spans that wait for those that were begun before them."""
@@ -59,6 +58,9 @@ class Traces:
         self._logs: list[Span] = []
         self._held = 0
         self._seen: set[int] = set()
+        self._called: dict[str | None, None] = {}
+        """Traces that have spans of calls: what their agents' spans repeat of these is nothing new."""
+        self._runs = Runs()
         self._agents: dict[str | None, str] = {}
         """By session: the agent that its main thread is of."""
         self._threads: dict[tuple[str | None, str], str] = {}
@@ -76,6 +78,11 @@ class Traces:
         self._held += size
         if self._held > MAX_HELD:
             yield from self.flush()
+
+    @property
+    def summed(self) -> int:
+        """Runs of agents whose bill is the sum of calls that the file does not hold."""
+        return self._runs.summed
 
     def forget(self) -> None:
         """Forget which spans were taken, and of too many sessions which agents they had."""
@@ -97,10 +104,19 @@ class Traces:
             span for span in found
             if id(span) not in around and (is_call(span) or (is_outer(span) and not inside))
         ]  # fmt: skip
+        self._called.update((span.trace, None) for span in calls)
+        for trace in list(self._called)[:-_REMEMBERED]:
+            del self._called[trace]
+        alone = [
+            span for span in found
+            if is_agent(span) and span.given is None and span.trace not in self._called
+        ]  # fmt: skip
+        for span in sorted(alone, key=lambda one: one.start or ""):
+            calls += self._runs.calls(span)
         self.others += len(found) - len(calls)
         owners = {id(one) for span in calls for one in _agents(span, known)[:1]}
         order = {id(span): at for at, span in enumerate(found)}
-        for span in sorted(calls, key=lambda one: (one.start or "", order[id(one)])):
+        for span in sorted(calls, key=lambda one: (one.start or "", order.get(id(one), 0))):
             self._calls.add(self._call(span, known, owners))
             yield from self._calls.run.drain()
 
@@ -126,7 +142,9 @@ class Traces:
         if not agents:
             return None, None
         inner = agents[0]
-        name = _text(inner, "gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id") or inner.name
+        name = (
+            text_of(inner, "gen_ai.agent.name", "agent_name", "agent.name", "gen_ai.agent.id") or inner.name
+        )
         if len(agents) == 1:
             first = self._agents.setdefault(session, name)
             return (vocab.MAIN_THREAD, None) if first == name else (name, {"agent_type": name})
@@ -141,11 +159,10 @@ class Traces:
 def _given(span: Span) -> Given:
     """What the attributes and events of a span say of its call."""
     attributes = span.attributes
-    model = _text(span, *_MODELS)
+    model = text_of(span, *MODELS)
     held = content(span)
-    # The AI SDK's outer span has the sum of its calls.
-    usage = None if is_outer(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
-    native_id = _text(span, "gen_ai.response.id", "ai.response.id", "llm.response.id")
+    usage = None if is_summed(span) else billing.of_span(attributes, billing.provider_of(attributes), model)
+    native_id = text_of(span, "gen_ai.response.id", "ai.response.id", "llm.response.id")
     return Given("llm", held.asked, held.answer, usage, model, None, native_id)
 
 
@@ -218,6 +235,14 @@ def is_outer(span: Span) -> bool:
     return kind in ("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
 
 
+def is_summed(span: Span) -> bool:
+    """Whether a span is the AI SDK's around any number of calls: its bill is their sum, or the last one's.
+
+    An object is generated by one call (`ai` 5.0 and 6.0, `generateObject`).
+    """
+    return is_outer(span) and span.attributes["ai.operationId"] in ("ai.generateText", "ai.streamText")
+
+
 def is_agent(span: Span) -> bool:
     """Whether a span is an agent's run."""
     if span.given is not None:
@@ -247,12 +272,4 @@ def _above(span: Span, known: dict[_Key, Span]) -> Iterator[Span]:
 
 def session_of(span: Span) -> str | None:
     """The session that a span itself names."""
-    return _text(span, *_SESSIONS)
-
-
-def _text(span: Span, *names: str) -> str | None:
-    for name in names:
-        value = string(span.attributes.get(name))
-        if value is not None and value not in talks.REDACTED:
-            return value
-    return None
+    return text_of(span, *_SESSIONS)
