@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.calls.heads import body, objects
+from ctxctl.formats.claude_stream import HELD
 from ctxctl.formats.fidelity import About, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -54,6 +55,7 @@ class ClaudeSdkLog:
             "limit": native("the model's context window, from the result at the end of the run"),
         },
         limits=("hook callbacks and permission requests are not the model's",),
+        held_against=HELD,
         origin="pydantic/logfire, tests of claude-agent-sdk",
     )
 

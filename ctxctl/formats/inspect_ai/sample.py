@@ -42,6 +42,7 @@ class Sample:
         self._wire = all(map(_has_body, Spans().walk(found)))
         for event, path in Spans().walk(found):
             kind = event.get("event")
+            self._run.met(kind)
             self._run.make.at(event.get("timestamp"))
             if kind == "model":
                 asked += 1
