@@ -112,7 +112,8 @@ def test_of_a_long_file_the_beginning_and_the_end_are_looked_through() -> None:
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b'{"model": ', b"[" * 100_000, b'{"a":' * 5000, b"\xff\xfe\0",
-     b"SQLite format 3\0" + b"x" * 200, b'{"usage": 1}\n' * 50_000, b'"model"\n' * 100, b'{"model": "' + b"x" * 5_000_000],
+     b"SQLite format 3\0" + b"x" * 200, b'{"usage": 1}\n' * 50_000, b'"model"\n' * 100,
+     b'{"model": "' + b"x" * 5_000_000],
 )  # fmt: skip
 def test_nothing_in_a_file_raises(data: bytes) -> None:
     assert look(Source.from_bytes("x", data), ALL, {}).looked <= len(data)
