@@ -50,7 +50,11 @@ class ClaudeSdkLog:
             "cached_tokens": native(),
             "output_tokens": native(
                 "where the answer's end was told; the stream repeats its beginning",
-                ("message.message.usage", "messages.message.message.usage", "messages.message.usage"),
+                tuple(
+                    f"{lead}message.{key}"
+                    for lead in ("", "messages.")
+                    for key in ("message.usage", "usage", "modelUsage")
+                ),
             ),
             "limit": native("the model's context window, from the result at the end of the run"),
         },

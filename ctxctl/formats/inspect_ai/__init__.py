@@ -36,7 +36,7 @@ ABOUT: Final = About(
     turns="A turn begins with a message of the user; a step is one `model` event.",
     claims={
         "item_ids": native("ids of messages and tool calls; of wire bodies, tool calls only"),
-        "system_prompt": native(),
+        "system_prompt": native("", ("results",)),
         "tool_definitions": native(),
         "messages": native(),
         "reasoning": native(),
@@ -48,11 +48,13 @@ ABOUT: Final = About(
         "requests": native(),
         "turns": derived(),
         "threads": derived("scorers, sub-agents and side requests, by spans and by their first message"),
-        "model": native(),
+        "model": native("", ("eval",)),
         "times": native(),
-        "input_tokens": native("cache reads and writes added where the model's total says they are left out"),
-        "cached_tokens": native(),
-        "output_tokens": native(),
+        "input_tokens": native(
+            "cache reads and writes added where the model's total says they are left out", ("stats",)
+        ),
+        "cached_tokens": native("", ("stats",)),
+        "output_tokens": native("", ("stats",)),
         "limit": absent(),
     },
     limits=(
