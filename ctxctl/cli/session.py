@@ -105,6 +105,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         edited=params.edited,
         fitting=params.fitting,
         calibration=described(params.calibration, params.encoding, params.first_model, params.target),
+        doubts=inspector.doubts,
         learned=learned.described(inspector),
     )
 

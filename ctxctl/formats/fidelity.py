@@ -188,6 +188,8 @@ class Meter:
             fact for fact in _OF_THE_FORMAT if fact in claims and claims[fact].level is not Level.NOT_RECORDED
         )
         self._counts: dict[str, dict[str, int]] = {}
+        self._billed_model = False
+        """Whether a bill names its model: then that was taken, be it of no request."""
         self._standing: dict[tuple[str | None, str | None], dict[str, Level]] = {}
         self._unsent: dict[str, dict[tuple[bool, bool], int]] = {}
         """By event type, what was put together or offered: whether it names its turn, and its time."""
@@ -250,6 +252,7 @@ class Meter:
         told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
         # What was announced anywhere was taken, be it of no request.
         told |= {fact for known in self._standing.values() for fact in known}
+        told |= {"model"} if self._billed_model else set()
         if self.requests:
             return tuple(fact for fact in SOUGHT if fact not in told)
         claimed = {
@@ -347,6 +350,7 @@ class Meter:
         self._add("summary", Level.NATIVE if data.get("summary_ref") else Level.NOT_RECORDED)
 
     def _usage(self, _event: Json, data: Json) -> None:
+        self._billed_model = self._billed_model or data.get("model") is not None
         for fact in IN_USAGE:
             if data.get(fact) is not None:
                 self._add(fact, _level(_marks(data)))

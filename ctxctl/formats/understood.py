@@ -122,8 +122,8 @@ class Understood:
             what = (
                 "of further types" if name == _OTHERS else f"of type {name!r}" if name else "without a type"
             )
-            size = f", {found.bytes:,} bytes in all" if found.bytes else ""
-            message = f"{several} {what}, which this importer does not know{size}; not understood"
+            size = f" ({found.bytes:,} byte{'s' * (found.bytes != 1)})" if found.bytes else ""
+            message = f"{several} {what}{size} that this importer does not know: not understood"
             if found.file is not None:
                 message = f"{found.file}: {message}"
             yield Problem(found.line, found.offset, "unknown-type", message)

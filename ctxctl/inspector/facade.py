@@ -38,7 +38,7 @@ from ctxctl.model import vocab
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.outline import Life, Row
-from ctxctl.model.problem import Problem
+from ctxctl.model.problem import DOUBTS, Problem
 from ctxctl.model.results import Frame, Step, Summary, Turn
 from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
 from ctxctl.policies.registry import Strategy
@@ -157,6 +157,14 @@ class Inspector:
     def problem_count(self) -> int:
         """Number of problems found so far, those not kept included."""
         return len(self._opened.problems) + self.trace.problem_count + self._found.count
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the import as a whole did not understand of a capture, a sentence each, by line."""
+        found = sorted(problem for problem in self._opened.problems if problem.slug in DOUBTS)
+        return tuple(
+            f"line {p.line:,}: {p.message}" if p.line else p.message for p in map(self.veil.problem, found)
+        )
 
     @property
     def finding_count(self) -> int:

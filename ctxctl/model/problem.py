@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+DOUBTS: Final = frozenset({"not-understood", "same-window", "unknown-type"})
+"""Slugs of what an import as a whole did not understand: told where a report begins."""
 NOTES: Final = frozenset({"newer-version"})
 """Slugs of what is worth telling and is no fault of the input: no finding under ``--strict``."""
 

@@ -104,8 +104,8 @@ def _evidence(found: Blame) -> str:
     usage, extra = found.step.usage, found.evidence
     if usage is None or usage.reported_input is None:
         if found.step.window.unrecorded is None:
-            return "no bill is recorded: what was sent beside the blocks is not known"
-        return "no bill is recorded for this step: what was sent beside the blocks is as the last bill has it"
+            return "no bill was read: what was sent beside the blocks is not known"
+        return "no bill was read for this step: what was sent beside the blocks is as the last bill has it"
     if extra is None:
         return f"billed {usage.reported_input:,} tokens for another frame than this one"
     if extra < 0:

@@ -37,5 +37,7 @@ class Header(msgspec.Struct, frozen=True):
     """What is supposed to be gone from the session, or otherwise in it."""
     calibration: dict[str, Any] | None = None
     """The calibration in force: digest, where it is from, and its models with their errors in per cent."""
+    doubts: tuple[str, ...] = ()
+    """What the importer of a capture did not understand, a sentence each."""
     learned: dict[str, Any] | None = None
     """What a log was completed by: client, version, digest, items, and how well they fit what was billed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
@@ -11,6 +11,8 @@ from ctxctl.report.header import Header
 from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
+_DOUBTS: Final = 3
+"""Sentences of what was not understood that a header has."""
 _MODELS: Final = 4
 """Models of a calibration that a header names."""
 
@@ -30,6 +32,8 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("sizes", calibrated(header.calibration)))
     if header.learned is not None:
         facts.append(("learned", learned(header.learned)))
+    if header.doubts:
+        facts.append(("in doubt", doubted(header.doubts)))
     if header.limits.given:
         facts.append(("supposed", supposed(header.limits, header.policy, fitting=header.fitting)))
     if header.edited.given:
@@ -42,6 +46,12 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("turn", f"only {visible(header.turn)}"))
     for label, text in facts:
         yield from labelled(label, text, width)
+
+
+def doubted(doubts: Sequence[str]) -> str:
+    """What was not understood of a capture; how much more there is, where that is a lot."""
+    more = f"; {len(doubts) - _DOUBTS:,} more, see the problems" if len(doubts) > _DOUBTS else ""
+    return visible("; ".join(doubts[:_DOUBTS])) + more
 
 
 def _assumed(header: Header) -> list[tuple[str, str]]:
@@ -118,6 +128,7 @@ def one_line(header: Header) -> str:
     model = [f"model {visible(header.model)}"] if header.model else []
     told = header.learned
     known = [f"learned {visible(told['client'])} {visible(told['version'])}"] if told is not None else []
+    known += ["the capture not all understood"] * bool(header.doubts)
     return ", ".join(
         [f"policy {visible(header.policy)}", *model, encoding, f"target {visible(header.target)}", *known]
     )

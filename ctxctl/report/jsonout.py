@@ -57,6 +57,7 @@ def trace(header: Header) -> dict[str, Any]:
         "supposed": supposed(header.limits, header.edited),
         "calibration": header.calibration,
         **({"learned": header.learned} if header.learned is not None else {}),
+        **({"doubts": header.doubts} if header.doubts else {}),
     }
 
 

@@ -37,7 +37,7 @@ def known_by(window: Window, *, billed: bool = False) -> str:
         return "expected from its bill, which is of another model or frame"
     if window.used_method == "expected":
         return "expected: no bill says it"
-    return "only what is recorded: nothing was billed"
+    return "only what is recorded: no bill was read"
 
 
 def share(tokens: int, whole: int) -> str:

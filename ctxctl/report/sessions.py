@@ -65,7 +65,7 @@ def _both(a: int, b: int) -> str:
 def _billed(a: SideTotal, b: SideTotal) -> str:
     if a.billed is None or b.billed is None:
         which = "either" if a.billed is None and b.billed is None else "a" if a.billed is None else "b"
-        return f"{number(a.billed)} and {number(b.billed)}: no bill is recorded for {which}"
+        return f"{number(a.billed)} and {number(b.billed)}: no bill was read of {which}"
     return f"{_both(a.billed, b.billed)} tokens of input"
 
 

@@ -177,7 +177,7 @@ def sent_text(window: Window, *, billed: bool = False) -> str:
     """What was sent, of how much, how that is known, and who says the limit."""
     parts = [against(window), known_by(window, billed=billed)]
     if window.used_method == "recorded":
-        parts = ["not known, for nothing was billed", against(window)]
+        parts = ["not known, for no bill was read", against(window)]
     parts += [said for said in (limit(window), compacts(window)) if said is not None]
     return "; ".join(parts)
 

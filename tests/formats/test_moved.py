@@ -29,6 +29,15 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(path, what, id=f"{name}-{what}")
 
 
+def test_no_sound_capture_seems_to_have_a_window_that_never_changes() -> None:
+    for name, path in captures():
+        with open_source(path) as source:
+            importer = registry.detect(source)
+            data = source.read(0, source.size)
+        if importer is not None:
+            assert "same-window" not in {p.slug for p in imported(importer, data).problems}, name
+
+
 def told(events: list[dict[str, Any]]) -> dict[str, set[str]]:
     """By fact, the levels at which it was met."""
     facts = events[-1]["data"]["facts"]

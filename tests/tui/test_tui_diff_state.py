@@ -256,7 +256,7 @@ def test_with_a_frame_that_nobody_billed_what_is_recorded_is_compared() -> None:
     assert "16,000 recorded  limit unknown" in told
     assert "▒" not in told
     found = diff(entry("x"), a=content, b=billed(60_000, 15_000))
-    assert found.remarks == ("nothing was billed before: its size is that of the recorded content",)
+    assert found.remarks == ("no bill was read before: its size is that of the recorded content",)
 
 
 def test_why_an_item_left_or_moved() -> None:

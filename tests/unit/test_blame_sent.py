@@ -69,7 +69,7 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     assert "sent about 119 ±7; limit unknown; expected: no bill says it" in text
     assert "\nbeside about 102 tokens (85.7%) not recorded\n" in text
     assert (
-        "no bill is recorded for this step: what was sent beside the blocks is as the last bill has it"
+        "no bill was read for this step: what was sent beside the blocks is as the last bill has it"
         in text
     )
 
@@ -79,10 +79,10 @@ def test_without_a_bill_nothing_is_said_of_the_rest(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
         found = to_json(blame(inspector, 0), ())
-    assert "sent not known, for nothing was billed; 5 recorded; limit unknown" in text
+    assert "sent not known, for no bill was read; 5 recorded; limit unknown" in text
     assert "beside 1" not in text
     assert "(not recorded)" not in text
-    assert "evidence no bill is recorded: what was sent beside the blocks is not known" in text
+    assert "evidence no bill was read: what was sent beside the blocks is not known" in text
     assert (found["unrecorded"], found["share"]) == (None, 100.0)
 
 

@@ -44,6 +44,15 @@ def test_of_several_imports_all_must_lack_it() -> None:
     assert lacking(both) == "tools"
 
 
+def test_what_was_not_understood_is_not_called_not_recorded() -> None:
+    unread = {"not understood": 9}
+    both = measured(system_prompt=unread, tool_definitions=NONE)
+    assert unrecorded_label([both]) == "tools (not recorded), system prompt (not understood)"
+    assert lacking([both]) == "tools, system prompt (not understood)"
+    assert unrecorded_label([measured(system_prompt=unread, wrapper=ALL)]) == "system prompt (not understood)"
+    assert unrecorded_label([measured(system_prompt=unread)]) == "system prompt (not understood)"
+
+
 def test_before_anything_was_measured_the_declaration_says() -> None:
     about = About(
         "", (), "", {"tool_definitions": native(), "system_prompt": absent("no"), "wrapper": native()}

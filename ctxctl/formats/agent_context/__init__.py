@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.agent_context import kinds
-from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -76,6 +76,7 @@ ABOUT: Final = About(
         "A capture is held in memory whole, as refs may point either way.",
         "JSON Schemas of the standard are recognised; they hold no record.",
     ),
+    held_against=HeldAgainst("Agent Context", "0.1.1", "0.1.0"),
     origin="limecloud/agentcontext 0.1.1",
 )
 

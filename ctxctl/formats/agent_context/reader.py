@@ -133,6 +133,7 @@ class Reader:
         self._bundles += 1
         for kind, record in kinds.records(value):
             found = True
+            self._run.understood.version(record.get("schema_version"), line.number, line.offset)
             if kind is None:
                 self._capture.events.append((record, line.number, self._run.make.file))
             else:

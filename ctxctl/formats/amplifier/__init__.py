@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.amplifier import detecting
-from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.model.problem import Problem
@@ -59,6 +59,7 @@ _ABOUT: Final = About(
         "What hooks-redaction masked is shown masked; the model saw the original.",
         "Streamed deltas are not read; the finished blocks are.",
     ),
+    held_against=HeldAgainst("amplifier.log", "1.0.0", "1.0.0", detecting.KNOWN, key=""),
     origin="amplifier-core 2.0.2 and its modules context-simple, hooks-logging, loop-streaming, loop-basic, "
     "provider-anthropic and provider-openai of 2026; captures of them.",
 )

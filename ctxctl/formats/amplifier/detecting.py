@@ -26,6 +26,16 @@ _NAMES: Final = frozenset(
         "context:tool_result_ingress_truncated", "cleanup:store_begin", "cleanup:store_end",
     }
 )  # fmt: skip
+KNOWN: Final = frozenset(
+    {
+        *_NAMES, "context:clear", "context:cleared", "orchestrator:steering_injected", "llm:request:debug",
+        "llm:response:debug", "cleanup:render_begin", "cleanup:render_end", "cleanup:finally_begin",
+        "cleanup:finally_end", "user:notification", "policy:violation", "approval:required",
+        "approval:granted", "approval:denied", "artifact:read", "plan:start", "plan:end",
+        "content_block:delta",
+    }
+)  # fmt: skip
+"""The events that are known: those of amplifier-core, and those that modules of 2026 were seen to emit."""
 _ROW: Final = frozenset(
     {"role", "content", "metadata", "tool_calls", "name", "tool_call_id", "timestamp", "thinking_block"}
 )

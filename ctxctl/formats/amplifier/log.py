@@ -73,9 +73,12 @@ class Log(Run):
         self.make.file = file
         for value in self.records(source):
             event = string(value.get("event")) or string(value.get("type"))
+            schema = value.get("schema")
+            if isinstance(schema, dict):
+                self.understood.version(schema.get("ver"), self.line.number, self.line.offset)
             if event is None:
                 self.problem("unknown-record", "not an event: neither `event` nor `type`; skipped")
-            elif event in self._handlers:
+            elif self.met(event) and event in self._handlers:
                 yield record(event, value, self.line, file)
                 # Another file may have been read meanwhile.
                 self.make.file = file

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import objects
-from ctxctl.formats.fidelity import About, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -58,6 +58,7 @@ class ClaudeBodies:
             " repeats is paired only where one request of its model is left",
             "bodies that a log record holds only in part (the client cuts them at 60 KB) are left out",
         ),
+        held_against=HeldAgainst("Claude Code", "2.1.330", "2.1.197"),
         origin="written by claude 2.1.197 and 2.1.330",
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.calls.heads import body, objects
+from ctxctl.formats.claude_stream import HELD
 from ctxctl.formats.fidelity import About, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -49,11 +50,16 @@ class ClaudeSdkLog:
             "cached_tokens": native(),
             "output_tokens": native(
                 "where the answer's end was told; the stream repeats its beginning",
-                ("message.message.usage", "messages.message.message.usage", "messages.message.usage"),
+                tuple(
+                    f"{lead}message.{key}"
+                    for lead in ("", "messages.")
+                    for key in ("message.usage", "usage", "modelUsage")
+                ),
             ),
             "limit": native("the model's context window, from the result at the end of the run"),
         },
         limits=("hook callbacks and permission requests are not the model's",),
+        held_against=HELD,
         origin="pydantic/logfire, tests of claude-agent-sdk",
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.calls.heads import body, values
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -21,6 +21,22 @@ _TORN: Final = re.compile(
     rb'"type"\s*:\s*"(?:system|user|assistant)".*"parent_tool_use_id"\s*:|"subtype"\s*:\s*"init".*"mcp_servers"',
     re.DOTALL,
 )
+
+HELD: Final = HeldAgainst(
+    client="Claude Code",
+    newest="2.1.222",
+    oldest="2.0.75",
+    records=frozenset(
+        {
+            "system", "assistant", "user", "result", "stream_event", "rate_limit_event", "tool_progress",
+            "tool_use_summary", "auth_status", "prompt_suggestion", "keep_alive", "control_request",
+            "control_response", "control_cancel_request", "streamlined_text",
+            "streamlined_tool_use_summary",
+        }
+    ),
+    key="",
+)  # fmt: skip
+"""Of what a run prints, and of what the SDK exchanges with it."""
 
 
 class ClaudeStream:
@@ -69,6 +85,7 @@ class ClaudeStream:
             "outputs of hooks are not counted as context: whether they reached the model is not told",
             "lines that moved their fields under `message` lost which sub-agent they are of",
         ),
+        held_against=HELD,
         origin="claude 2.0.75 to 2.1.222",
     )
 

@@ -93,6 +93,7 @@ class Stream:
         run.make.at(value.get("timestamp"))
         run.session = string(value.get("session_id")) or run.session
         kind = value.get("type")
+        run.met(kind)
         if kind in ("assistant", "user") and isinstance(value.get("message"), dict):
             if kind == "assistant":
                 self._assistant(value, value["message"])

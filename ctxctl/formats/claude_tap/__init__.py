@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import objects
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.fidelity import About, HeldAgainst
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -34,6 +34,7 @@ class ClaudeTap:
         turns=TURNS,
         claims=BODIES,
         limits=(*LIMITS, "the times are those of the answers' ends", "its SQLite store is not read"),
+        held_against=HeldAgainst("claude-tap", "0.1", "0.1"),
         origin="liaohch3/claude-tap 0.1",
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import objects
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.fidelity import About, HeldAgainst
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -29,6 +29,7 @@ class ClaudeTrace:
         turns=TURNS,
         claims=BODIES,
         limits=LIMITS,
+        held_against=HeldAgainst("claude-trace", "1.0", "1.0"),
         origin="badlogic/lemmy, apps/claude-trace",
     )
 

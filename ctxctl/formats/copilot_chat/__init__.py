@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -47,6 +47,7 @@ _EXPORT: Final = About(
         "Neither the system prompt nor the tool definitions are exported, and no usage.",
         "The extension may cut tool results to fit; the export keeps them whole.",
     ),
+    held_against=HeldAgainst("chat session version", "3", "3"),
     origin="microsoft/vscode-copilot-chat; microsoft/vscode: chatSessionStore.ts, objectMutationLog.ts",
 )
 _REPLAY: Final = About(

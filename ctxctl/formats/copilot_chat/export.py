@@ -35,6 +35,7 @@ class Export(Run):
         if not isinstance(value, dict):
             return
         self.session = string(value.get("sessionId"))
+        self.understood.version(value.get("version"), 1)
         requests = value.get("requests")
         for number, request in enumerate(requests if isinstance(requests, list) else [], 1):
             if isinstance(request, dict):

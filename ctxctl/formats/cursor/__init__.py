@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -17,6 +17,15 @@ _LINES: Final = 20
 _SQLITE: Final = b"SQLite format 3\0"
 _HOOKS: Final = ("evt", "payload")
 
+_EVENTS: Final = frozenset(
+    {
+        "sessionStart", "sessionEnd", "beforeSubmitPrompt", "afterAgentResponse", "afterAgentThought",
+        "preToolUse", "postToolUse", "postToolUseFailure", "beforeReadFile", "afterFileEdit",
+        "beforeShellExecution", "afterShellExecution", "beforeMCPExecution", "afterMCPExecution",
+        "beforeTabFileRead", "afterTabFileEdit", "subagentStart", "subagentStop", "preCompact", "stop",
+    }
+)  # fmt: skip
+"""The hooks that Cursor's documentation names."""
 ABOUT: Final = About(
     reads="Transcripts of agents and their sub-agents (3.x), logs of hooks, the CLI's `store.db`, the "
     "editor's `state.vscdb`.",
@@ -54,6 +63,7 @@ ABOUT: Final = About(
         "Counts on bubbles of `state.vscdb` are not read: what they count is not documented.",
         "Messages in a `store.db` that are not JSON are not read.",
     ),
+    held_against=HeldAgainst("Cursor", "3.7.19", "3.7.19", _EVENTS, key=""),
     origin="captures of Cursor 3.7; documentation of its hooks",
 )
 

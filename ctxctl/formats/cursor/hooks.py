@@ -46,7 +46,10 @@ class Hooks:
             payload = record.get("payload")
             self._run.make.at(record.get("ts"))
             if isinstance(payload, dict):
-                self._hook(str(record.get("evt") or payload.get("hook_event_name")), payload)
+                event = str(record.get("evt") or payload.get("hook_event_name"))
+                self._run.met(event)
+                self._run.understood.version(payload.get("cursor_version"), self._run.line.number)
+                self._hook(event, payload)
             yield from self._run.drain()
         yield from self._run.finish()
 

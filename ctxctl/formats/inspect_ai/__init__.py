@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -19,6 +19,14 @@ _SURE = 96
 _LIKELY = 80
 _ZIP: Final = b"PK\x03\x04"
 _ENTRIES: Final = (b"_journal/", b"header.json", b"samples/", b"summaries.json", b"reductions.json")
+_EVENTS: Final = frozenset(
+    {
+        "sample_init", "sample_limit", "sandbox", "state", "store", "model", "tool", "approval",
+        "compaction", "input", "score", "score_edit", "error", "logger", "info", "span_begin", "span_end",
+        "step", "subtask",
+    }
+)  # fmt: skip
+"""The kinds of a sample's events."""
 ABOUT: Final = About(
     reads=(
         "Logs of version 2, `.json` and `.eval` (also with zstd, pooled messages, chunked samples);"
@@ -28,7 +36,7 @@ ABOUT: Final = About(
     turns="A turn begins with a message of the user; a step is one `model` event.",
     claims={
         "item_ids": native("ids of messages and tool calls; of wire bodies, tool calls only"),
-        "system_prompt": native(),
+        "system_prompt": native("", ("results",)),
         "tool_definitions": native(),
         "messages": native(),
         "reasoning": native(),
@@ -40,17 +48,20 @@ ABOUT: Final = About(
         "requests": native(),
         "turns": derived(),
         "threads": derived("scorers, sub-agents and side requests, by spans and by their first message"),
-        "model": native(),
+        "model": native("", ("eval",)),
         "times": native(),
-        "input_tokens": native("cache reads and writes added where the model's total says they are left out"),
-        "cached_tokens": native(),
-        "output_tokens": native(),
+        "input_tokens": native(
+            "cache reads and writes added where the model's total says they are left out", ("stats",)
+        ),
+        "cached_tokens": native("", ("stats",)),
+        "output_tokens": native("", ("stats",)),
         "limit": absent(),
     },
     limits=(
         "texts of attachments that a log lost stay as `attachment://…`",
         "answers from Inspect's own cache are steps without usage",
     ),
+    held_against=HeldAgainst("log version", "2", "2", _EVENTS, key=""),
     origin="logs of 2024 to 2026; the pools and chunked samples of inspect_ai's source",
 )
 

@@ -43,6 +43,7 @@ class Log(Run):
                 self.problem("not-a-record", "the document is not an object; not read")
             return
         model = _model(value)
+        self.understood.version(value.get("version"), 1)
         samples = value.get("samples")
         samples = samples if isinstance(samples, list) else []
         for number in range(len(samples)):

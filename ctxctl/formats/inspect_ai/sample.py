@@ -42,6 +42,7 @@ class Sample:
         self._wire = all(map(_has_body, Spans().walk(found)))
         for event, path in Spans().walk(found):
             kind = event.get("event")
+            self._run.met(kind)
             self._run.make.at(event.get("timestamp"))
             if kind == "model":
                 asked += 1
@@ -73,7 +74,7 @@ class Sample:
         ident = string(event.get("uuid"))
         thread.request(ident, model=model, native_id=native_id)
         if event.get("cache") != "read":
-            thread.usage(bill(output.get("usage"), model))
+            thread.usage(bill(_with_cache(output.get("usage"), response), model))
         answer = dialect.reply(response) if dialect is not None and response is not None else None
         thread.append(*(_answer(output) if answer is None else answer))
 
@@ -205,6 +206,16 @@ def _tell(thread: Conversation, before: list[tuple[str, str]], parts: list[Part]
         trigger=string(event.get("type")),
         metadata={"native": {n: event[n] for n in ("tokens_before", "tokens_after") if n in event}},
     )
+
+
+def _with_cache(usage: Any, response: Json | None) -> Any:
+    """A usage with the cached tokens of the provider's own answer, where Inspect did not take them over."""
+    told = response.get("usage") if response is not None else None
+    details = told.get("prompt_tokens_details") if isinstance(told, dict) else None
+    read = details.get("cached_tokens") if isinstance(details, dict) else None
+    if not isinstance(usage, dict) or "input_tokens_cache_read" in usage or read is None:
+        return usage
+    return {**usage, "input_tokens_cache_read": read}
 
 
 def bill(usage: Any, model: str | None) -> Json | None:

@@ -14,6 +14,8 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 _NOWHERE = Line(0, 0, b"")
+_LOST = ("unknown-record", "not-a-record")
+"""Problems of a record that is passed over whole: its bytes are not understood."""
 
 
 class Run:
@@ -41,6 +43,8 @@ class Run:
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:
         """Report something wrong at the line that is being read."""
         at = line or self.line
+        if slug in _LOST:
+            self.understood.lost(len(at.data))
         if self.make.file is not None:
             message = f"{self.make.file}: {message}"
         self._report(Problem(at.number, at.offset, slug, message))

@@ -189,8 +189,8 @@ class Eye:
         for key, value in fields.items():
             if isinstance(value, int):
                 fact = _billed(key, node.billed) if value >= 0 and not isinstance(value, bool) else None
-                # Zeros are written where there was no bill; that nothing was read from a cache is a fact.
-                fact = fact if value or fact == "cached_tokens" else None
+                if fact is not None and not value and not _is_read(fact, fields):
+                    fact = None
             elif isinstance(value, str):
                 fact = _named(key, value)
             elif isinstance(value, list | dict):
@@ -295,10 +295,21 @@ def _billed(key: str, within: bool) -> str | None:
     return "output_tokens" if said & _OUTPUT else None
 
 
+def _is_read(fact: str, fields: dict[str, Any]) -> bool:
+    """Whether a zero is a count: nothing read from a cache is one, but not where nothing was billed."""
+    if fact != "cached_tokens":
+        return False
+    beside = [
+        value for key, value in fields.items() if _billed(key, True) in ("input_tokens", "output_tokens")
+    ]
+    return not beside or any(isinstance(value, int) and value > 0 for value in beside)
+
+
 def _named(key: str, text: str) -> str | None:
     said = words(key)
     if said in _MODEL:
-        return "model" if 0 < len(text) <= _LONGEST_NAME and " " not in text else None
+        # `<synthetic>` and the like stand where no model was asked.
+        return "model" if 0 < len(text) <= _LONGEST_NAME and " " not in text and text[0] != "<" else None
     if len(text) >= _LEAST_PROMPT and " " in text and _is_system(said):
         return "system_prompt"
     return None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import body, objects
-from ctxctl.formats.fidelity import About, native
+from ctxctl.formats.fidelity import About, HeldAgainst, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -40,6 +40,7 @@ class Lhar:
             "token counts of categories are the collector's, scaled by it to the provider's total",
             "without bodies, what a compaction cut is not recorded",
         ),
+        held_against=HeldAgainst("LHAR", "0.1.0", "0.1.0", frozenset({"session", "entry"}), key=""),
         origin="larsderidder/context-lens, docs/LHAR.md and schema 0.1.0",
     )
 

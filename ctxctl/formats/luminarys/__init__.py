@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native, simulated
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native, simulated
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -56,6 +56,7 @@ ABOUT: Final = About(
         "What another skill calls (as its id tells, if it was called before) is shown to the tool only.",
         "Descriptions of skills and commands in responses are not read as context.",
     ),
+    held_against=HeldAgainst("SDK", "0.2.0", "0.2.0"),
     origin="LuminarysAI sdk-go, sdk-rust and sdk-as 0.2.0",
 )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import Skim, skim
 from ctxctl.formats.lines import Report
@@ -20,6 +20,15 @@ NAME: Final = "openhands"
 _SURE = 92
 _LIKELY = 80
 _HEAD = 16 * 1024
+_KINDS: Final = frozenset(
+    {
+        "SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent",
+        "UserRejectObservation", "Condensation", "CondensationRequest", "CondensationSummaryEvent",
+        "ConversationStateUpdateEvent", "ConversationErrorEvent", "PauseEvent", "TokenEvent",
+        "LLMCompletionLogEvent",
+    }
+)  # fmt: skip
+"""The events of the SDK; those of 0.x are told by action and observation, which plug-ins add to."""
 ABOUT: Final = About(
     reads="Event streams of versions 0.x (2024 to 2025) and of the V1 SDK; a conversation is a session.",
     places=(
@@ -49,7 +58,7 @@ ABOUT: Final = About(
         "input_tokens": native(
             "of the response; else the difference of accumulated counts, which is derived"
         ),
-        "cached_tokens": native(),
+        "cached_tokens": native("", ("history.llm_metrics.accumulated_token_usage",)),
         "output_tokens": native(),
         "limit": absent(),
     },
@@ -58,6 +67,7 @@ ABOUT: Final = About(
         "screenshots of the browser are not counted",
         "requests of condensers are not in the stream",
     ),
+    held_against=HeldAgainst("OpenHands SDK", records=_KINDS, key=""),
     origin="trajectories of versions 0.6 to 0.50; events of the V1 SDK",
 )
 _SDK: Final = (

@@ -53,6 +53,7 @@ class Stream:
             self._seen.add(ident)
         self.run.make.at(event.get("timestamp"))
         if isinstance(event.get("kind"), str):
+            self.run.met(event["kind"])
             sdk.read(self, event)
         else:
             legacy.read(self, event)

@@ -43,7 +43,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, native, simulated
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, native, simulated
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -96,6 +96,7 @@ ABOUT: Final = About(
         "An agent's system prompt and tools are not shown as context.",
         "The allow-list is computed from the agents' contexts: what the host refused is not in the log.",
     ),
+    held_against=HeldAgainst("SDK", "0.3", "0.3"),
     origin="the sanqian blog post on Context; yushaw/sanqian-notes 0.5.3",
 )
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.formats.sibyl import shapes
@@ -74,6 +74,7 @@ ABOUT: Final = About(
         " the markdown) are those of versions 1.2.2 to 1.4.10; before 1.2 a markdown had none.",
         "What the tool calls a token is four characters: its budget is told in characters, and is no window.",
     ),
+    held_against=HeldAgainst("Sibyl", "1.4.10", "1.2.2"),
     origin="hyperb1iss/sibyl 1.2.2; sibyl-core 1.2.2 and 1.4.10",
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import objects
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.fidelity import About, HeldAgainst
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -30,6 +30,7 @@ class SweAgentCalls:
         turns=TURNS,
         claims=BODIES,
         limits=(*LIMITS, "the model that answered may be another than the one asked for"),
+        held_against=HeldAgainst(records=frozenset({"request", "response", "error"}), key=""),
         origin="SWE-agent/SWE-agent, sweagent/agent/models.py",
     )
 

@@ -185,7 +185,7 @@ def remarks(a: SideHead, b: SideHead) -> list[str]:
         found.append("simulated: a policy built it")
     if a.method != b.method and "recorded" in (a.method, b.method):
         side = "before" if a.method == "recorded" else "after"
-        found.append(f"nothing was billed {side}: its size is that of the recorded content")
+        found.append(f"no bill was read {side}: its size is that of the recorded content")
     return found
 
 

@@ -46,7 +46,7 @@ function short(n) {
   return String(n);
 }
 
-const KNOWN_BY = ['billed', 'expected: no bill says it', 'recorded content only: nothing was billed'];
+const KNOWN_BY = ['billed', 'expected: no bill says it', 'recorded content only: no bill was read'];
 const LIMITS = { recorded: 'limit recorded', runtime: 'limit said by the client', catalogue: 'limit from the model table', supposed: 'limit supposed' };
 
 // A size with how it is known: about so much where it was not billed.

@@ -39,7 +39,7 @@ function costsPage() {
   const reported = cost.steps - cost.unreported_steps;
   const made = [el('h2', {}, 'Costs'), facts([
     ['billed', reported ? `${known ? summed(cost.billed) : 'not priced'}; ${tokensOf(cost.billed_tokens)}; ${number(reported)} of ${plural(cost.steps, 'step')}`
-      : 'no usage was reported'],
+      : 'no usage was read'],
     ['priced as', cost.doubted?.requests ? `≈${known ? summed(cost.doubted.believed) : 'not priced'}; ${tokensOf(cost.doubted.believed_tokens)}` : null],
     ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
       `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
