@@ -48,10 +48,23 @@ AGENTS_MD: Final = "AGENTS.md"
 _AGENTS_START: Final = "# AGENTS.md instructions"
 _OPENING: Final = re.compile(r"<([A-Za-z][A-Za-z0-9_-]*)(?: instructions)?[ >]")
 _PROMPT: Final = Reading("user_message", None)
+INSTRUCTIONS: Final = "model.base_instructions"
+"""Codex' name for the instructions that a session begins with, where they are a message of the history."""
+_TYPED: Final = "user.text"
+_UNNAMED: Final = "unknown"
 
 
-def of_user(text: str) -> Reading:
-    """A text in a message of the user role."""
+def of_user(text: str, told: str | None = None) -> Reading:
+    """A text in a message of the user role; `told`: Codex' own name for its kind, where it gives one."""
+    if told == _TYPED:
+        return _PROMPT
+    found = _by_markers(text)
+    if found is _PROMPT and told is not None and told != _UNNAMED and not told.startswith("user."):
+        return Reading("policy_note", told)
+    return found
+
+
+def _by_markers(text: str) -> Reading:
     body = text.lstrip()
     if body.startswith(_WARNINGS):
         return Reading("policy_note", "warning")
@@ -70,7 +83,24 @@ def of_user(text: str) -> Reading:
     return Reading(kind, tag) if kind is not None and closed else _PROMPT
 
 
-def of_developer(text: str) -> Reading:
-    """A text in a message of the developer role."""
+def of_developer(text: str, told: str | None = None) -> Reading:
+    """A text in a message of the developer role; `told`: as in `of_user`."""
+    if told == INSTRUCTIONS:
+        return Reading("system_prompt", "base_instructions")
     match = _OPENING.match(text.lstrip())
     return Reading("developer_instruction", match.group(1) if match is not None else None)
+
+
+_PLANNING: Final = re.compile(r"`update_plan`|create a checklist or task list")
+_SHORTENED_FROM: Final = (0, 152)
+
+
+def may_be_shortened(instructions: str, version: str | None) -> bool:
+    """Whether Codex may have sent less than the instructions that it logged: they speak of its tool for plans,
+    and this version leaves those passages out where the tool is off.
+
+    From runs of 0.146 to 0.169 beside what they sent; a log does not tell whether the tool was on.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    newer = numbers is not None and (int(numbers[1]), int(numbers[2])) >= _SHORTENED_FROM
+    return newer and _PLANNING.search(instructions) is not None
