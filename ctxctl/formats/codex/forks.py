@@ -1,13 +1,12 @@
 """How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but
 requests and counts that are not its own.
 
-From about 0.15 the session's record names the line that the own part begins with
-(`subagent_history_start_ordinal`), or the stretch of the parent's rollout that is not copied at all
-(`history_base`, `codex.bases`).  Before: where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one parent hold
-is a copy at least (`codex.parents`).  Else: Codex
-writes a copied line anew, with the time of the fork.  Turn ids are UUIDs of version 7 and hold their time: a
-turn from before the session id is the parent's.  Where there are no such ids, what was written in one burst
-with the first line is the copy.
+From about 0.15 the session's record tells: `subagent_history_start_ordinal` is the line that the own part
+begins with, and `history_base` (`codex.bases`) a stretch of the parent's rollout that is not copied at all.
+Before, where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one
+parent hold is a copy at least (`codex.parents`).  Else: Codex writes a copied line anew, with the time of the
+fork.  Turn ids are UUIDs of version 7 and hold their time: a turn from before the session id is the parent's.
+Where there are no such ids, what was written in one burst with the first line is the copy.
 """
 
 from __future__ import annotations

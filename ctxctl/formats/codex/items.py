@@ -67,6 +67,8 @@ class Items:
         self._used: dict[str, int] = {}
         self._open: dict[str, Call] = {}
         """By call id, of calls that have no output yet."""
+        self._left: set[str] = set()
+        """Those of them whose turn is over."""
         self.policy: Any = None
         """By which Codex cuts tool outputs, where a turn tells it."""
 
@@ -88,7 +90,7 @@ class Items:
         if kind in _OUTPUTS:
             return Read(self._output(item, line, again), False)
         if kind == "reasoning":
-            return Read([self._reasoning(item, line, again)], True)
+            return Read(self._reasoning(item, line, again), True)
         if kind in _HOSTED:
             return Read(self._hosted(item, kind, line, again), True)
         if kind == "tool_search_output":
@@ -154,21 +156,28 @@ class Items:
             )
         return made
 
-    def _reasoning(self, item: Json, line: int, again: bool) -> Part:
+    def _reasoning(self, item: Json, line: int, again: bool) -> list[Part]:
+        """What the reasoning says of itself, and the reasoning, which is sealed: the request holds both."""
         said = [_text_of(block) for block in _blocks(item.get("content"))]
         summaries = [_text_of(block) for block in _blocks(item.get("summary"))]
         text = "\n\n".join(t for t in (said if any(said) else summaries) if t) or None
         sealed = item.get("encrypted_content")
-        native: Json = {}
-        if text is not None and not any(said):
-            native["text"] = "summary"
-        if isinstance(sealed, str):
-            native["encrypted_bytes"] = len(sealed)
-        elif text is None:
-            native["text"] = "not recorded"
-        version = _version(sealed) if text is None and isinstance(sealed, str) else None
         key = self._key(item, again)
-        return Part("reasoning", text, "assistant", key=key, native=native, line=line, version=version)
+        if text is None:
+            native: Json = (
+                {"encrypted_bytes": len(sealed)} if isinstance(sealed, str) else {"text": "not recorded"}
+            )
+            version = _version(sealed) if isinstance(sealed, str) else None
+            return [Part("reasoning", None, "assistant", key=key, native=native, line=line, version=version)]
+        native = {} if any(said) else {"text": "summary"}
+        made = [Part("reasoning", text, "assistant", key=key, native=native, line=line)]
+        if isinstance(sealed, str) and sealed:
+            native = {"encrypted_bytes": len(sealed)}
+            made.append(
+                Part("reasoning", None, "assistant", key=f"{key}/sealed" if key is not None else None,
+                     native=native, line=line, version=_version(sealed))
+            )  # fmt: skip
+        return made
 
     def _summary(self, item: Json, line: int, again: bool) -> Part:
         text = string(item.get("summary")) or string(item.get("text"))
@@ -257,21 +266,27 @@ class Items:
             part.item = self._unique(part.item, again) or part.item
         return made
 
+    def leave(self) -> None:
+        """A turn begins: calls that have no output by now get none."""
+        self._left.update(self._open)
+
     def unanswered(self) -> list[tuple[str, Part]]:
-        """For each call that has no output: its key, and the output that Codex sends in its place.
+        """For each call of a turn that is over without its output: its key, and the output that Codex sends.
 
         The rule is that of Codex' history: a request holds an output for every call of a client's tool.
         """
+        left = [self._open[name] for name in self._open if name in self._left] if self._left else []
         return [
             (call.key, Part("tool_result", call.output, "tool", key=f"{call.key}/result", title=call.title,
                             derived=True))
-            for call in self._open.values()
+            for call in left
             if call.output is not None
         ]  # fmt: skip
 
     def _closed(self, call: str | None) -> tuple[str | None, str | None]:
         """The key and title of a call whose output has come."""
         found = self._open.pop(call, None) if call is not None else None
+        self._left.discard(call or "")
         return (found.key, found.title) if found is not None else (None, None)
 
     # -- ids ------------------------------------------------------------------------------------------------

@@ -57,6 +57,11 @@ def copied(source: Source, parent: str | None) -> Copied | None:
     return Copied(last, found.parent is not None) if last else None
 
 
+def plans(source: Source) -> bool:
+    """Whether the model called Codex' tool for plans, which is the only sign in a rollout that it was on."""
+    return any(b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, _unheard))
+
+
 def _marked(source: Source) -> Iterator[tuple[int, list[Any]]]:
     """By line, what tells it from any other line of any session; of lines that have such a thing."""
     for line in lines(source, _unheard):

@@ -18,7 +18,7 @@ from ctxctl.formats.codex.counts import Counts, told
 from ctxctl.formats.codex.forks import Fork
 from ctxctl.formats.codex.history import History
 from ctxctl.formats.codex.items import Items, Read, tools
-from ctxctl.formats.codex.parents import copied
+from ctxctl.formats.codex.parents import copied, plans
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
@@ -184,7 +184,8 @@ class Rollout(Run):
         self._inheriting = True
         try:
             path = self._source.path if self._source is not None else None
-            for make.file, self.line, record in inherited(path, base, self.report):
+            for file, line, record in inherited(path, base, self.report):
+                make.file, self.line = file, line
                 self._record(record)
         except LookupError as missing:
             self.line, make.file = own, None
@@ -209,8 +210,11 @@ class Rollout(Run):
     def _set_instructions(self, text: str | None) -> None:
         if text is None:
             return
-        part = Part("system_prompt", text, "system", key="base_instructions", line=self.line.number)
-        part.derived = texts.may_be_shortened(text, self.make.client)
+        shorter = texts.without_plans(text, self.make.client)
+        if shorter is not None and self._source is not None and plans(self._source):
+            shorter = None
+        part = Part("system_prompt", shorter or text, "system", key="base_instructions")
+        part.line, part.derived = self.line.number, shorter is not None
         if self._instructions is None or self._instructions.mark != part.mark:
             self._instructions = part
             self._set_head()
@@ -253,6 +257,7 @@ class Rollout(Run):
             self._native_turns = True
             conversation.turn = turn
             self._asked = 0
+            self._items.leave()
 
     # -- items ----------------------------------------------------------------------------------------------
 
@@ -311,6 +316,7 @@ class Rollout(Run):
             self._turns += 1
             self._asked = 0
             conversation.turn = f"turn-{self._turns}"
+            self._items.leave()
 
     def _request(self, **marks: Any) -> None:
         self._take_shown()

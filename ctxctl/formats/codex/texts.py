@@ -91,16 +91,25 @@ def of_developer(text: str, told: str | None = None) -> Reading:
     return Reading("developer_instruction", match.group(1) if match is not None else None)
 
 
-_PLANNING: Final = re.compile(r"`update_plan`|create a checklist or task list")
+_PLANS: Final = re.compile(
+    r"^## (?:`update_plan`|Planning\n\nYou have access to an `update_plan` tool).*?(?=^## |^# |\Z)"
+    r"|^- If you create a checklist or task list,[^\n]*\n",
+    re.DOTALL | re.MULTILINE,
+)
+"""What the instructions say about Codex' tool for plans."""
 _SHORTENED_FROM: Final = (0, 152)
 
 
-def may_be_shortened(instructions: str, version: str | None) -> bool:
-    """Whether Codex may have sent less than the instructions that it logged: they speak of its tool for plans,
-    and this version leaves those passages out where the tool is off.
+def without_plans(instructions: str, version: str | None) -> str | None:
+    """The instructions as Codex sends them with its tool for plans off, which is how it comes.
 
-    From runs of 0.146 to 0.169 beside what they sent; a log does not tell whether the tool was on.
+    Found in runs of 0.146 to 0.169 beside what they sent.  A log does not tell whether the tool was on.
+
+    Returns:
+        None where nothing would be left out: the version is older, or the instructions are silent about it.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
-    newer = numbers is not None and (int(numbers[1]), int(numbers[2])) >= _SHORTENED_FROM
-    return newer and _PLANNING.search(instructions) is not None
+    if numbers is None or (int(numbers[1]), int(numbers[2])) < _SHORTENED_FROM:
+        return None
+    left = _PLANS.sub("", instructions)
+    return left if left != instructions else None
