@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.codex.execevents import TYPES as _EXEC
+from ctxctl.formats.codex.execevents import unwrapped
 from ctxctl.formats.fidelity import About, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -24,11 +26,6 @@ _ENVELOPES: Final = frozenset(
      "inter_agent_communication", "inter_agent_communication_metadata"}
 )  # fmt: skip
 _ITEMS: Final = frozenset({"message", "reasoning", "function_call", "function_call_output"})
-_EXEC: Final = frozenset(
-    {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",
-     "item.completed"}
-)  # fmt: skip
-
 _ROLLOUT: Final = About(
     reads="A Codex rollout, JSON Lines: the envelope {timestamp, type, payload} of versions 0.4x to 0.146, "
     "and the bare items of older ones.",
@@ -73,14 +70,14 @@ _ROLLOUT: Final = About(
     origin="openai/codex, codex-rs/core: rollout, compact and context manager",
 )
 _EXEC_LOG: Final = About(
-    reads="What `codex exec --json` prints: thread, turn and item events.",
+    reads="What `codex exec --json` prints: thread, turn and item events, bare or each under `data`.",
     places=("codex exec --json PROMPT > run.jsonl",),
-    turns="A turn is `turn.started` to `turn.completed`. Requests are inferred: one at its start, and one "
-    "after each command or tool result.",
+    turns="A turn is `turn.started` to `turn.completed`. The log tells of no request: a turn's first is "
+    "taken for granted, and one more wherever the model says something after a result.",
     claims={
         "messages": native("what the model wrote; commands and results as the log tells them, derived"),
         "reasoning": native("summaries"),
-        "requests": derived("from the order of items"),
+        "requests": derived("those that the order of items proves; there may have been more"),
         "order": derived(),
         "turns": derived("numbered"),
         "threads": native(),
@@ -94,10 +91,12 @@ _EXEC_LOG: Final = About(
     },
     limits=(
         "The log holds no context: neither the prompt nor the system prompt, tools or files read.",
+        "Calls that follow one another without a word of the model between them are shown as one answer's: "
+        "whether they were is not in the log.",
         "Tool results are the log's own account, not the text that the model got.",
         "The rollout of the same thread under ~/.codex/sessions holds all of it.",
     ),
-    origin="openai/codex, codex-rs/exec",
+    origin="openai/codex, codex-rs/exec; runs of 0.169",
 )
 
 
@@ -181,10 +180,11 @@ def _rollout_line(value: dict[str, Any]) -> int:
     return 0
 
 
-def _exec_line(value: dict[str, Any]) -> int:
-    kind = value.get("type")
-    if not isinstance(kind, str) or kind not in _EXEC or "event_type" in value:
+def _exec_line(line: dict[str, Any]) -> int:
+    value = unwrapped(line) if "event_type" not in line else None
+    if value is None:
         return 0
+    kind = value.get("type")
     if kind == "thread.started":
         return _SURE if isinstance(value.get("thread_id"), str) else 0
     item = value.get("item")

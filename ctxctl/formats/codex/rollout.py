@@ -60,6 +60,8 @@ class Rollout(Run):
         self._tools: list[Part] = []
         self._holds: frozenset[str] = frozenset()
         """What of the head was in the history itself when it was last set."""
+        self._due: list[Part] | None = None
+        """The head, where the first request is still to come."""
         self._aside: dict[str, Part] = {}
         """Instructions that stand in metadata only, until a message is found that carries them."""
         self._answering = False
@@ -102,6 +104,7 @@ class Rollout(Run):
             if self.out and self._held is None:
                 yield from self.drain()
         self._take_shown()
+        self._place_head()
         yield from self.finish()
 
     def _is_display(self, line: bytes) -> bool:
@@ -167,7 +170,9 @@ class Rollout(Run):
         self._model = self._model or string(meta.get("model"))
         given = meta.get("base_instructions")
         text = string(given.get("text")) if isinstance(given, dict) else string(given)
-        self._set_instructions(text)
+        origin = given.get("provenance") if isinstance(given, dict) else None
+        own = isinstance(origin, dict) and origin.get("type") == "custom"
+        self._set_instructions(text, own=own)
         self._set_aside("user_instructions", meta.get("instructions"))
         self._set_tools(meta.get("dynamic_tools"))
 
@@ -207,10 +212,11 @@ class Rollout(Run):
             self._tools = defined
             self._set_head()
 
-    def _set_instructions(self, text: str | None) -> None:
+    def _set_instructions(self, text: str | None, *, own: bool = False) -> None:
+        """What a session begins with; `own`: the person's instead of the model's, which go out as they are."""
         if text is None:
             return
-        shorter = texts.without_plans(text, self.make.client)
+        shorter = None if own else texts.without_plans(text, self.make.client)
         if shorter is not None and self._source is not None and plans(self._source):
             shorter = None
         part = Part("system_prompt", shorter or text, "system", key="base_instructions")
@@ -225,11 +231,20 @@ class Rollout(Run):
         parts = list(self._tools) if "tools" not in holds else []
         if self._instructions is not None and "instructions" not in holds:
             parts.append(self._instructions)
-        self._history.head(parts)
+        if self._history.conversation.steps or not texts.is_today(self.make.client):
+            self._history.head(parts)
+        else:
+            self._due = parts
 
     def _see_head(self) -> None:
         if self._holds != self._history.holds:
             self._set_head()
+
+    def _place_head(self) -> None:
+        """Put before the history what waited for the first request, as the history may bring it itself."""
+        if self._due is not None:
+            self._history.head(self._due)
+            self._due = None
 
     def _set_aside(self, name: str, text: Any) -> None:
         if isinstance(text, str) and text.strip() and name not in self._aside:
@@ -323,6 +338,7 @@ class Rollout(Run):
         history = self._history
         if history.conversation.steps == 0 and self._aside:
             history.before_all(list(self._aside.values()))
+        self._place_head()
         history.fill(self._items.unanswered())
         if self._limit is not None:
             budget = {

@@ -97,7 +97,14 @@ _PLANS: Final = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """What the instructions say about Codex' tool for plans."""
-_SHORTENED_FROM: Final = (0, 152)
+_TODAY: Final = (0, 152)
+
+
+def is_today(version: str | None) -> bool:
+    """Whether a version leaves passages out of its instructions, and may log what comes before the history as
+    a part of it."""
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _TODAY
 
 
 def without_plans(instructions: str, version: str | None) -> str | None:
@@ -108,8 +115,7 @@ def without_plans(instructions: str, version: str | None) -> str | None:
     Returns:
         None where nothing would be left out: the version is older, or the instructions are silent about it.
     """
-    numbers = re.match(r"(\d+)\.(\d+)", version or "")
-    if numbers is None or (int(numbers[1]), int(numbers[2])) < _SHORTENED_FROM:
+    if not is_today(version):
         return None
     left = _PLANS.sub("", instructions)
     return left if left != instructions else None
