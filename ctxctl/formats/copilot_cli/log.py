@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.copilot_cli import blocks
@@ -23,6 +23,9 @@ _TOTAL_FIELDS: Final = (
     "modelMetrics", "tokenDetails", "currentTokens", "systemTokens", "conversationTokens",
     "toolDefinitionsTokens", "currentModel",
 )  # fmt: skip
+_SHORT_ERRORS: Final = (1, 0, 100)
+"""Versions since log a short message of a call that failed and send another; of older ones that is not known.
+Found in runs of 1.0.102 beside what they sent."""
 _KEPT: Final = frozenset({"assistant.usage", "session.usage_info", "session.snapshot_rewind"})
 """Events that tell of requests although the runtime does not keep them."""
 
@@ -46,14 +49,25 @@ class Session(Run):
         """Of calls that have no result yet."""
         self._prompts: dict[str, str] = {}
         """The prompts that calls gave to sub-agents."""
+        self._calls: dict[str, str] = {}
+        """The call that started a sub-agent, by the agent's id: events name either."""
+        self._owed: dict[Lane, Part] = {}
+        """Prompts of sub-agents that no event of theirs has told so far."""
+        self._failed: dict[str, Part] = {}
+        """Results of calls that failed, as a client sends them that goes on from the log; by item."""
+        self._behind: set[str] = set()
+        """Reasoning that such a client does not send."""
         self._model: str | None = None
+        self._version: tuple[int, ...] = ()
+        self._named = False
+        """An answer was told whose request or model is named: one that names neither is the client's own."""
         self._keys = blocks.Keys()
         self._ordinal: dict[str, int] = {}
         self._made_at: dict[str, int] = {}
         """By item: how many events had been read when it came."""
         self._handlers: dict[str, Callable[[Json, Json], None]] = {
             "session.start": self._start,
-            "session.resume": self._start,
+            "session.resume": self._resume,
             "session.model_change": self._model_change,
             "session.auto_mode_resolved": self._model_change,
             "system.message": self._system,
@@ -105,16 +119,22 @@ class Session(Run):
 
     def _lane(self, data: Json, record: Json) -> Lane:
         """The thread that an event belongs to."""
-        name = string(data.get("parentToolCallId")) or string(record.get("agentId"))
+        agent = string(record.get("agentId"))
+        name = string(data.get("parentToolCallId")) or self._calls.get(agent or "", agent)
         lane = self._lanes.get(name)
         if lane is None:
             lane = self._lanes[name] = Lane(self.thread(name, origin=self._origin(name)))
             if name is not None and name in self._prompts:
-                prompt = Part(
+                self._owed[lane] = Part(
                     "user_message", self._prompts.pop(name), "user", derived=True, line=self.line.number
                 )
-                lane.take([prompt])
         return lane
+
+    def _pay(self, lane: Lane) -> None:
+        """A sub-agent's first request begins: its prompt is the call's, where no event told it."""
+        prompt = self._owed.pop(lane, None)
+        if prompt is not None:
+            lane.take([prompt])
 
     def _origin(self, name: str | None) -> Json | None:
         if name is None:
@@ -139,13 +159,34 @@ class Session(Run):
         if self.session is None and not self.threads:
             self.session = string(data.get("sessionId"))
         self.make.by(data.get("copilotVersion"))
+        self._version = _numbers(data.get("copilotVersion")) or self._version
         self._model = string(data.get("selectedModel")) or self._model
 
-    def _model_change(self, data: Json, _record: Json) -> None:
-        self._model = string(data.get("newModel")) or string(data.get("chosenModel")) or self._model
+    def _resume(self, data: Json, record: Json) -> None:
+        """The client goes on from its log: of calls that failed, the short message is what it sends now, and
+        some reasoning it sends no more."""
+        self._start(data, record)
+        for lane in self._lanes.values():
+            if self._behind:
+                lane.conversation.drop(self._behind.__contains__)
+            for at, row in enumerate(lane.conversation.rows) if self._failed else ():
+                part = self._failed.pop(row[0].item, None)
+                if part is not None:
+                    lane.conversation.put(at, part)
+
+    def _model_change(self, data: Json, record: Json) -> None:
+        model = string(data.get("newModel")) or string(data.get("chosenModel"))
+        if string(record.get("agentId")) is not None:
+            lane = self._lane(data, record)
+            lane.model = model or lane.model
+        else:
+            self._model = model or self._model
 
     def _subagent(self, data: Json, record: Json) -> None:
         call = string(data.get("toolCallId"))
+        agent = string(record.get("agentId"))
+        if call is not None and agent is not None:
+            self._calls.setdefault(agent, call)
         told = {"call": call, "agent": string(data.get("agentName"))}
         for name in (call, string(record.get("agentId")), string(data.get("agentId"))):
             if name is not None:
@@ -241,6 +282,7 @@ class Session(Run):
 
     def _user(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
+        self._owed.pop(lane, None)
         name = string(record.get("id"))
         parts = blocks.user(data, name, self._keys, self.line.number)
         if not blocks.injected(data):
@@ -259,6 +301,7 @@ class Session(Run):
     def _turn_start(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
         lane.model = string(data.get("model")) or lane.model
+        self._pay(lane)
         lane.turn()
 
     def _turn_end(self, data: Json, record: Json) -> None:
@@ -274,6 +317,7 @@ class Session(Run):
 
     def _message(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
+        self._pay(lane)
         model = string(data.get("model"))
         ids = [string(data.get(name)) for name in ("apiCallId", "requestId", "serviceRequestId")]
         call = ids[0] or ids[1]
@@ -283,12 +327,21 @@ class Session(Run):
             data, lane.reasoning, self._keys, self._titles, self._prompts, self.line.number
         )
         lane.reasoning = None
+        reply = blocks.is_reply(data)
+        self._named = self._named or reply
+        if lane.between and self._named and not reply:
+            lane.take(self._placed(parts))
+            lane.called(_calls(data))
+            return
+        if blocks.is_left_behind(data):
+            self._behind.update(part.item for part in parts if part.kind == "reasoning")
         if model is not None or lane.model is None:
             # The bill of the request before is reported with its own model.
             if not lane.answering:
                 lane.settle()
             lane.model = model or self._model
         lane.answer(self._placed(parts), call, step, self.line.number)
+        lane.called(_calls(data))
         lane.wrote(string(data.get("messageId")) or str(self.line.number), data.get("outputTokens"))
 
     def _usage(self, data: Json, record: Json) -> None:
@@ -305,10 +358,37 @@ class Session(Run):
         request = {"toolCallId": call, "name": data.get("toolName"), "arguments": data.get("arguments")}
         part = blocks.called(request, self._keys, self._titles, self._prompts, self.line.number)
         lane.more(self._placed([part]))
+        lane.called([call])
 
     def _tool_complete(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
-        lane.result(self._placed(blocks.result(data, self._keys, self._titles, self.line.number)))
+        short = self._version >= _SHORT_ERRORS
+        parts = blocks.result(data, self._keys, self._titles, self.line.number, short=short)
+        lane.result(self._placed(parts), string(data.get("toolCallId")))
+        first = parts[0]
+        error = (first.native or {}).get("error")
+        if isinstance(error, str) and first.text is None:
+            self._failed[first.item] = Part(
+                first.kind, error, first.role, key=first.item, title=first.title, native=first.native,
+                line=first.line,
+            )  # fmt: skip
+
+
+def _calls(data: Json) -> list[str]:
+    """Ids of the calls of a message."""
+    requests = data.get("toolRequests")
+    found = (
+        [string(one.get("toolCallId")) for one in requests if isinstance(one, dict)]
+        if isinstance(requests, list)
+        else []
+    )
+    return [call for call in found if call is not None]
+
+
+def _numbers(version: Any) -> tuple[int, ...]:
+    """A version as numbers; empty where it is none."""
+    match = re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", version) if isinstance(version, str) else None
+    return tuple(int(number) for number in match.groups()) if match is not None else ()
 
 
 def _is_transient(line: bytes) -> bool:
