@@ -23,23 +23,27 @@ _SURE: Final = 95
 _LIKELY: Final = 75
 _ENVELOPES: Final = frozenset(
     {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
-     "inter_agent_communication", "inter_agent_communication_metadata"}
+     "inter_agent_communication", "inter_agent_communication_metadata", "token_usage_record"}
 )  # fmt: skip
 _ITEMS: Final = frozenset({"message", "reasoning", "function_call", "function_call_output"})
 _ROLLOUT: Final = About(
-    reads="A Codex rollout, JSON Lines: the envelope {timestamp, type, payload} of versions 0.4x to 0.146, "
+    reads="A Codex rollout, JSON Lines: the envelope {timestamp, type, payload} of versions 0.4x to 0.169, "
     "and the bare items of older ones.",
     places=("~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl", "~/.codex/archived_sessions/*.jsonl"),
     turns="A turn is a task (`task_started` or `turn_context` with a turn id), or what a prompt sets off."
-    " A request ends where the model's answer begins; a `token_count` with a grown total and no answer is "
-    "one too.",
+    " A request ends where the model's answer begins; a bill without an answer is one too: a "
+    "`token_usage_record`, before about 0.15 a `token_count` with a grown total.",
     claims={
         "sources": absent(),
         "item_ids": native("calls; messages and reasoning where the version records ids, else derived"),
         "limit": native("the part of the window that Codex uses, from `model_context_window`"),
-        "system_prompt": native("`base_instructions`, from about 0.104"),
+        "system_prompt": native(
+            "`base_instructions`, from about 0.104; from 0.152 derived where they speak of the tool for plans, "
+            "which Codex leaves out while that is off"
+        ),
         "tool_definitions": native(
-            "tools that clients bring or that tool search found; not the built-in ones"
+            "where they are items of the history (models of GPT-5.6 and newer); else only tools that clients "
+            "bring or that tool search found, not the built-in ones"
         ),
         "messages": native(),
         "reasoning": native("summaries, where recorded; the reasoning itself is encrypted"),
@@ -47,7 +51,7 @@ _ROLLOUT: Final = About(
         "compaction": native(),
         "summary": native("where Codex made it itself; one made by the provider is encrypted"),
         "order": native(),
-        "requests": derived("from the order of items, and token counts"),
+        "requests": derived("from the order of items, and bills"),
         "turns": native("derived before 0.9x"),
         "threads": native("a sub-agent is a rollout of its own and names its parent"),
         "model": native(),
@@ -58,16 +62,26 @@ _ROLLOUT: Final = About(
         "truncation": derived("by Codex' own rule, where a turn records the limit and an output is over it"),
     },
     limits=(
-        "The schemas of built-in tools are not in a rollout: they are most of what the provider billed "
-        "beyond what ctxctl counts. What web search found is not in it either.",
+        "The schemas of built-in tools are not in a rollout, but for models that take them as an item of the "
+        "history: they are most of what the provider billed beyond what ctxctl counts. What web search found "
+        "is not in it either.",
+        "A request that only warms the connection up (`generate: false`) is not in a rollout, nor its bill.",
+        "The prompt with which Codex asks for a summary is not in it: that request is shown without it.",
+        "Whether the tool for plans was on is not in it: what the instructions say of it is taken to be left "
+        "out, as Codex comes, unless the model called it.",
         "Encrypted reasoning and encrypted summaries have no text and are not counted.",
         "Reasoning of earlier turns, which the provider leaves out, stays in the window shown.",
         "A compaction with nothing but its summary keeps every prompt; Codex may keep the newest only.",
         "What tools cut themselves is recorded as it was sent, and not marked.",
+        "A call of an earlier turn without its output gets the output that Codex sends in its place, derived.",
         "What a fork copied from its parent is history without requests of its own; where it ends is told by"
-        " the parent's rollout or another fork of it where one lies beside it, else by ids and times.",
+        " the session's record from about 0.15, before by the parent's rollout or another fork of it where one"
+        " lies beside it, else by ids and times.",
+        "A fork or a thread that was taken back may copy nothing: its history is then read from the other "
+        "rollout, where that lies in the same Codex home.",
     ),
-    origin="openai/codex, codex-rs/core: rollout, compact and context manager",
+    origin="openai/codex, codex-rs/core: rollout, compact and context manager; runs of 0.146 to 0.169 beside "
+    "what they sent",
 )
 _EXEC_LOG: Final = About(
     reads="What `codex exec --json` prints: thread, turn and item events, bare or each under `data`.",

@@ -37,7 +37,10 @@ _ABOUT: Final = About(
         "truncation": absent("only how many tokens and messages left"),
         "system_prompt": native("in the log from about 1.0.60; not in the stream"),
         "tool_definitions": absent("only their tokens, at the end of the session"),
-        "messages": native("as sent, with what Copilot put around a prompt; before 1.0 as typed"),
+        "messages": native(
+            "as sent, with what Copilot put around a prompt; before 1.0 as typed; not what it sent of a call "
+            "that failed"
+        ),
         "reasoning": native("a summary, or sealed"),
         "reminders": native("date, notices, skills"),
         "compaction": native(),
@@ -54,11 +57,15 @@ _ABOUT: Final = About(
     },
     limits=(
         "Truncation tells how many messages left, not which: the window shown keeps them.",
+        "Of a call that failed 1.0.102 logs a short message and sends a longer one, which is not recorded; a "
+        "session that is resumed sends the short one.",
+        "A resumed session leaves its earlier reasoning out where the provider is OpenAI's Responses.",
         "A compaction is taken to leave the system prompt and the summary.",
-        "The context of a sub-agent is recorded in part: its prompt is taken from the call that started it.",
+        "The context of a sub-agent is recorded in part before about 1.0.100: its prompt is taken from the call "
+        "that started it.",
         "The totals of `session.shutdown` are kept as an event; of a single request, they are its bill.",
     ),
-    origin="github/copilot-sdk (session events) and logs of the CLI",
+    origin="github/copilot-sdk (session events), logs of the CLI, and runs of 1.0.102 beside what they sent",
 )
 
 

@@ -362,7 +362,8 @@ class Session(Run):
 
     def _tool_complete(self, data: Json, record: Json) -> None:
         lane = self._lane(data, record)
-        short = self._version >= _SHORT_ERRORS
+        # The stream names no version; `rte` is of the same age.
+        short = self._version >= _SHORT_ERRORS or (not self._version and "rte" in data)
         parts = blocks.result(data, self._keys, self._titles, self.line.number, short=short)
         lane.result(self._placed(parts), string(data.get("toolCallId")))
         first = parts[0]
