@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.codex.execevents import TYPES as _EXEC
+from ctxctl.formats.codex import records
 from ctxctl.formats.codex.execevents import unwrapped
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -38,8 +38,8 @@ _ROLLOUT: Final = About(
         "item_ids": native("calls; messages and reasoning where the version records ids, else derived"),
         "limit": native("the part of the window that Codex uses, from `model_context_window`"),
         "system_prompt": native(
-            "`base_instructions`, from about 0.104; from 0.152 derived where they speak of the tool for plans, "
-            "which Codex leaves out while that is off"
+            "`base_instructions`, from about 0.104; from 0.152 derived where they speak of the tool for "
+            "plans, which Codex leaves out while that is off"
         ),
         "tool_definitions": native(
             "where they are items of the history (models of GPT-5.6 and newer); else only tools that clients "
@@ -62,9 +62,9 @@ _ROLLOUT: Final = About(
         "truncation": derived("by Codex' own rule, where a turn records the limit and an output is over it"),
     },
     limits=(
-        "The schemas of built-in tools are not in a rollout, but for models that take them as an item of the "
-        "history: they are most of what the provider billed beyond what ctxctl counts. What web search found "
-        "is not in it either.",
+        "The schemas of built-in tools are not in a rollout, but for models that take them as an item of "
+        "the history: they are most of what the provider billed beyond what ctxctl counts. What web "
+        "search found is not in it either.",
         "A request that only warms the connection up (`generate: false`) is not in a rollout, nor its bill.",
         "The prompt with which Codex asks for a summary is not in it: that request is shown without it.",
         "Whether the tool for plans was on is not in it: what the instructions say of it is taken to be left "
@@ -73,13 +73,14 @@ _ROLLOUT: Final = About(
         "Reasoning of earlier turns, which the provider leaves out, stays in the window shown.",
         "A compaction with nothing but its summary keeps every prompt; Codex may keep the newest only.",
         "What tools cut themselves is recorded as it was sent, and not marked.",
-        "A call of an earlier turn without its output gets the output that Codex sends in its place, derived.",
+        "A call of an earlier turn without its output gets the one that Codex sends in its place, derived.",
         "What a fork copied from its parent is history without requests of its own; where it ends is told by"
-        " the session's record from about 0.15, before by the parent's rollout or another fork of it where one"
-        " lies beside it, else by ids and times.",
+        " the session's record from about 0.15, before by the parent's rollout or another fork of it where"
+        " one lies beside it, else by ids and times.",
         "A fork or a thread that was taken back may copy nothing: its history is then read from the other "
         "rollout, where that lies in the same Codex home.",
     ),
+    held_against=HeldAgainst("Codex", records.NEWEST, records.OLDEST, records.ROLLOUT, key=""),
     origin="openai/codex, codex-rs/core: rollout, compact and context manager; runs of 0.146 to 0.169 beside "
     "what they sent",
 )
@@ -110,6 +111,7 @@ _EXEC_LOG: Final = About(
         "Tool results are the log's own account, not the text that the model got.",
         "The rollout of the same thread under ~/.codex/sessions holds all of it.",
     ),
+    held_against=HeldAgainst("Codex", records=records.EXEC, key=""),
     origin="openai/codex, codex-rs/exec; runs of 0.169",
 )
 
@@ -171,7 +173,7 @@ def _by_text(body: bytes, marks: tuple[bytes, ...]) -> int:
     """For a first line that is longer than the head, or damaged."""
     start = body[:400].replace(b'": ', b'":')
     if all(mark in start for mark in marks) and any(
-        b'"type":"' + t.encode() + b'"' in start for t in _ENVELOPES | _EXEC
+        b'"type":"' + t.encode() + b'"' in start for t in _ENVELOPES | records.EXEC
     ):
         return _LIKELY
     return 0

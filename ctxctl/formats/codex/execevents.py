@@ -6,13 +6,10 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.codex.records import EXEC
+
 Json = dict[str, Any]
 
-TYPES: Final = frozenset(
-    {"thread.started", "turn.started", "turn.completed", "turn.failed", "item.started", "item.updated",
-     "item.completed", "error"}
-)  # fmt: skip
-"""Every type of event that Codex 0.42 to 0.169 prints."""
 _DEPTH: Final = 3
 """Envelopes that are opened around an event."""
 _LONGEST: Final = 4 << 20
@@ -34,10 +31,10 @@ def unwrapped(value: Any) -> Json | None:
             except orjson.JSONDecodeError:
                 inner = None
         kind = value.get("type")
-        known = isinstance(kind, str) and kind in TYPES
+        known = isinstance(kind, str) and kind in EXEC
         if not isinstance(inner, dict):
             return value if known else None
-        if known and inner.get("type") not in TYPES:
+        if known and inner.get("type") not in EXEC:
             return {**inner, "type": kind, "timestamp": inner.get("timestamp", value.get("timestamp"))}
         value = inner if "timestamp" in inner else {**inner, "timestamp": value.get("timestamp")}
     return None

@@ -43,7 +43,9 @@ class ExecLog(Run):
         """The log's events."""
         for record in self.records(source):
             event = unwrapped(record)
-            if event is not None:
+            if event is None:
+                self.met(record.get("type"))
+            else:
                 self._record(event)
             yield from self.drain()
         yield from self.finish()
@@ -72,6 +74,7 @@ class ExecLog(Run):
 
     def _item(self, item: Json, *, done: bool) -> None:
         kind = string(item.get("type")) or string(item.get("item_type"))
+        self.met(f"item/{kind}")
         name = string(item.get("id"))
         # Item ids are numbered anew in each turn.
         key = f"{self._thread.turn or 'turn-0'}/{name}" if name is not None else None

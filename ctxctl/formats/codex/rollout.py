@@ -31,6 +31,8 @@ _ITEM_TYPES: Final = frozenset(
      "custom_tool_call_output", "local_shell_call", "web_search_call"}
 )  # fmt: skip
 """Items that stand bare on a line of the oldest rollouts."""
+_NESTED: Final = ("event_msg", "response_item")
+"""Records that name a type of their own inside."""
 _DISPLAY: Final = re.compile(
     rb'\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"event_msg","payload":\{"type":"(?:agent_message|'
     rb"agent_reasoning|user_message|exec_command_end|patch_apply_end|mcp_tool_call_end|web_search_end|"
@@ -118,6 +120,8 @@ class Rollout(Run):
             self._fork.line(time, self.line.number, record.get("ordinal"))
         kind = record.get("type")
         payload = record.get("payload")
+        inner = payload.get("type") if kind in _NESTED and isinstance(payload, dict) else None
+        self.met(f"{kind}/{inner}" if isinstance(inner, str) else kind)
         handler = self._types.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             if isinstance(payload, dict):
@@ -213,7 +217,7 @@ class Rollout(Run):
             self._set_head()
 
     def _set_instructions(self, text: str | None, *, own: bool = False) -> None:
-        """What a session begins with; `own`: the person's instead of the model's, which go out as they are."""
+        """What a session begins with; `own`: a person's instead of the model's, which go out as they are."""
         if text is None:
             return
         shorter = None if own else texts.without_plans(text, self.make.client)

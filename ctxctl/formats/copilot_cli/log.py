@@ -11,6 +11,7 @@ from ctxctl.formats.copilot_cli import blocks
 from ctxctl.formats.copilot_cli.lane import Lane, usage_of
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -55,6 +56,8 @@ class Session(Run):
         """Prompts of sub-agents that no event of theirs has told so far."""
         self._failed: dict[str, Part] = {}
         """Results of calls that failed, as a client sends them that goes on from the log; by item."""
+        self._compacting: dict[Lane, set[str]] = {}
+        """Items that a summary which is being written will stand for."""
         self._behind: set[str] = set()
         """Reasoning that such a client does not send."""
         self._model: str | None = None
@@ -84,7 +87,9 @@ class Session(Run):
             "session.truncation": self._truncation,
             "session.usage_info": self._usage_info,
             "session.usage_record": self._usage_record,
+            "session.compaction_start": self._compaction_start,
             "session.compaction_complete": self._compaction,
+            "session.context_cleared": self._cleared,
             "session.snapshot_rewind": self._rewind,
             "session.shutdown": self._shutdown,
             "abort": self._abort,
@@ -227,23 +232,43 @@ class Session(Run):
             lane.conversation.tell(vocab.BUDGET_APPLIED, {**budget, "metadata": meta}, line=self.line.number)
         lane.billed(usage_of(usage, string(usage.get("model"))))
 
+    def _compaction_start(self, data: Json, record: Json) -> None:
+        """The summary will stand for what is there now; the session goes on while it is written."""
+        lane = self._lane(data, record)
+        self._compacting[lane] = {row[0].item for row in lane.conversation.rows[lane.start :]}
+
     def _compaction(self, data: Json, record: Json) -> None:
+        lane = self._lane(data, record)
+        covered = self._compacting.pop(lane, None)
         if data.get("success") is False:
             return
-        lane = self._lane(data, record)
         conversation = lane.conversation
         text = string(data.get("summaryContent"))
         key = self._keys.unique(string(record.get("id")), "summary")
         summary = Part(
             "thread_summary", text, "user", key=key, title="compaction summary", line=self.line.number
         )
-        gone = [row[0].ref for row in conversation.rows[lane.start :]]
+        rows = conversation.rows[lane.start :]
+        later = (at for at, row in enumerate(rows) if covered is not None and row[0].item not in covered)
+        gone = [row[0].ref for row in rows[: next(later, len(rows))]]
         conversation.splice(lane.start, len(gone), self._placed([summary]))
         native = {name: value for name, value in data.items() if isinstance(value, int | bool)}
+        used = data.get("compactionTokensUsed")
+        if isinstance(used, dict):
+            native["compactionTokensUsed"] = shallow(used)
         conversation.compacted(
             gone, summary.block().ref, line=self.line.number,
             metadata={"native": native, "ctxctl": {"derived": True}},
         )  # fmt: skip
+
+    def _cleared(self, data: Json, record: Json) -> None:
+        """The history is emptied, and may begin with a message of the client's."""
+        lane = self._lane(data, record)
+        lane.conversation.splice(lane.start, len(lane.conversation.rows) - lane.start, cause="cleared")
+        text = string(data.get("initialMessage"))
+        if text is not None:
+            key = self._keys.unique(string(record.get("id")), "initial")
+            lane.take(self._placed([Part("user_message", text, "user", key=key, line=self.line.number)]))
 
     def _rewind(self, data: Json, record: Json) -> None:
         at = self._ordinal.get(string(data.get("upToEventId")) or "")

@@ -1,4 +1,4 @@
-"""Codex 0.152 to 0.169: what its rollouts hold today, and where they leave a part of the request elsewhere."""
+"""Codex 0.152 to 0.169: what its rollouts hold, and which part of a request stands elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ctxctl.formats.registry import detect, events
+from ctxctl.trace.source import open_source
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
 CODEX = FIXTURES / "codex"
@@ -233,3 +235,32 @@ def test_calls_without_a_word_between_them_are_taken_for_one_answers() -> None:
 def test_a_log_under_data_reads_as_the_log_itself() -> None:
     plain = [window.texts() for window in windows(EXEC / "parallel.jsonl", "codex-exec")]
     assert [window.texts() for window in windows(EXEC / "wrapped.jsonl", "codex-exec")] == plain
+
+
+def test_every_record_of_the_fixtures_is_one_that_the_importers_know() -> None:
+    for path in sorted([*CODEX.glob("*.jsonl"), *EXEC.glob("*.jsonl")]):
+        assert not [found for found in told(path) if found.startswith(("unknown-type", "newer"))], path
+
+
+def test_a_record_of_another_type_and_a_newer_version_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    path.write_bytes(
+        jsonl(
+            meta("x", "0.999.0"), said("user", "a"), envelope("event_msg", type="new_event"),
+            envelope("response_item", type="new_item", text="b"), envelope("new_record", b=1),
+            said("assistant", "c"),
+        )
+    )  # fmt: skip
+    found = "\n".join(told(path))
+    for wanted in ("'event_msg/new_event'", "'response_item/new_item'", "'new_record'", "0.999.0"):
+        assert wanted in found
+
+
+def told(path: Path) -> list[str]:
+    found: list[str] = []
+    with open_source(path) as source:
+        form = detect(source)
+        assert form is not None
+        for _ in events(form, source, lambda one: found.append(f"{one.slug} {one.message}")):
+            pass
+    return found

@@ -1,10 +1,12 @@
-"""Copilot CLI 1.0.102: a session that was resumed, results out of order, a sub-agent by either of its names."""
+"""Copilot CLI 1.0.102: a resumed session, results out of order, a sub-agent by either of its names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from ctxctl.formats.registry import detect, events
+from ctxctl.trace.source import open_source
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
 RESUMED = FIXTURES / "copilot_cli" / "resumed.jsonl"
@@ -115,3 +117,47 @@ def test_reasoning_that_a_resumed_client_leaves_behind_is_in_no_later_window(tmp
         ["go", "hm", None, "yes", "again"],
         ["go", "yes", "again", "so", "more"],
     ]
+
+
+def test_a_summary_stands_for_what_was_there_when_it_was_begun(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(
+        jsonl(
+            event("session.start", sessionId="s", copilotVersion="1.0.102", producer="copilot-agent"),
+            event("user.message", content="go", interactionId="i"),
+            event("assistant.turn_start", turnId="0"),
+            event("assistant.message", content="one", messageId="m", model="gpt-5.4", apiCallId="r1"),
+            event("assistant.turn_end", turnId="0"),
+            event("session.compaction_start", trigger="threshold"),
+            event("user.message", content="more", interactionId="j"),
+            event("assistant.turn_start", turnId="0"),
+            event("assistant.message", content="two", messageId="n", model="gpt-5.4", apiCallId="r2"),
+            event("assistant.turn_end", turnId="0"),
+            event("session.compaction_complete", success=True, summaryContent="so far"),
+            event("user.message", content="end", interactionId="k"),
+            event("assistant.turn_start", turnId="0"),
+            event("assistant.message", content="three", messageId="o", model="gpt-5.4", apiCallId="r3"),
+            event("session.context_cleared", messagesCleared=5),
+            event("user.message", content="new", interactionId="l"),
+            event("assistant.turn_start", turnId="0"),
+            event("assistant.message", content="four", messageId="p", model="gpt-5.4", apiCallId="r4"),
+        )
+    )
+    assert [window.texts() for window in main(path)] == [
+        ["go"],
+        ["go", "one", "more"],
+        ["so far", "more", "two", "end"],
+        ["new"],
+    ]
+
+
+def test_every_event_of_the_fixtures_is_one_that_the_importer_knows() -> None:
+    found: list[str] = []
+    for path in sorted(RESUMED.parent.glob("*.jsonl")):
+        with open_source(path) as source:
+            form = detect(source)
+            assert form is not None
+            for _ in events(form, source, lambda one: found.append(one.slug)):
+                pass
+    assert "unknown-type" not in found
+    assert "newer-version" not in found
