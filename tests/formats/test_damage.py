@@ -12,6 +12,8 @@ from tests.formats.damage import FIXTURES, captures, each_line_damaged, each_pla
 CAPTURES = [pytest.param(path, id=name) for name, path in captures()]
 
 DECIDING: dict[str, set[int]] = {
+    # Only a session that was resumed sends the short message which its log holds of a call that failed.
+    "copilot_cli/resumed.jsonl": {19},
     # A patch does not say what run it is of: without the creation nobody knows what was asked.
     "langsmith/run_ops.jsonl": {4},
     # Which contexts are attached decides which answers of providers are context.

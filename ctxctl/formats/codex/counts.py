@@ -56,6 +56,15 @@ class Counts:
         return _record(last, model, provider)
 
 
+def told(payload: Json, model: str | None, provider: str | None) -> Json | None:
+    """The usage record of a `token_usage_record` (from about 0.15), which is of one request; None where it
+    has no counts."""
+    usage = _numbers(payload.get("usage"))
+    if usage is None or not (usage["input_tokens"] or usage["output_tokens"]):
+        return None
+    return _record(usage, model, provider)
+
+
 def _record(usage: Json, model: str | None, provider: str | None) -> Json | None:
     return usage_record(
         input_tokens=usage["input_tokens"],

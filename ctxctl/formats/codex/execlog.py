@@ -1,4 +1,9 @@
-"""Reads the log of ``codex exec --json``: what the model said and did, without the context it was given."""
+"""Reads the log of ``codex exec --json``: what the model said and did, without the context it was given.
+
+The log tells of turns, not of requests.  Only what its order proves is taken for one: a turn's first, and the
+one that a word of the model answers behind a result.  Calls that follow one another without a word between
+them may be of one answer, whose calls Codex runs and logs one after the other.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.codex.execevents import unwrapped
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.kit.run import Run
@@ -26,14 +32,21 @@ class ExecLog(Run):
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report)
         self._turns = 0
+        self._asked = False
+        """The turn has a request."""
         self._answering = False
+        """Nothing has come between the last request and now but what the model made."""
         self._begun: set[str] = set()
         """Actions whose start was logged."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The log's events."""
         for record in self.records(source):
-            self._record(record)
+            event = unwrapped(record)
+            if event is None:
+                self.met(record.get("type"))
+            else:
+                self._record(event)
             yield from self.drain()
         yield from self.finish()
 
@@ -49,9 +62,9 @@ class ExecLog(Run):
         elif kind == "turn.started":
             self._turns += 1
             self._thread.turn = f"turn-{self._turns}"
-            self._answering = False
+            self._asked = self._answering = False
         elif kind in ("turn.completed", "turn.failed"):
-            self._answering = False
+            self._asked = self._answering = False
             if isinstance(record.get("usage"), dict):
                 self.emit(_TOTALS, {"usage": record["usage"]})
         elif kind in ("item.started", "item.completed"):
@@ -61,6 +74,7 @@ class ExecLog(Run):
 
     def _item(self, item: Json, *, done: bool) -> None:
         kind = string(item.get("type")) or string(item.get("item_type"))
+        self.met(f"item/{kind}")
         name = string(item.get("id"))
         # Item ids are numbered anew in each turn.
         key = f"{self._thread.turn or 'turn-0'}/{name}" if name is not None else None
@@ -74,8 +88,8 @@ class ExecLog(Run):
             self._action(item, kind, key, done)
         elif done and kind == "todo_list":
             text = canonical(item.get("items"))
-            self._answer(Part("tool_call", f"update_plan {text}", "assistant", key=key, title="update_plan",
-                              derived=True, line=self.line.number))  # fmt: skip
+            self._call(Part("tool_call", f"update_plan {text}", "assistant", key=key, title="update_plan",
+                            derived=True, line=self.line.number))  # fmt: skip
 
     def _action(self, item: Json, kind: str, key: str | None, done: bool) -> None:
         arguments: Any = {
@@ -88,7 +102,7 @@ class ExecLog(Run):
             if key is not None:
                 self._begun.add(key)
             text = f"{kind} {canonical(arguments)}"
-            self._answer(
+            self._call(
                 Part(
                     "tool_call", text, "assistant", key=key, title=title, derived=True, line=self.line.number
                 )
@@ -104,7 +118,15 @@ class ExecLog(Run):
         )  # fmt: skip
 
     def _answer(self, part: Part) -> None:
+        """A word of the model: it answers a request that carries all results before it."""
         if not self._answering:
-            self._answering = True
+            self._answering = self._asked = True
             self._thread.request(line=self.line.number, derived=True)
         self._thread.append(part)
+
+    def _call(self, part: Part) -> None:
+        """A call: of the last answer or of another one, the log does not tell."""
+        if not self._asked:
+            self._answer(part)
+        else:
+            self._thread.append(part)

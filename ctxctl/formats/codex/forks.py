@@ -1,11 +1,12 @@
 """How much of a forked rollout is a copy of its parent's: history that this thread's requests carry, but
 requests and counts that are not its own.
 
-Where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one parent hold
-is a copy at least (`codex.parents`).  Else: Codex
-writes a copied line anew, with the time of the fork.  Turn ids are UUIDs of version 7 and hold their time: a
-turn from before the session id is the parent's.  Where there are no such ids, what was written in one burst
-with the first line is the copy.
+From about 0.15 the session's record tells: `subagent_history_start_ordinal` is the line that the own part
+begins with, and `history_base` (`codex.bases`) a stretch of the parent's rollout that is not copied at all.
+Before, where the parent's rollout still lies beside it, what both hold is the copy; what two forks of one
+parent hold is a copy at least (`codex.parents`).  Else: Codex writes a copied line anew, with the time of the
+fork.  Turn ids are UUIDs of version 7 and hold their time: a turn from before the session id is the parent's.
+Where there are no such ids, what was written in one burst with the first line is the copy.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ _TICK: Final = 1.0
 class Fork:
     """Follows the lines of a forked rollout and says where its own part begins."""
 
-    def __init__(self, session: str | None, told: Copied | None = None) -> None:
+    def __init__(self, session: str | None, told: Copied | None = None, *, until: int | None = None) -> None:
         self._told = told
         """What the parent's file, or another fork of it, tells."""
+        self._until = until
+        """Ordinal of the first line that is this thread's own, where the session's record names it."""
         self._born = born(session)
         self._ids = False
         """A turn id has told that the copy goes on."""
@@ -40,8 +43,13 @@ class Fork:
         """More than one burst was seen."""
         self.copying = True
 
-    def line(self, time: Any, number: int) -> None:
-        """A line with its timestamp, which ends the copy only where neither the parent nor turn ids tell."""
+    def line(self, time: Any, number: int, ordinal: Any = None) -> None:
+        """A line with its timestamp, which ends the copy only where neither the session's record nor the
+        parent nor turn ids tell."""
+        if self._until is not None:
+            if type(ordinal) is int:
+                self.copying = ordinal < self._until
+            return
         told = self._told
         if told is not None and told.exact:
             self.copying = number <= told.until
@@ -59,7 +67,8 @@ class Fork:
 
     def turn(self, turn: str) -> None:
         """A turn begins."""
-        made = None if self._told is not None and self._told.exact else born(turn)
+        exact = self._until is not None or (self._told is not None and self._told.exact)
+        made = None if exact else born(turn)
         if not self.copying or made is None or self._born is None:
             return
         self._ids = made < self._born

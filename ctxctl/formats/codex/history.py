@@ -27,6 +27,10 @@ class History:
         self._head: list[Part] = []
         self._prompts: list[str] = []
         """Items that are prompts and still in the window, oldest first."""
+        self.holds: frozenset[str] = frozenset()
+        """What stands in the history itself of `tools` and `instructions`, which else come before it."""
+        self._filled: set[str] = set()
+        """Outputs that stand for ones that never came, or have not come yet."""
 
     def head(self, parts: list[Part]) -> None:
         """What every request begins with from now on."""
@@ -42,9 +46,35 @@ class History:
         """One item of the log."""
         if not read.parts:
             return
+        self._make_room(read)
         self.conversation.append(*read.parts)
+        if read.holds:
+            self.holds |= {read.holds}
         if read.prompt:
             self._prompts.append(_prompt_of(read.parts).item)
+
+    def _make_room(self, read: Read) -> None:
+        """A real output takes the place of the one that stood for it."""
+        if self._filled:
+            late = {part.item for part in read.parts} & self._filled
+            if late:
+                self._filled -= late
+                self.conversation.drop(late.__contains__)
+
+    def fill(self, missing: Sequence[tuple[str, Part]]) -> None:
+        """Put an output behind each call that lacks one, as Codex does with every request.
+
+        Args:
+            missing: The call's key and the output (`Items.unanswered`).
+        """
+        for call, output in missing:
+            if output.item in self._filled:
+                continue
+            rows = self.conversation.rows
+            at = next((at for at in range(len(rows) - 1, -1, -1) if rows[at][0].item == call), None)
+            if at is not None:
+                self.conversation.splice(at + 1, 0, [output])
+                self._filled.add(output.item)
 
     def before_all(self, parts: Sequence[Part]) -> None:
         """Parts that stand before the rest of the history."""
@@ -58,6 +88,7 @@ class History:
         given = payload.get("replacement_history")
         if isinstance(given, list):
             reads = [items.read(item, line, again=True) for item in given if isinstance(item, dict)]
+            self.holds = frozenset(read.holds for read in reads if read.holds)
             self._replace([read for read in reads if read.parts], message, payload, line, tell)
         else:
             self._shorten(message, payload, line, tell)

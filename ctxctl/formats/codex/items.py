@@ -25,6 +25,13 @@ _OUTPUTS: Final = frozenset(
 _SUMMARIES: Final = frozenset({"compaction", "context_compaction", "compaction_summary"})
 _UNSENT: Final = frozenset({"ghost_snapshot", "compaction_trigger"})
 """Items that rollouts hold and requests do not."""
+_UNANSWERED: Final = {
+    "function_call": "aborted",
+    "custom_tool_call": "aborted",
+    "local_shell_call": "aborted",
+    "tool_search_call": "[]",
+}
+"""By type of call, the output that Codex puts behind one that has none."""
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _DATA: Final = "data:"
 
@@ -37,6 +44,17 @@ class Read(NamedTuple):
     """The model made it; otherwise it is input of the next request."""
     prompt: bool = False
     """A person wrote it (or another agent, for this one): it sets off a turn."""
+    holds: str = ""
+    """What of the request's head stands in the history itself: `tools` or `instructions`; else empty."""
+
+
+class Call(NamedTuple):
+    """A call of the model."""
+
+    key: str
+    title: str
+    output: str | None
+    """What Codex sends as its output where it never got one; None where it sends none."""
 
 
 _NOTHING: Final = Read([], False)
@@ -47,8 +65,10 @@ class Items:
 
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
-        self._open: dict[str, tuple[str, str]] = {}
-        """By call id: the part's key and title."""
+        self._open: dict[str, Call] = {}
+        """By call id, of calls that have no output yet."""
+        self._left: set[str] = set()
+        """Those of them whose turn is over."""
         self.policy: Any = None
         """By which Codex cuts tool outputs, where a turn tells it."""
 
@@ -70,11 +90,13 @@ class Items:
         if kind in _OUTPUTS:
             return Read(self._output(item, line, again), False)
         if kind == "reasoning":
-            return Read([self._reasoning(item, line, again)], True)
+            return Read(self._reasoning(item, line, again), True)
         if kind in _HOSTED:
             return Read(self._hosted(item, kind, line, again), True)
         if kind == "tool_search_output":
             return Read(self._found_tools(item, line, again), False)
+        if kind == "additional_tools":
+            return Read(self._given_tools(item, line, again), False, holds="tools")
         if kind in _SUMMARIES:
             return Read([self._summary(item, line, again)], False)
         if kind == "agent_message":
@@ -92,7 +114,7 @@ class Items:
             return self.mail(mail, line, again=again)
         base = self._key(item, again)
         made: list[Part] = []
-        prompt = False
+        prompt, holds = False, ""
         for index, block in enumerate(_blocks(item.get("content"))):
             key = _nth(base, index)
             if _is_media(block):
@@ -101,13 +123,16 @@ class Items:
             text = _text_of(block)
             if not text:
                 continue
-            part = _said(role, text, key, line)
+            told = _told_kind(item, index)
+            part = _said(role, text, key, line, told)
+            if told == texts.INSTRUCTIONS:
+                holds = "instructions"
             phase = string(item.get("phase"))
             if phase is not None:
                 part.native = {"phase": phase}
             made.append(part)
             prompt = prompt or part.kind == "user_message"
-        return Read(made, role == "assistant", prompt)
+        return Read(made, role == "assistant", prompt, holds)
 
     def mail(self, mail: Json, line: int, *, again: bool = False) -> Read:
         """What another agent said to this one: input, though older versions put it in the model's mouth."""
@@ -131,21 +156,28 @@ class Items:
             )
         return made
 
-    def _reasoning(self, item: Json, line: int, again: bool) -> Part:
+    def _reasoning(self, item: Json, line: int, again: bool) -> list[Part]:
+        """What the reasoning says of itself, and the reasoning, which is sealed: the request holds both."""
         said = [_text_of(block) for block in _blocks(item.get("content"))]
         summaries = [_text_of(block) for block in _blocks(item.get("summary"))]
         text = "\n\n".join(t for t in (said if any(said) else summaries) if t) or None
         sealed = item.get("encrypted_content")
-        native: Json = {}
-        if text is not None and not any(said):
-            native["text"] = "summary"
-        if isinstance(sealed, str):
-            native["encrypted_bytes"] = len(sealed)
-        elif text is None:
-            native["text"] = "not recorded"
-        version = _version(sealed) if text is None and isinstance(sealed, str) else None
         key = self._key(item, again)
-        return Part("reasoning", text, "assistant", key=key, native=native, line=line, version=version)
+        if text is None:
+            native: Json = (
+                {"encrypted_bytes": len(sealed)} if isinstance(sealed, str) else {"text": "not recorded"}
+            )
+            version = _version(sealed) if isinstance(sealed, str) else None
+            return [Part("reasoning", None, "assistant", key=key, native=native, line=line, version=version)]
+        native = {} if any(said) else {"text": "summary"}
+        made = [Part("reasoning", text, "assistant", key=key, native=native, line=line)]
+        if isinstance(sealed, str) and sealed:
+            native = {"encrypted_bytes": len(sealed)}
+            made.append(
+                Part("reasoning", None, "assistant", key=f"{key}/sealed" if key is not None else None,
+                     native=native, line=line, version=_version(sealed))
+            )  # fmt: skip
+        return made
 
     def _summary(self, item: Json, line: int, again: bool) -> Part:
         text = string(item.get("summary")) or string(item.get("text"))
@@ -173,7 +205,7 @@ class Items:
         call = string(item.get("call_id"))
         key = self._unique(call, again) if call is not None else self._key(item, again)
         if call is not None and key is not None:
-            self._open[call] = key, title
+            self._open[call] = Call(key, title, _UNANSWERED.get(kind))
         return Part("tool_call", text, "assistant", key=key, title=title, line=line)
 
     def _hosted(self, item: Json, kind: str, line: int, again: bool) -> list[Part]:
@@ -183,7 +215,7 @@ class Items:
         arguments = item.get("action", item.get("revised_prompt"))
         text, title = _called(name, arguments, free=isinstance(arguments, str))
         if call is not None and key is not None:
-            self._open[call] = key, title
+            self._open[call] = Call(key, title, _UNANSWERED.get(kind))
         made = [Part("tool_call", text, "assistant", key=key, title=title, line=line)]
         result = item.get("result")
         if kind == "image_generation_call" and isinstance(result, str) and result:
@@ -192,7 +224,7 @@ class Items:
 
     def _output(self, item: Json, line: int, again: bool) -> list[Part]:
         call = string(item.get("call_id"))
-        open_key, title = self._open.pop(call, (None, None)) if call is not None else (None, None)
+        open_key, title = self._closed(call)
         title = title or string(item.get("name"))
         if open_key is not None:
             base: str | None = f"{open_key}/result"
@@ -220,12 +252,42 @@ class Items:
 
     def _found_tools(self, item: Json, line: int, again: bool) -> list[Part]:
         call = string(item.get("call_id"))
-        open_key, title = self._open.pop(call, (None, None)) if call is not None else (None, None)
+        open_key, title = self._closed(call)
         base = f"{open_key or self._unique(call, again) or 'tool_search'}/result"
         made = tools(item.get("tools"), line, prefix=f"{base}/", role="tool")
         if not made:
             made = [Part("tool_result", "[]", "tool", key=base, title=title, line=line)]
         return made
+
+    def _given_tools(self, item: Json, line: int, again: bool) -> list[Part]:
+        """The tools of the requests to come, where they are an item of the input."""
+        made = tools(item.get("tools") or [], line)
+        for part in made:
+            part.item = self._unique(part.item, again) or part.item
+        return made
+
+    def leave(self) -> None:
+        """A turn begins: calls that have no output by now get none."""
+        self._left.update(self._open)
+
+    def unanswered(self) -> list[tuple[str, Part]]:
+        """For each call of a turn that is over without its output: its key, and the output that Codex sends.
+
+        The rule is that of Codex' history: a request holds an output for every call of a client's tool.
+        """
+        left = [self._open[name] for name in self._open if name in self._left] if self._left else []
+        return [
+            (call.key, Part("tool_result", call.output, "tool", key=f"{call.key}/result", title=call.title,
+                            derived=True))
+            for call in left
+            if call.output is not None
+        ]  # fmt: skip
+
+    def _closed(self, call: str | None) -> tuple[str | None, str | None]:
+        """The key and title of a call whose output has come."""
+        found = self._open.pop(call, None) if call is not None else None
+        self._left.discard(call or "")
+        return (found.key, found.title) if found is not None else (None, None)
 
     # -- ids ------------------------------------------------------------------------------------------------
 
@@ -284,16 +346,26 @@ def _mail(item: Json) -> Json | None:
     return value if whole and "recipient" in value and "trigger_turn" in value else None
 
 
-def _said(role: str, text: str, key: str | None, line: int) -> Part:
+def _said(role: str, text: str, key: str | None, line: int, told: str | None) -> Part:
     if role == "assistant":
         return Part("assistant_message", text, "assistant", key=key, line=line)
     if role == "developer":
-        found = texts.of_developer(text)
+        found = texts.of_developer(text, told)
         return Part(found.kind, text, "developer", key=key, title=found.title, line=line)
     if role == "system":
         return Part("system_prompt", text, "system", key=key, line=line)
-    found = texts.of_user(text)
+    found = texts.of_user(text, told)
     return Part(found.kind, text, "user", key=key, title=found.title, line=line)
+
+
+def _told_kind(item: Json, index: int) -> str | None:
+    """What Codex itself calls the `index`-th block of a message, from about 0.15; None where it does not."""
+    told = item.get("internal_chat_message_metadata_passthrough")
+    kinds = told.get("content_item_kinds") if isinstance(told, dict) else None
+    content = item.get("content")
+    if not isinstance(kinds, list) or not isinstance(content, list) or len(kinds) != len(content):
+        return None
+    return string(kinds[index])
 
 
 def _called(name: str, arguments: Any, *, free: bool) -> tuple[str, str]:

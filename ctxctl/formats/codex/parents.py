@@ -20,7 +20,7 @@ from ctxctl.trace.source import Source, open_source
 
 _HOMES: Final = ("sessions", "archived_sessions")
 """Directories of a Codex home that hold rollouts."""
-_HEAD: Final = 64 * 1024
+_HEAD: Final = 256 * 1024
 _LOOKED: Final = 500
 """Files that are looked into, at most; their names are looked at all the same."""
 _SIBLINGS: Final = 8
@@ -57,6 +57,11 @@ def copied(source: Source, parent: str | None) -> Copied | None:
     return Copied(last, found.parent is not None) if last else None
 
 
+def plans(source: Source) -> bool:
+    """Whether the model called Codex' tool for plans, which is the only sign in a rollout that it was on."""
+    return any(b'"update_plan"' in line.data and b'_call"' in line.data for line in lines(source, _unheard))
+
+
 def _marked(source: Source) -> Iterator[tuple[int, list[Any]]]:
     """By line, what tells it from any other line of any session; of lines that have such a thing."""
     for line in lines(source, _unheard):
@@ -82,6 +87,11 @@ def _marks(payload: Json) -> Iterator[Any]:
             yield name, value
 
 
+def rollout_of(path: Path, thread: str) -> Path | None:
+    """The rollout of a thread among those of the same Codex home as `path`; None where it is not there."""
+    return _kin(path, thread).parent
+
+
 class _Kin(NamedTuple):
     parent: Path | None
     siblings: list[Path]
@@ -93,8 +103,9 @@ def _kin(path: Path, parent: str) -> _Kin:
     for looked, found in enumerate(_around(path)):
         if found.stem.endswith(parent):
             return _Kin(found, [])
-        meta = _first(found) if looked < _LOOKED and found != path else {}
-        if parent in (meta.get("id"), meta.get("session_id")):
+        meta = first_record(found) if looked < _LOOKED and found != path else {}
+        # The session id of a sub-agent is that of the thread which began it all.
+        if parent == (meta.get("id") or meta.get("session_id")):
             return _Kin(found, [])
         if meta.get("forked_from_id") == parent and len(siblings) < _SIBLINGS:
             siblings.append(found)
@@ -117,7 +128,7 @@ def _around(path: Path) -> Iterable[Path]:
         return
 
 
-def _first(path: Path) -> Json:
+def first_record(path: Path) -> Json:
     """The session's record, which a rollout begins with; empty where it does not."""
     try:
         with path.open("rb") as file:

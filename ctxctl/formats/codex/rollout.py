@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.codex import texts
-from ctxctl.formats.codex.counts import Counts
+from ctxctl.formats.codex.bases import Base, base_of, inherited
+from ctxctl.formats.codex.counts import Counts, told
 from ctxctl.formats.codex.forks import Fork
 from ctxctl.formats.codex.history import History
 from ctxctl.formats.codex.items import Items, Read, tools
-from ctxctl.formats.codex.parents import copied
+from ctxctl.formats.codex.parents import copied, plans
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
@@ -30,6 +31,8 @@ _ITEM_TYPES: Final = frozenset(
      "custom_tool_call_output", "local_shell_call", "web_search_call"}
 )  # fmt: skip
 """Items that stand bare on a line of the oldest rollouts."""
+_NESTED: Final = ("event_msg", "response_item")
+"""Records that name a type of their own inside."""
 _DISPLAY: Final = re.compile(
     rb'\{"timestamp":"[^"]*",(?:"ordinal":\d+,)?"type":"event_msg","payload":\{"type":"(?:agent_message|'
     rb"agent_reasoning|user_message|exec_command_end|patch_apply_end|mcp_tool_call_end|web_search_end|"
@@ -57,6 +60,10 @@ class Rollout(Run):
         self._limit: int | None = None
         self._instructions: Part | None = None
         self._tools: list[Part] = []
+        self._holds: frozenset[str] = frozenset()
+        """What of the head was in the history itself when it was last set."""
+        self._due: list[Part] | None = None
+        """The head, where the first request is still to come."""
         self._aside: dict[str, Part] = {}
         """Instructions that stand in metadata only, until a message is found that carries them."""
         self._answering = False
@@ -64,8 +71,12 @@ class Rollout(Run):
         """The last request's bill is known, or there was none."""
         self._unbilled: list[Place] = []
         """Requests since the last bill that got none: they were stopped."""
+        self._inheriting = False
+        """What is read is another rollout, whose history this one begins with."""
         self._held: int | None = None
         """Where the events of the request after a stopped one begin: they wait for what that was billed."""
+        self._recorded = False
+        """Each request's bill is a record of its own, so that running totals tell of none."""
         self._native_turns = False
         self._turns = 0
         self._asked = 0
@@ -83,6 +94,8 @@ class Rollout(Run):
             "event_msg": self._event,
             "compacted": self._compacted,
             "inter_agent_communication": self._mail,
+            "token_usage_record": self._usage_record,
+            "dynamic_tools_updated": self._tools_updated,
         }
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -93,6 +106,7 @@ class Rollout(Run):
             if self.out and self._held is None:
                 yield from self.drain()
         self._take_shown()
+        self._place_head()
         yield from self.finish()
 
     def _is_display(self, line: bytes) -> bool:
@@ -103,9 +117,11 @@ class Rollout(Run):
         time = record.get("timestamp")
         self.make.at(time)
         if self._fork is not None:
-            self._fork.line(time, self.line.number)
+            self._fork.line(time, self.line.number, record.get("ordinal"))
         kind = record.get("type")
         payload = record.get("payload")
+        inner = payload.get("type") if kind in _NESTED and isinstance(payload, dict) else None
+        self.met(f"{kind}/{inner}" if isinstance(inner, str) else kind)
         handler = self._types.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             if isinstance(payload, dict):
@@ -132,7 +148,7 @@ class Rollout(Run):
 
     @property
     def _copying(self) -> bool:
-        return self._fork is not None and self._fork.copying
+        return self._inheriting or (self._fork is not None and self._fork.copying)
 
     def _session_meta(self, meta: Json) -> None:
         session = string(meta.get("id")) or string(meta.get("session_id"))
@@ -141,13 +157,16 @@ class Rollout(Run):
             if self._known is None:
                 self.session = session
                 self._origin = _origin(meta)
+            base = base_of(meta)
             parent = string(meta.get("forked_from_id"))
-            if parent is not None:
-                self._begin_copy(parent, meta.get("timestamp"))
+            if base is not None:
+                self._inherit(base)
+            elif parent is not None:
+                self._begin_copy(parent, meta)
         elif session != self.session:
             # A sub-agent that was given its parent's history brings its parent's record along.
             if self._fork is None and self._origin is not None and not self._history.conversation.steps:
-                self._begin_copy(session, None)
+                self._begin_copy(session, {})
             if self._instructions is not None or self._copying:
                 return
         self.make.by(meta.get("cli_version"))
@@ -155,32 +174,81 @@ class Rollout(Run):
         self._model = self._model or string(meta.get("model"))
         given = meta.get("base_instructions")
         text = string(given.get("text")) if isinstance(given, dict) else string(given)
-        self._set_instructions(text)
+        origin = given.get("provenance") if isinstance(given, dict) else None
+        own = isinstance(origin, dict) and origin.get("type") == "custom"
+        self._set_instructions(text, own=own)
         self._set_aside("user_instructions", meta.get("instructions"))
-        defined = tools(meta.get("dynamic_tools") or [], self.line.number)
+        self._set_tools(meta.get("dynamic_tools"))
+
+    def _begin_copy(self, parent: str | None, meta: Json) -> None:
+        """What follows is the parent's history, up to where the two part."""
+        until = count(meta.get("subagent_history_start_ordinal"))
+        told = copied(self._source, parent) if self._source is not None and until is None else None
+        self._fork = Fork(self.session, told, until=until)
+        self._fork.line(meta.get("timestamp"), self.line.number, 0)
+
+    def _inherit(self, base: Base) -> None:
+        """The history that this rollout begins with is another's, and stands there only."""
+        own, make = self.line, self.make
+        self._inheriting = True
+        try:
+            path = self._source.path if self._source is not None else None
+            for file, line, record in inherited(path, base, self.report):
+                make.file, self.line = file, line
+                self._record(record)
+        except LookupError as missing:
+            self.line, make.file = own, None
+            self.problem(
+                "history-elsewhere",
+                f"this fork begins with the history of thread {missing}, whose rollout is not beside it: "
+                "the windows shown lack it",
+            )
+        finally:
+            self._inheriting = False
+            self.line, make.file = own, None
+
+    def _tools_updated(self, payload: Json) -> None:
+        self._set_tools(payload.get("dynamic_tools", payload.get("tools")))
+
+    def _set_tools(self, given: Any) -> None:
+        defined = tools(given or [], self.line.number)
         if defined:
             self._tools = defined
             self._set_head()
 
-    def _begin_copy(self, parent: str | None, time: Any) -> None:
-        """What follows is the parent's history, up to where the two part."""
-        told = copied(self._source, parent) if self._source is not None else None
-        self._fork = Fork(self.session, told)
-        self._fork.line(time, self.line.number)
-
-    def _set_instructions(self, text: str | None) -> None:
+    def _set_instructions(self, text: str | None, *, own: bool = False) -> None:
+        """What a session begins with; `own`: a person's instead of the model's, which go out as they are."""
         if text is None:
             return
-        part = Part("system_prompt", text, "system", key="base_instructions", line=self.line.number)
+        shorter = None if own else texts.without_plans(text, self.make.client)
+        if shorter is not None and self._source is not None and plans(self._source):
+            shorter = None
+        part = Part("system_prompt", shorter or text, "system", key="base_instructions")
+        part.line, part.derived = self.line.number, shorter is not None
         if self._instructions is None or self._instructions.mark != part.mark:
             self._instructions = part
             self._set_head()
 
     def _set_head(self) -> None:
-        parts = list(self._tools)
-        if self._instructions is not None:
+        """What comes before the history, of which nothing stands in the history too."""
+        holds = self._holds = self._history.holds
+        parts = list(self._tools) if "tools" not in holds else []
+        if self._instructions is not None and "instructions" not in holds:
             parts.append(self._instructions)
-        self._history.head(parts)
+        if self._history.conversation.steps or not texts.is_today(self.make.client):
+            self._history.head(parts)
+        else:
+            self._due = parts
+
+    def _see_head(self) -> None:
+        if self._holds != self._history.holds:
+            self._set_head()
+
+    def _place_head(self) -> None:
+        """Put before the history what waited for the first request, as the history may bring it itself."""
+        if self._due is not None:
+            self._history.head(self._due)
+            self._due = None
 
     def _set_aside(self, name: str, text: Any) -> None:
         if isinstance(text, str) and text.strip() and name not in self._aside:
@@ -208,6 +276,7 @@ class Rollout(Run):
             self._native_turns = True
             conversation.turn = turn
             self._asked = 0
+            self._items.leave()
 
     # -- items ----------------------------------------------------------------------------------------------
 
@@ -236,6 +305,7 @@ class Rollout(Run):
             self._take_shown()
         if self._copying:
             self._history.add(read)
+            self._see_head()
             self._settle(read)
             return
         if read.answer:
@@ -247,6 +317,7 @@ class Rollout(Run):
             if read.prompt:
                 self._prompted()
         self._history.add(read)
+        self._see_head()
 
     def _settle(self, read: Read) -> None:
         """Instructions that a message carries need not be taken from metadata."""
@@ -264,12 +335,15 @@ class Rollout(Run):
             self._turns += 1
             self._asked = 0
             conversation.turn = f"turn-{self._turns}"
+            self._items.leave()
 
     def _request(self, **marks: Any) -> None:
         self._take_shown()
         history = self._history
         if history.conversation.steps == 0 and self._aside:
             history.before_all(list(self._aside.values()))
+        self._place_head()
+        history.fill(self._items.unanswered())
         if self._limit is not None:
             budget = {
                 "budget_id": "model_context_window",
@@ -312,8 +386,20 @@ class Rollout(Run):
         if isinstance(info, dict):
             self._window(info.get("model_context_window"))
         record = self._counts.read(info, self._model, self._provider)
-        if record is None or self._copying:
+        if record is not None and not self._copying and not self._recorded:
+            self._billed(record)
+
+    def _usage_record(self, payload: Json) -> None:
+        """The bill of one request, behind its answer if that is an item; a compaction's is none."""
+        if self._copying or string(payload.get("thread_id")) not in (None, self.session):
             return
+        self._recorded = True
+        record = told(payload, self._model, self._provider)
+        if record is not None:
+            self._counts.unlogged = None
+            self._billed(record)
+
+    def _billed(self, record: Json) -> None:
         if self._counted:
             self._request(derived=True)
         conversation = self._history.conversation
@@ -356,6 +442,7 @@ class Rollout(Run):
         self._take_shown()
         self._answering = False
         self._history.compact(payload, self._items, self.line.number, tell=not self._copying)
+        self._see_head()
 
 
 def _origin(meta: Json) -> Json | None:

@@ -48,10 +48,23 @@ AGENTS_MD: Final = "AGENTS.md"
 _AGENTS_START: Final = "# AGENTS.md instructions"
 _OPENING: Final = re.compile(r"<([A-Za-z][A-Za-z0-9_-]*)(?: instructions)?[ >]")
 _PROMPT: Final = Reading("user_message", None)
+INSTRUCTIONS: Final = "model.base_instructions"
+"""Codex' name for the instructions that a session begins with, where they are a message of the history."""
+_TYPED: Final = "user.text"
+_UNNAMED: Final = "unknown"
 
 
-def of_user(text: str) -> Reading:
-    """A text in a message of the user role."""
+def of_user(text: str, told: str | None = None) -> Reading:
+    """A text in a message of the user role; `told`: Codex' own name for its kind, where it gives one."""
+    if told == _TYPED:
+        return _PROMPT
+    found = _by_markers(text)
+    if found is _PROMPT and told is not None and told != _UNNAMED and not told.startswith("user."):
+        return Reading("policy_note", told)
+    return found
+
+
+def _by_markers(text: str) -> Reading:
     body = text.lstrip()
     if body.startswith(_WARNINGS):
         return Reading("policy_note", "warning")
@@ -70,7 +83,39 @@ def of_user(text: str) -> Reading:
     return Reading(kind, tag) if kind is not None and closed else _PROMPT
 
 
-def of_developer(text: str) -> Reading:
-    """A text in a message of the developer role."""
+def of_developer(text: str, told: str | None = None) -> Reading:
+    """A text in a message of the developer role; `told`: as in `of_user`."""
+    if told == INSTRUCTIONS:
+        return Reading("system_prompt", "base_instructions")
     match = _OPENING.match(text.lstrip())
     return Reading("developer_instruction", match.group(1) if match is not None else None)
+
+
+_PLANS: Final = re.compile(
+    r"^## (?:`update_plan`|Planning\n\nYou have access to an `update_plan` tool).*?(?=^## |^# |\Z)"
+    r"|^- If you create a checklist or task list,[^\n]*\n",
+    re.DOTALL | re.MULTILINE,
+)
+"""What the instructions say about Codex' tool for plans."""
+_TODAY: Final = (0, 152)
+
+
+def is_today(version: str | None) -> bool:
+    """Whether a version leaves passages out of its instructions, and may log what comes before the history as
+    a part of it."""
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _TODAY
+
+
+def without_plans(instructions: str, version: str | None) -> str | None:
+    """The instructions as Codex sends them with its tool for plans off, which is how it comes.
+
+    Found in runs of 0.146 to 0.169 beside what they sent.  A log does not tell whether the tool was on.
+
+    Returns:
+        None where nothing would be left out: the version is older, or the instructions are silent about it.
+    """
+    if not is_today(version):
+        return None
+    left = _PLANS.sub("", instructions)
+    return left if left != instructions else None

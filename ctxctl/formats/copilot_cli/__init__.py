@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.copilot_cli import records
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -40,7 +41,10 @@ _ABOUT: Final = About(
         "truncation": absent("only how many tokens and messages left"),
         "system_prompt": native("in the log from about 1.0.60; not in the stream"),
         "tool_definitions": absent("only their tokens, at the end of the session"),
-        "messages": native("as sent, with what Copilot put around a prompt; before 1.0 as typed"),
+        "messages": native(
+            "as sent, with what Copilot put around a prompt; before 1.0 as typed; not what it sent of a call "
+            "that failed"
+        ),
         "reasoning": native("a summary, or sealed"),
         "reminders": native("date, notices, skills"),
         "compaction": native(),
@@ -61,11 +65,18 @@ _ABOUT: Final = About(
     },
     limits=(
         "Truncation tells how many messages left, not which: the window shown keeps them.",
-        "A compaction is taken to leave the system prompt and the summary.",
-        "The context of a sub-agent is recorded in part: its prompt is taken from the call that started it.",
+        "Of a call that failed 1.0.102 logs a short message and sends a longer one, which is not recorded; a "
+        "session that is resumed sends the short one.",
+        "A resumed session leaves its earlier reasoning out where the provider is OpenAI's Responses.",
+        "A compaction is taken to leave the system prompt, the summary and what came after it began; the "
+        "text that Copilot puts around a summary is not recorded, and the request that asked for it no step: "
+        "what it was billed is told with the compaction.",
+        "The context of a sub-agent is recorded in part before about 1.0.100: its prompt is taken from the "
+        "call that started it.",
         "The totals of `session.shutdown` are kept as an event; of a single request, they are its bill.",
     ),
-    origin="github/copilot-sdk (session events) and logs of the CLI",
+    held_against=HeldAgainst("Copilot CLI", records.NEWEST, records.OLDEST, records.ALL),
+    origin="github/copilot-sdk (session events), logs of the CLI, and runs of 1.0.102 beside what they sent",
 )
 
 

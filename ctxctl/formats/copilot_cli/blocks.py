@@ -9,6 +9,10 @@ from ctxctl.formats.copilot_cli import prompts
 from ctxctl.formats.kit.parts import Part, call_title, parsed, string
 
 _HUMAN: Final = frozenset({"user", "cli", "interactive"})
+_NAME: Final = "rs_"
+"""Start of the name that OpenAI gives to reasoning; some versions log it where others log what is sealed."""
+_AGENT: Final = "agent-"
+"""Start of the source of a prompt that another agent wrote."""
 
 
 class Keys:
@@ -30,7 +34,7 @@ class Keys:
 def injected(data: Json) -> bool:
     """Whether a user message is the runtime's (a skill's text, a follow-up), not a person's."""
     source = string(data.get("source"))
-    return source is not None and source not in _HUMAN
+    return source is not None and source not in _HUMAN and not source.startswith(_AGENT)
 
 
 def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
@@ -74,14 +78,17 @@ def assistant(
     name = string(data.get("messageId"))
     made: list[Part] = []
     reasoning = string(data.get("reasoningText")) or shown
-    sealed = string(data.get("reasoningOpaque")) or string(data.get("encryptedContent"))
-    if reasoning is not None or sealed is not None:
-        native = {"sealed_bytes": len(sealed)} if sealed is not None else None
-        version = digest_of(sealed)[:VERSION_DIGITS] if reasoning is None and sealed is not None else None
-        key = keys.unique(name, "reasoning")
-        made.append(
-            Part("reasoning", reasoning, "assistant", key=key, native=native, line=line, version=version)
-        )
+    sealed = string(data.get("reasoningOpaque"))
+    if sealed is None or sealed.startswith(_NAME):
+        sealed = string(data.get("encryptedContent")) or sealed
+    if reasoning is not None:
+        made.append(Part("reasoning", reasoning, "assistant", key=keys.unique(name, "reasoning"), line=line))
+    if sealed is not None:
+        # What was said of it stands beside it in the request.
+        key = keys.unique(name, "reasoning" if reasoning is None else "reasoning/sealed")
+        version = digest_of(sealed)[:VERSION_DIGITS]
+        native = {"sealed_bytes": len(sealed)}
+        made.append(Part("reasoning", None, "assistant", key=key, native=native, line=line, version=version))
     text = string(data.get("content"))
     if text is not None:
         made.append(Part("assistant_message", text, "assistant", key=keys.unique(name), line=line))
@@ -90,6 +97,21 @@ def assistant(
         if isinstance(request, dict):
             made.append(called(request, keys, titles, given, line))
     return made
+
+
+def is_reply(data: Json) -> bool:
+    """Whether a message is the answer to a request, or was written by the client in the model's place."""
+    named = ("model", "turnId", "apiCallId", "requestId", "serviceRequestId", "interactionId")
+    return any(data.get(name) is not None for name in named)
+
+
+def is_left_behind(data: Json) -> bool:
+    """Whether a client that goes on from the log leaves the reasoning of this message out of its requests.
+
+    It does for OpenAI's Responses (1.0.102); what it does for others is not known.
+    """
+    held = data.get("reasoningBlocks")
+    return isinstance(held, dict) and held.get("provider") == "openai-responses"
 
 
 def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, str], line: int) -> Part:
@@ -107,18 +129,23 @@ def called(request: Json, keys: Keys, titles: dict[str, str], given: dict[str, s
     return Part("tool_call", text, "assistant", key=keys.unique(call), title=title, line=line)
 
 
-def result(data: Json, keys: Keys, titles: dict[str, str], line: int) -> list[Part]:
-    """What the model got back from a tool: `result.content`, not what was shown to the person."""
+def result(data: Json, keys: Keys, titles: dict[str, str], line: int, *, short: bool) -> list[Part]:
+    """What the model got back from a tool: `result.content`, not what was shown to the person.
+
+    `short`: of a call that failed, this version logs less than it sends, so that the text is not known.
+    """
     call = string(data.get("toolCallId"))
     title = titles.pop(call, None) if call is not None else None
     key = keys.unique(call, "result")
     given = data.get("result")
     content = given.get("content") if isinstance(given, dict) else given
     error = data.get("error")
+    native: Json | None = {"success": False} if data.get("success") is False else None
     if content is None and isinstance(error, dict | str):
-        content = string(error.get("message")) if isinstance(error, dict) else error
+        told = string(error.get("message")) if isinstance(error, dict) else error
+        content = told if not short else None
+        native = {**(native or {}), "error": told} if short and told is not None else native
     text = content if isinstance(content, str) else canonical(content) if content is not None else None
-    native = {"success": False} if data.get("success") is False else None
     made = [Part("tool_result", text, "tool", key=key, title=title, native=native, line=line)]
     more = given.get("contents") if isinstance(given, dict) else None
     for index, block in enumerate(more if isinstance(more, list) else []):

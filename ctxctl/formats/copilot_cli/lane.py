@@ -25,6 +25,8 @@ class Lane:
         self._head: Part | None = None
         self._open = False
         """A turn has started."""
+        self.between = False
+        """The last turn that was told to begin is over."""
         self._asked = False
         """Its request was made."""
         self._answering = False
@@ -32,6 +34,10 @@ class Lane:
         """What tells the present request from others."""
         self._late: list[Part] = []
         """Input that came while the model was answering; it is of the next request."""
+        self._calls: dict[str, int] = {}
+        """Place of each call in the present answer."""
+        self._results: list[tuple[int, str]] = []
+        """Of results that have come: the place of their call, and the first item of theirs."""
         self._outputs: dict[str, int] = {}
         self._bill: Json | None = None
         self._next_bill: Json | None = None
@@ -64,11 +70,13 @@ class Lane:
         """A request begins."""
         self._catch_up()
         self._open, self._asked, self._answering = True, False, False
+        self.between = False
 
     def turn_end(self, line: int) -> None:
         """It has ended, perhaps without an answer."""
         if self._open and not self._asked:
             self._request(None, line, derived=True)
+        self.between = self._open or self.between
         self._open = self._answering = False
         self._catch_up()
 
@@ -85,10 +93,37 @@ class Lane:
             self._answering = False
             self.conversation.append(*parts)
 
-    def result(self, parts: list[Part]) -> None:
-        """What a tool gave back."""
+    def result(self, parts: list[Part], call: str | None) -> None:
+        """What a tool gave back: a request carries results in the order of their calls."""
         self._answering = False
-        self.conversation.append(*parts)
+        place = self._calls.get(call) if call is not None else None
+        at = self._before(place) if place is not None else None
+        if at is None:
+            self.conversation.append(*parts)
+        else:
+            self.conversation.splice(at, 0, parts)
+        if place is not None:
+            self._results.append((place, parts[0].item))
+
+    def _before(self, place: int) -> int | None:
+        """The row of the first result whose call is later; None where there is none."""
+        later = {item for other, item in self._results if other > place}
+        if not later:
+            return None
+        rows = self.conversation.rows
+        first = None
+        for at in range(len(rows) - 1, self.start - 1, -1):
+            if rows[at][0].item in later:
+                first = at
+                later.discard(rows[at][0].item)
+                if not later:
+                    break
+        return first
+
+    def called(self, calls: list[str]) -> None:
+        """The calls of the present answer, in its order."""
+        for call in calls:
+            self._calls.setdefault(call, len(self._calls))
 
     def answer(self, parts: list[Part], call: str | None, step: str | None, line: int) -> None:
         """A message of the model; `call` tells its request from others, `step` names it."""
@@ -109,6 +144,7 @@ class Lane:
         self.conversation.request(step, line=line, model=self.model, native_id=step, **marks)
         self._asked = self._answering = True
         self._call = None
+        self._calls, self._results = {}, []
         self._line = line
         self._bill, self._next_bill = self._next_bill, None
 

@@ -93,6 +93,7 @@ def test_an_answer_and_its_outputs_enter_with_the_next_request() -> None:
     second = windows(fixture("rollout"), "codex")[1]
     assert second.texts()[8:] == [
         "**Looking it up**",
+        None,
         "I look it up.",
         'exec_command {"cmd":"cat monday.txt","workdir":"/home/user/tides"}',
         'harbour.read_gauge {"place":"pier"}',
@@ -415,7 +416,10 @@ def test_the_time_of_an_id() -> None:
 
 def test_an_exec_log_tells_what_was_done_and_no_bill_of_a_request() -> None:
     found = windows(fixture("exec"), "codex-exec")
-    assert [w.kinds() for w in found][1] == ["reasoning", "tool_call", "tool_result"]
+    assert [w.kinds() for w in found] == [
+        [],
+        ["reasoning", "tool_call", "tool_result", "tool_call", "tool_result"],
+    ]
     assert all(w.step.usage is None for w in found)
     events, _ = imported("codex-exec", fixture("exec").read_bytes())
     assert of_type(events, "codex.turn.completed")[0]["usage"]["output_tokens"] == 122

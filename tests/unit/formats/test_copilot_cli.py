@@ -50,6 +50,7 @@ def test_the_model_sees_the_result_and_not_what_a_person_is_shown() -> None:
     second = [w for w in windows(LOG, NAME) if w.thread == "main"][1]
     assert second.texts()[5:] == [
         "A table is there.",
+        None,
         "I look.",
         'view {"path":"/home/user/tides/monday.txt"}',
         'task {"agent_type":"explore","prompt":"Read the gauge."}',
