@@ -15,6 +15,7 @@ from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
 from ctxctl.formats.claude_code.progress import Progress
+from ctxctl.formats.claude_code.requests import Requests, records_requests
 from ctxctl.formats.claude_code.routing import Routing
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
@@ -52,6 +53,17 @@ class Session:
             "attachment": self._attachment,
             "system": self._system,
         }
+        self._records: dict[str, Callable[[Json], None]] = {
+            "api-request-shape": lambda value: self._log(value).shape(value, self._line.number),
+            "api-request-blob": lambda value: self._log(value).blob(value, self._line.number),
+            "api-request": self._request,
+        }
+        self._client: str | None = None
+        """The version that was looked at last."""
+        self._is_recorded = False
+        """The client writes records of its requests."""
+        self._made: list[list[Entry]] = []
+        """The items of each block of the line that is being read."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """Everything that the opened file, and what belongs to it, says."""
@@ -135,10 +147,44 @@ class Session:
             uuid = ""
         kind = value.get("type")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if self._make.client is not self._client:
+            self._client = self._make.client
+            self._is_recorded = self._is_recorded or records_requests(self._client)
         if handler is not None and (uuid or isinstance(value.get("message"), dict)):
+            self._made = []
             handler(value, uuid or f"line-{self._line.number}")
+            if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
+                self._note(value, uuid)
+        elif kind in self._records:
+            self._is_recorded = True
+            self._records[kind](value)
         elif uuid:
             self._pass(value, uuid)
+
+    def _thread(self, value: Json, uuid: str) -> Thread:
+        """The thread of a line, ready for records of its requests where there may be some."""
+        thread = self._routing.thread(value, uuid)
+        if self._is_recorded:
+            thread.records()
+        return thread
+
+    def _log(self, value: Json) -> Requests:
+        return self._routing.thread(value, "").records()
+
+    def _request(self, value: Json) -> None:
+        thread = self._routing.thread(value, "")
+        turn = thread.last.turn if thread.last is not None else None
+        thread.records().request(value, self._line.number, self._make.time, turn)
+
+    def _note(self, value: Json, uuid: str) -> None:
+        """Take a message into account that a request may name by its digest."""
+        message: Json = value["message"]
+        made = self._made
+        count = len(blocks.blocks_of(message.get("content")))
+        if len(made) != count:
+            # Told all at once, or carried by no request.
+            made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
+        self._routing.thread(value, uuid).records().runs.note(message, made)
 
     def _pass(self, value: Json, uuid: str) -> None:
         """A line that no request carries: it only hands on its parent."""
@@ -176,7 +222,7 @@ class Session:
         if value.get("isVisibleInTranscriptOnly") is True:
             self._pass(value, uuid)
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
         results, others = self._user_entries(value, uuid, thread, content)
         fresh = self._fresh(uuid, results + others)
         if fresh is None:
@@ -201,17 +247,22 @@ class Session:
         line = self._line.number
         for index, block in enumerate(content if isinstance(content, list) else blocks.blocks_of(content)):
             item = uuid if index == 0 else blocks.part(uuid, index)
+            made: list[Entry] = []
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = block.get("tool_use_id")
                 title = thread.titles.get(tool) if isinstance(tool, str) else None
                 for entry in blocks.result(block, item, line, title):
                     entry.native = uuid
                     results.append(entry)
+                    made.append(entry)
+                self._made.append(made)
                 continue
             other = blocks.user(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
+                made.append(other)
+            self._made.append(made)
         return results, others
 
     def _results(
@@ -266,7 +317,8 @@ class Session:
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
+        self._made = [[entry] for entry in entries]
         self._compactions.summary(value, thread, fresh, entries)
 
     # -- the rest ---------------------------------------------------------------------------------------
@@ -277,11 +329,12 @@ class Session:
             # An error text is shown to the person; the next request leaves it out.
             self._pass(value, uuid)
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
         entries = blocks.assistant(message.get("content"), uuid, self._line.number)
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
+        self._made = [[entry] for entry in entries]
         graph = self._graph
         superseded = value.get("supersedesUuids")
         if superseded is not None:
@@ -307,7 +360,8 @@ class Session:
                 thread.carried = True
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
-                self._steps.open(thread, unit, parent, message, request, self._line.number)
+                asked = thread.requests.answered(value.get("requestRef")) if thread.requests else None
+                self._steps.open(thread, unit, parent, message, request, self._line.number, asked)
                 native = string(value.get("sessionId"))
                 if native is not None and thread.name == MAIN_THREAD:
                     first = self._natives.pop(native, self._line)
@@ -317,29 +371,49 @@ class Session:
         return unit
 
     def _attachment(self, value: Json, uuid: str) -> None:
-        entry = attachment(value.get("attachment"), uuid, self._line.number)
-        if entry is None:
+        entries = attachment(value, uuid, self._line.number)
+        if not entries:
+            shown = value.get("attachment")
+            if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":
+                self._routing.thread(value, uuid).records().snapshot(shown)
             self._pass(value, uuid)
         else:
-            self._single(value, uuid, entry)
+            self._beside_messages(value, uuid, entries)
 
-    def _single(self, value: Json, uuid: str, entry: Entry) -> None:
-        """A line that is one item."""
-        thread = self._routing.thread(value, uuid)
-        fresh = self._fresh(uuid, [entry])
+    def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
+        """A line that is no message, and what of it requests carry."""
+        thread = self._thread(value, uuid)
+        fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
         node = Node(fresh, self._graph.parent(value, thread))
-        node.unit = self._beside(value, thread, node) or Unit(fresh)
-        thread.add(node.unit, [entry], self._make.time, tail=True)
+        beside = self._beside(value, thread, node)
+        prompt = self._prompted(thread, node, entries) if beside is None else None
+        node.unit = beside or prompt or Unit(fresh)
+        # What is worded as the user's stands in front of the prompt that it came with.
+        is_tail = prompt is None or entries[0].role != "user"
+        thread.add(node.unit, entries, self._make.time, tail=is_tail)
         self._graph.add(value, thread, node)
+
+    def _prompted(self, thread: Thread, node: Node, entries: list[Entry]) -> Unit | None:
+        """The unit of the prompt that worded attachments came with."""
+        parent = node.parent
+        if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
+            return None
+        if self._graph.owner[parent] is not thread:
+            return None
+        prompts = any(entry.kind == "user_message" for entry in parent.unit.tail)
+        return parent.unit if prompts else None
 
     def _system(self, value: Json, uuid: str) -> None:
         subtype = value.get("subtype")
         self._graph.retract(value.get("retractedMessageUuids"))
         known = uuid in self._graph.nodes
         if subtype == "compact_boundary" and not known:
-            self._compactions.boundary(value, self._routing.thread(value, uuid), uuid)
+            thread = self._routing.thread(value, uuid)
+            self._compactions.boundary(value, thread, uuid)
+            if thread.requests is not None:
+                thread.requests.forget()
         elif subtype == "microcompact_boundary" and not known:
             self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
         elif subtype == "local_command" and isinstance(value.get("content"), str):
@@ -349,7 +423,7 @@ class Session:
                 self._pass(value, uuid)
                 return
             entry.native = uuid
-            self._single(value, uuid, entry)
+            self._beside_messages(value, uuid, [entry])
         else:
             self._pass(value, uuid)
 

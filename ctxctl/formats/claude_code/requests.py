@@ -1,0 +1,307 @@
+"""What Claude Code writes of the requests that it sent (versions 2.1.300 on).
+
+`api-request-shape` is a system prompt with tools, told once; `api-request-blob` a message, told once and only
+where the transcript's lines do not hold it; `api-request` a request: its shape, its parameters, where its
+cache markers stand, and its messages by digest, as so many of an earlier request's (`keep` of `base`) and
+what comes behind (`tail`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ctxctl.formats.build import Json
+from ctxctl.formats.claude_code.blocks import Entry, string
+from ctxctl.formats.claude_code.runs import Run, Runs
+from ctxctl.formats.claude_code.sent import Sent
+from ctxctl.formats.claude_code.view import Body, Message
+from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.wire.anthropic import Anthropic
+from ctxctl.formats.wire.dialect import Names, listed
+
+_CHAINS: Final = 64
+"""Requests that a later one may name as its base, as many as the client keeps."""
+_MESSAGES: Final = 100_000
+"""Messages of a request, at most."""
+_DIALECT: Final = Anthropic()
+_VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
+_SINCE: Final = (2, 1, 270)
+"""2.1.270 writes none, 2.1.300 does."""
+
+
+def records_requests(version: str | None) -> bool:
+    """Whether a version of the client may write records of its requests."""
+    found = _VERSION.match(version) if version is not None else None
+    return found is not None and tuple(int(digits) for digits in found.groups()) >= _SINCE
+
+
+class Asked:
+    """A request as its record tells it."""
+
+    __slots__ = (
+        "aligned", "body", "error", "id", "is_answered", "line", "marks", "model", "settings", "time", "turn",
+    )  # fmt: skip
+
+    def __init__(self, native: str, line: int, time: str, turn: str | None, body: Body) -> None:
+        self.id = native
+        self.line = line
+        self.time = time
+        self.turn = turn
+        self.body = body
+        self.aligned = 0
+        """Messages that were told by their place, as their digest is none of the lines'."""
+        self.model: str | None = None
+        self.settings: Json | None = None
+        self.marks: Json = {}
+        """For the assembly's `metadata.ctxctl`."""
+        self.is_answered = False
+        self.error: str | None = None
+        """Why it got no answer, as a later line says."""
+
+
+class Shape:
+    """A system prompt and tools."""
+
+    __slots__ = ("message", "rows")
+
+    def __init__(self, message: Message, rows: dict[tuple[str, int], int]) -> None:
+        self.message = message
+        self.rows = rows
+        """Placement of each tool and system block: the last of it."""
+
+
+class Requests:
+    """The records of one thread's requests."""
+
+    def __init__(self, home: object, pending: list[Entry]) -> None:
+        self.runs = Runs()
+        self.sent = Sent(home, pending)
+        self.open: list[Asked] = []
+        """Requests that no answer is known of, in the order in which they were sent."""
+        self.unread = 0
+        """Requests whose messages could not all be told."""
+        self._shapes: dict[str, Shape] = {}
+        self._tools: dict[tuple[str, str | None], Entry] = {}
+        self._messages: dict[str, Message] = {}
+        self._places: dict[int, int] = {}
+        """By `id` of a message, the last run that is in it."""
+        self._chains: dict[str, list[str]] = {}
+        self._asked: dict[str, Asked] = {}
+        self._snapshot: Json = {}
+        self._standing: Message | None = None
+
+    # -- records ----------------------------------------------------------------------------------------------
+
+    def shape(self, value: Json, line: int) -> None:
+        """An `api-request-shape`."""
+        name, shape = string(value.get("shapeHash")), value.get("shape")
+        if name is None or not isinstance(shape, dict) or name in self._shapes:
+            return
+        self._shapes[name] = Shape(*self._cut(shape, line))
+
+    def snapshot(self, value: Json) -> None:
+        """A `prompt_snapshot`: the system prompt in parts, and, once a request was made, the rest of the head.
+
+        What one leaves out stands as the one before had it.
+        """
+        told = {name: value[name] for name in ("systemPrompt", "cliPrefix", "tools") if name in value}
+        self._snapshot = self._snapshot | told
+        self._standing = None
+
+    def head(self, line: int) -> Body | None:
+        """The head of a request that has no record of its own, by the last snapshot; None without one."""
+        if not self._snapshot:
+            return None
+        if self._standing is None:
+            parts = [text for text in listed(self._snapshot.get("systemPrompt")) if isinstance(text, str)]
+            prefix = string(self._snapshot.get("cliPrefix"))
+            texts = [text for text in (prefix, "\n\n".join(parts)) if text]
+            tools = [tool.get("schema") for tool in listed(self._snapshot.get("tools")) if isinstance(tool, dict)]
+            body = {"system": [{"type": "text", "text": text} for text in texts], "tools": tools}
+            # The prefix stands first once it is known: the prompt is the second all along.
+            self._standing = self._cut(body, line, derived=True, first=0 if prefix else 1)[0]
+        return Body(self._standing, None)
+
+    def blob(self, value: Json, line: int) -> None:
+        """An `api-request-blob`."""
+        name, message = string(value.get("hash")), value.get("message")
+        if name is not None and isinstance(message, dict) and name not in self._messages:
+            made = self._messages[name] = self.sent.message(message, f"sent-{name[:12]}", line)
+            self._bind(made, [entry.run for entry in made.entries if entry.run is not None])
+
+    def request(self, value: Json, line: int, time: str, turn: str | None) -> Asked | None:
+        """An `api-request`; None where it has no id."""
+        native = string(value.get("id"))
+        if native is None:
+            return None
+        shape = self._shapes.get(string(value.get("shapeHash")) or "")
+        names = self._named(value)
+        messages, aligned = (None, 0) if names is None else self._resolved(names)
+        if names is not None:
+            self._chains[native] = names
+            while len(self._chains) > _CHAINS:
+                del self._chains[next(iter(self._chains))]
+        if messages is None:
+            self.unread += 1
+        head = shape.message if shape is not None else Message("system", [], [], [])
+        asked = Asked(native, line, time, turn, Body(head, messages))
+        asked.aligned = aligned
+        params = value.get("params")
+        if isinstance(params, dict):
+            asked.model = string(params.get("model"))
+            if shape is not None and messages is not None:
+                asked.settings = _DIALECT.settings(params)
+        if messages is not None:
+            asked.marks = _marks(value.get("cacheControl"), shape, messages)
+        self._asked[native] = asked
+        while len(self._asked) > _CHAINS:
+            del self._asked[next(iter(self._asked))]
+        self.open.append(asked)
+        del self.open[:-_CHAINS]
+        return asked
+
+    def answered(self, native: Any) -> Asked | None:
+        """The request that an answer names."""
+        asked = self._asked.get(native) if isinstance(native, str) else None
+        if asked is not None:
+            asked.is_answered = True
+        return asked
+
+    def unanswered(self, before: Asked | None = None) -> list[Asked]:
+        """Requests that got no answer: those sent before one that did, or all at the end; each once."""
+        at = self.open.index(before) if before is not None and before in self.open else None
+        past = self.open[:at] if at is not None or before is None else []
+        self.open = self.open[len(past) :] if at is not None or before is None else self.open
+        return [asked for asked in past if not asked.is_answered]
+
+    # -- messages ---------------------------------------------------------------------------------------------
+
+    def _named(self, value: Json) -> list[str] | None:
+        """The digests of a request's messages; None where the request that it goes on from is not there."""
+        keep, tail, base = value.get("keep"), value.get("tail"), value.get("base")
+        names = [name for name in tail if isinstance(name, str)] if isinstance(tail, list) else []
+        if not isinstance(keep, int) or keep <= 0:
+            return names[:_MESSAGES]
+        before = self._chains.get(base) if isinstance(base, str) else None
+        if before is None or len(before) < keep:
+            return None
+        return (before[:keep] + names)[:_MESSAGES]
+
+    def _resolved(self, names: list[str]) -> tuple[list[Message] | None, int]:
+        """The messages of a request; how many of them were told by their place."""
+        found = [self._messages.get(name) or self._by_digest(name) for name in names]
+        lacking = found.count(None)
+        if lacking:
+            for at, run in self._aligned(found):
+                made = self._messages[names[at]] = self._of_run(run, len(run.ends))
+                found[at] = made
+        messages = [one for one in found if one is not None]
+        return (messages, lacking) if len(messages) == len(names) else (None, 0)
+
+    def _by_digest(self, name: str) -> Message | None:
+        named = self.runs.find(name)
+        if named is None:
+            return None
+        made = self._messages[name] = self._of_run(*named)
+        return made
+
+    def _of_run(self, run: Run, count: int) -> Message:
+        ends = run.ends[:count]
+        entries = [entry for entry in run.entries[: ends[-1] if ends else 0] if entry.home is not None]
+        made = Message(run.role, entries, [entry.block(set()) for entry in entries], ends)
+        self._bind(made, [run])
+        return made
+
+    def _bind(self, message: Message, runs: list[Run]) -> None:
+        for run in runs:
+            run.is_bound = True
+        if runs:
+            self._places[id(message)] = max(run.index for run in runs)
+
+    def _aligned(self, found: list[Message | None]) -> list[tuple[int, Run]]:
+        """Which runs the messages without a known digest are, by their place among the others.
+
+        A file whose texts were changed after it was written (paths blanked, secrets taken out) has the
+        digests of what they were.  Between two messages that are known there must be as many runs left over
+        as are looked for, and in the same order of roles.
+        """
+        made: list[tuple[int, Run]] = []
+        at = -1
+        gap: list[int] = []
+        for index, message in enumerate([*found, None]):
+            if message is None and index < len(found):
+                gap.append(index)
+                continue
+            end = len(self.runs.all) if message is None else self._places.get(id(message))
+            if end is None:
+                continue
+            if gap:
+                made += self._gap(gap, at, end)
+                gap = []
+            at = max(at, end)
+        return made
+
+    def _gap(self, gap: list[int], at: int, end: int) -> list[tuple[int, Run]]:
+        free = [run for run in self.runs.all[at + 1 : end] if not run.is_bound]
+        alternate = all(one.role != two.role for one, two in zip(free, free[1:], strict=False))
+        return list(zip(gap, free, strict=True)) if len(free) == len(gap) and alternate else []
+
+    def _cut(
+        self, body: Json, line: int, *, derived: bool = False, first: int = 0
+    ) -> tuple[Message, dict[tuple[str, int], int]]:
+        """A head in items, and the placement that each tool and system block ends with.
+
+        Args:
+            body: `system` and `tools` as a request has them.
+            line: Where the items are from.
+            derived: It was put together.
+            first: What the first system block counts as.
+        """
+        made = Message("system", [], [], [])
+        rows: dict[tuple[str, int], int] = {}
+        names = Names()
+        for unit in _DIALECT.units({name: body[name] for name in ("system", "tools") if name in body}):
+            at = unit.at + first if unit.section == "system" else unit.at
+            for part in _DIALECT.parts(unit._replace(at=at), names, line).parts:
+                part.derived = derived
+                entry = self._head(part, line)
+                made.entries.append(entry)
+                made.blocks.append(entry.block(set())._replace(segment=part.segment))
+            rows[unit.section, unit.at] = len(made.blocks) - 1
+        return made, rows
+
+    def _head(self, part: Part, line: int) -> Entry:
+        """The item of a part of the head; one that was there before is the same."""
+        part.item = part.item or f"body:{part.kind}"
+        known = self._tools.get((part.item, part.mark))
+        if known is not None:
+            return known
+        entry = Entry(part.item, part.kind, part.role, part.record(derived_identity=False), line)
+        self._tools[part.item, part.mark] = entry
+        return self.sent.add(entry)
+
+    def forget(self) -> None:
+        """A compaction: what is named from here on stands behind it, or is told whole."""
+        self.runs.forget()
+        self._places.clear()
+
+
+def _marks(markers: Any, shape: Shape | None, messages: list[Message]) -> Json:
+    """Placements that carry the request's cache markers."""
+    head = len(shape.message.blocks) if shape is not None else 0
+    starts = [head]
+    for message in messages:
+        starts.append(starts[-1] + len(message.blocks))
+    points: list[int] = []
+    for marker in markers if isinstance(markers, list) else ():
+        match marker.get("path") if isinstance(marker, dict) else None:
+            case ["messages", int(at), "content", int(block), *_] if 0 <= at < len(messages):
+                ends = messages[at].ends
+                if 0 <= block < len(ends) and ends[block]:
+                    points.append(starts[at] + ends[block] - 1)
+            case [("system" | "tools") as section, int(at), *_] if shape is not None:
+                row = shape.rows.get((section, at))
+                if row is not None:
+                    points.append(row)
+    return {"cache_points": points} if points else {}
