@@ -1,7 +1,8 @@
 """What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
 
-Up to 2.1.2xx their wording in the request is not recorded.  An item carries the text that is (a file, a hook's
-output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted rather than guessed.
+Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text that
+is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted rather
+than guessed.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ _LOCAL = frozenset(
 _OF_THE_USER = frozenset(
     {"instructions", "session_context", "remote_session_change", "nested_memory", "file", "directory"}
 )
-"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270 to 2.1.330;
-the first do not record it."""
+"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which does
+not record it, and of 2.1.330, which does."""
 _STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
 
 

@@ -9,6 +9,7 @@ what comes behind (`tail`).
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
@@ -22,6 +23,8 @@ from ctxctl.formats.wire.dialect import Names, listed
 
 _CHAINS: Final = 64
 """Requests that a later one may name as its base, as many as the client keeps."""
+_ERROR: Final = 500
+"""Characters of an error that are kept."""
 _MESSAGES: Final = 100_000
 """Messages of a request, at most."""
 _DIALECT: Final = Anthropic()
@@ -40,7 +43,7 @@ class Asked:
     """A request as its record tells it."""
 
     __slots__ = (
-        "aligned", "body", "error", "id", "is_answered", "line", "marks", "model", "settings", "time", "turn",
+        "body", "error", "id", "is_answered", "line", "marks", "model", "settings", "time", "turn",
     )  # fmt: skip
 
     def __init__(self, native: str, line: int, time: str, turn: str | None, body: Body) -> None:
@@ -49,8 +52,6 @@ class Asked:
         self.time = time
         self.turn = turn
         self.body = body
-        self.aligned = 0
-        """Messages that were told by their place, as their digest is none of the lines'."""
         self.model: str | None = None
         self.settings: Json | None = None
         self.marks: Json = {}
@@ -81,6 +82,8 @@ class Requests:
         """Requests that no answer is known of, in the order in which they were sent."""
         self.unread = 0
         """Requests whose messages could not all be told."""
+        self.changed = 0
+        """Messages that are not what they were when a request's record was written."""
         self._shapes: dict[str, Shape] = {}
         self._tools: dict[tuple[str, str | None], Entry] = {}
         self._messages: dict[str, Message] = {}
@@ -91,7 +94,7 @@ class Requests:
         self._snapshot: Json = {}
         self._standing: Message | None = None
 
-    # -- records ----------------------------------------------------------------------------------------------
+    # -- records ---------------------------------------------------------------------------------------------
 
     def shape(self, value: Json, line: int) -> None:
         """An `api-request-shape`."""
@@ -101,7 +104,7 @@ class Requests:
         self._shapes[name] = Shape(*self._cut(shape, line))
 
     def snapshot(self, value: Json) -> None:
-        """A `prompt_snapshot`: the system prompt in parts, and, once a request was made, the rest of the head.
+        """A `prompt_snapshot`: the system prompt in parts and, once a request was made, the rest of the head.
 
         What one leaves out stands as the one before had it.
         """
@@ -117,7 +120,9 @@ class Requests:
             parts = [text for text in listed(self._snapshot.get("systemPrompt")) if isinstance(text, str)]
             prefix = string(self._snapshot.get("cliPrefix"))
             texts = [text for text in (prefix, "\n\n".join(parts)) if text]
-            tools = [tool.get("schema") for tool in listed(self._snapshot.get("tools")) if isinstance(tool, dict)]
+            tools = [
+                tool.get("schema") for tool in listed(self._snapshot.get("tools")) if isinstance(tool, dict)
+            ]
             body = {"system": [{"type": "text", "text": text} for text in texts], "tools": tools}
             # The prefix stands first once it is known: the prompt is the second all along.
             self._standing = self._cut(body, line, derived=True, first=0 if prefix else 1)[0]
@@ -145,8 +150,8 @@ class Requests:
         if messages is None:
             self.unread += 1
         head = shape.message if shape is not None else Message("system", [], [], [])
+        self.changed += aligned
         asked = Asked(native, line, time, turn, Body(head, messages))
-        asked.aligned = aligned
         params = value.get("params")
         if isinstance(params, dict):
             asked.model = string(params.get("model"))
@@ -168,14 +173,25 @@ class Requests:
             asked.is_answered = True
         return asked
 
+    def failed(self, value: Json) -> None:
+        """A line that says why the last request got no answer: `api_error`, or the text shown for it."""
+        if not self.open or self.open[-1].is_answered:
+            return
+        error, message = value.get("error"), value.get("message")
+        told = error.get("message") if isinstance(error, dict) else None
+        if told is None and isinstance(message, dict):
+            told = next((b.get("text") for b in listed(message.get("content")) if isinstance(b, dict)), None)
+        self.open[-1].error = told[:_ERROR] if isinstance(told, str) and told else self.open[-1].error
+
     def unanswered(self, before: Asked | None = None) -> list[Asked]:
         """Requests that got no answer: those sent before one that did, or all at the end; each once."""
-        at = self.open.index(before) if before is not None and before in self.open else None
-        past = self.open[:at] if at is not None or before is None else []
-        self.open = self.open[len(past) :] if at is not None or before is None else self.open
+        end = len(self.open)
+        if before is not None:
+            end = self.open.index(before) if before in self.open else 0
+        past, self.open = self.open[:end], self.open[end:]
         return [asked for asked in past if not asked.is_answered]
 
-    # -- messages ---------------------------------------------------------------------------------------------
+    # -- messages --------------------------------------------------------------------------------------------
 
     def _named(self, value: Json) -> list[str] | None:
         """The digests of a request's messages; None where the request that it goes on from is not there."""
@@ -244,7 +260,7 @@ class Requests:
 
     def _gap(self, gap: list[int], at: int, end: int) -> list[tuple[int, Run]]:
         free = [run for run in self.runs.all[at + 1 : end] if not run.is_bound]
-        alternate = all(one.role != two.role for one, two in zip(free, free[1:], strict=False))
+        alternate = all(one.role != two.role for one, two in pairwise(free))
         return list(zip(gap, free, strict=True)) if len(free) == len(gap) and alternate else []
 
     def _cut(

@@ -1,9 +1,9 @@
 """Messages of a transcript by the digest that the client names them with (versions 2.1.300 on).
 
 A request's record does not repeat what stands in the transcript: it names each message by the SHA-256 of its
-canonical JSON (keys sorted, no spaces, no cache markers, a plain string as one text block).  Lines that follow
-each other in the file make one message where they are the user's, or have one message id; every beginning of
-such a run has a digest.  A compaction begins anew.
+canonical JSON (keys sorted, no spaces, no cache markers, a plain string as one text block).  Lines that
+follow each other in the file make one message where they are the user's, or have one message id; every
+beginning of such a run has a digest.  A compaction begins anew.
 """
 
 from __future__ import annotations

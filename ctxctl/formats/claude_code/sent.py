@@ -81,7 +81,7 @@ class Sent:
                 self._known[_sort(entry), entry.version] = entry
         return entry
 
-    # -- blocks -----------------------------------------------------------------------------------------------
+    # -- blocks ----------------------------------------------------------------------------------------------
 
     def _block(self, block: Any, role: str, name: str, line: int) -> Iterator[tuple[Entry, str]]:
         kind = block.get("type") if isinstance(block, dict) else None

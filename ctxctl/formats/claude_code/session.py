@@ -14,6 +14,7 @@ from ctxctl.formats.claude_code.carried import Carried
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.parents import impossible
 from ctxctl.formats.claude_code.progress import Progress
 from ctxctl.formats.claude_code.requests import Requests, records_requests
 from ctxctl.formats.claude_code.routing import Routing
@@ -75,6 +76,7 @@ class Session:
             self._steps.finish(thread)
         self._graph.report_missing()
         self._report_natives()
+        self._report_requests()
         if not self._make.count:
             self._out.append(self._nothing(source))
         yield from self._out
@@ -95,6 +97,22 @@ class Session:
             message = f"API calls from here on name session {name}, later ones {own}: they were carried over"
             self._report(Problem(line.number, line.offset, "carried-history", message))
 
+    def _report_requests(self) -> None:
+        """Say which records of requests the file's lines do not bear out."""
+        logs = [thread.requests for thread in self._routing.threads.values() if thread.requests is not None]
+        changed, unread = sum(log.changed for log in logs), sum(log.unread for log in logs)
+        if changed:
+            several = "a message is" if changed == 1 else f"{changed:,} messages are"
+            message = (
+                f"{several} not what the records of the requests have the digest of: the file was changed"
+            )
+            message += " since; told by the order of its lines"
+            self._report(Problem(0, 0, "changed-messages", message))
+        if unread:
+            several = "a request names" if unread == 1 else f"{unread:,} requests name"
+            message = f"{several} messages that are not in the file: the window is told by its lines"
+            self._report(Problem(0, 0, "request-not-read", message))
+
     def _nothing(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
         data = {"format": NAME, "file": source.name.rpartition("/")[2]}
@@ -102,6 +120,7 @@ class Session:
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
+        self._look(source)
         for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
@@ -119,10 +138,22 @@ class Session:
                 yield from out
                 out.clear()
 
+    def _look(self, source: Source) -> None:
+        """Say that the parents of a file cannot be right, and take its lines in order then."""
+        number = impossible(source)
+        self._graph.is_ordered = number > 0
+        if number:
+            message = (
+                "answers behind tool results name the prompt as their parent, and nothing else: those are"
+            )
+            message += " no parents, and each line is taken to follow the one before it"
+            self._report(Problem(number, 0, "impossible-parents", message))
+
     def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
         """A sub-agent's file, read in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
+        is_ordered = self._graph.is_ordered
         make.file = self._agents.relative(source)
         routing.file = (make.file, origin)
         with source:
@@ -135,7 +166,7 @@ class Session:
         self._out.clear()
         make.file, time, routing.file, self._line = outer
         make.at(time)
-        self._graph.line = self._line
+        self._graph.line, self._graph.is_ordered = self._line, is_ordered
 
     # -- one line ---------------------------------------------------------------------------------------
 
@@ -155,7 +186,7 @@ class Session:
             handler(value, uuid or f"line-{self._line.number}")
             if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
                 self._note(value, uuid)
-        elif kind in self._records:
+        elif isinstance(kind, str) and kind in self._records:
             self._is_recorded = True
             self._records[kind](value)
         elif uuid:
@@ -327,7 +358,7 @@ class Session:
         message = value.get("message")
         if not isinstance(message, dict) or value.get("isApiErrorMessage") is True:
             # An error text is shown to the person; the next request leaves it out.
-            self._pass(value, uuid)
+            self._failed(value, uuid)
             return
         thread = self._thread(value, uuid)
         entries = blocks.assistant(message.get("content"), uuid, self._line.number)
@@ -405,6 +436,14 @@ class Session:
         prompts = any(entry.kind == "user_message" for entry in parent.unit.tail)
         return parent.unit if prompts else None
 
+    def _failed(self, value: Json, uuid: str) -> None:
+        """A line that tells why a request got no answer; no request carries it."""
+        if self._is_recorded:
+            requests = self._routing.thread(value, uuid).requests
+            if requests is not None:
+                requests.failed(value)
+        self._pass(value, uuid)
+
     def _system(self, value: Json, uuid: str) -> None:
         subtype = value.get("subtype")
         self._graph.retract(value.get("retractedMessageUuids"))
@@ -414,6 +453,8 @@ class Session:
             self._compactions.boundary(value, thread, uuid)
             if thread.requests is not None:
                 thread.requests.forget()
+        elif subtype == "api_error":
+            self._failed(value, uuid)
         elif subtype == "microcompact_boundary" and not known:
             self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
         elif subtype == "local_command" and isinstance(value.get("content"), str):
