@@ -1,8 +1,8 @@
 """What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
 
-Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text that
-is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted rather
-than guessed.
+Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text
+that is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted
+rather than guessed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from ctxctl.formats import build
 from ctxctl.formats.claude_code.blocks import Entry, blocks_of, native, part, string
+from ctxctl.formats.claude_code.sent import untagged
 from ctxctl.formats.lines import Json
 
 _KINDS = {
@@ -64,8 +65,8 @@ _LOCAL = frozenset(
 _OF_THE_USER = frozenset(
     {"instructions", "session_context", "remote_session_change", "nested_memory", "file", "directory"}
 )
-"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which does
-not record it, and of 2.1.330, which does."""
+"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which
+does not record it, and of 2.1.330, which does."""
 _STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
 
 
@@ -180,6 +181,9 @@ def _rendered(value: Any) -> list[str]:
 def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
     context_kind = _KINDS.get(kind, "policy_note")
     meta = native(kind, hook=string(value.get("hookName")))
+    if role == "system":
+        # Older models get it tagged, in a message of the user's: the request's record says so.
+        text = untagged(text)
     record = build.text_item(item, context_kind, text, title=_title(kind, value), metadata=meta)
     entry = Entry(item, context_kind, role, record, line)
     entry.native = item.partition("/")[0]

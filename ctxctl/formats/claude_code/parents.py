@@ -17,28 +17,28 @@ from ctxctl.trace.source import Source
 
 _HEAD: Final = 512 * 1024
 _LINES: Final = 400
-_ANSWERS: Final = 3
-"""Lines of answers that must be wrong, at least."""
+_ANSWERS: Final = 2
+"""Answers behind results that must be wrong, at least."""
 
 
 def impossible(source: Source) -> int:
     """The first line of a file whose parents cannot be right; 0 where nothing speaks against them.
 
-    They cannot where tools answered and every line of several answers follows a prompt: the line behind a
-    result follows that result, or what came along with it.
+    They cannot where tools answered and every line of every answer follows a prompt: an answer behind a result
+    follows that result, or what came along with it, and its second line the first.
     """
     prompts: set[str] = set()
     answers: set[str] = set()
-    lines, first = 0, 0
+    first = 0
     has_result = False
     for number, value in _messages(source):
         uuid, parent = string(value.get("uuid")), value.get("parentUuid")
         if value["type"] == "assistant":
             if parent is not None and parent not in prompts:
                 return 0
-            lines += 1
-            first = first or (number if lines > 1 else 0)
-            answers.add(str(value["message"].get("id")))
+            if has_result:
+                first = first or number
+                answers.add(str(value["message"].get("id")))
             continue
         results = any(
             isinstance(block, dict) and block.get("type") == "tool_result"
@@ -47,7 +47,7 @@ def impossible(source: Source) -> int:
         has_result = has_result or results
         if uuid is not None and not results:
             prompts.add(uuid)
-    return first if has_result and lines >= _ANSWERS and len(answers) > 1 else 0
+    return first if len(answers) >= _ANSWERS else 0
 
 
 def _messages(source: Source) -> Iterator[tuple[int, Json]]:

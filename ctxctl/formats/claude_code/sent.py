@@ -202,11 +202,16 @@ def _own(text: str, role: str, name: str, line: int) -> Entry:
 
 
 def _forms(text: str) -> tuple[str, ...]:
+    bare = untagged(text).strip()
+    return (f"{_OPEN}{bare}\n{_CLOSE}", bare) if bare else ()
+
+
+def untagged(text: str) -> str:
+    """A rendering without its tags, as it stands in a message of the system's."""
     whole = text.strip()
-    if not (whole.startswith(_OPEN) and whole.endswith(_CLOSE)):
-        return (whole,) if whole else ()
-    bare = whole[len(_OPEN) : -len(_CLOSE)].strip()
-    return (whole, bare) if bare else (whole,)
+    if whole.startswith(_OPEN) and whole.endswith(_CLOSE):
+        return whole[len(_OPEN) : -len(_CLOSE)].strip()
+    return text
 
 
 def _after_lines(text: str, at: int) -> int:
