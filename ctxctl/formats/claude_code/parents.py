@@ -24,19 +24,20 @@ _ANSWERS: Final = 2
 def impossible(source: Source) -> int:
     """The first line of a file whose parents cannot be right; 0 where nothing speaks against them.
 
-    They cannot where tools answered and every line of every answer follows a prompt: an answer behind a result
-    follows that result, or what came along with it, and its second line the first.
+    They cannot where every line of every answer follows a prompt, though tools answered behind it: an answer
+    behind a result follows that result, what came along with it, or a later prompt.
     """
     prompts: set[str] = set()
     answers: set[str] = set()
     first = 0
-    has_result = False
+    before: set[str] = set()
+    """Prompts in front of the last result."""
     for number, value in _messages(source):
         uuid, parent = string(value.get("uuid")), value.get("parentUuid")
         if value["type"] == "assistant":
             if parent is not None and parent not in prompts:
                 return 0
-            if has_result:
+            if before and (parent is None or parent in before):
                 first = first or number
                 answers.add(str(value["message"].get("id")))
             continue
@@ -44,8 +45,9 @@ def impossible(source: Source) -> int:
             isinstance(block, dict) and block.get("type") == "tool_result"
             for block in blocks_of(value["message"].get("content"))
         )
-        has_result = has_result or results
-        if uuid is not None and not results:
+        if results:
+            before |= prompts
+        elif uuid is not None:
             prompts.add(uuid)
     return first if len(answers) >= _ANSWERS else 0
 
