@@ -14,8 +14,9 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.claude_code.carried import Carried, carried
+from ctxctl.formats.claude_code.records import KNOWN
 from ctxctl.formats.claude_code.session import NAME, Session
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -85,6 +86,7 @@ ABOUT: Final = About(
         "a `prompt_snapshot` tells the tools from the second request on, and not those that hold a place",
     ),
     origin="transcripts of versions 1.0.0 to 2.1.330; those of 2.1.270 and 2.1.330 beside what was sent",
+    held_against=HeldAgainst("Claude Code", "2.1.330", "1.0.0", KNOWN),
 )
 _SURE = 95
 _LIKELY = 80

@@ -67,6 +67,8 @@ _OF_THE_USER = frozenset(
 )
 """What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which
 does not record it, and of 2.1.330, which does."""
+_NEVER_WORDED = frozenset({"poll_events", "project_doc_reads", "message_pdf_reads"})
+"""What the client words anew for each request and never records."""
 _STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
 
 
@@ -146,10 +148,11 @@ _EMPTY_IS_SILENT = frozenset(
 )
 
 
-def attachment(record: Json, uuid: str, line: int) -> list[Entry]:
+def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -> list[Entry]:
     """The items of an attachment line; none where the model is not shown it.
 
-    Later versions (2.1.300 on) record what they made of it (`rendered`), in the role of its message.
+    Later versions (2.1.270 on) record what they made of it (`rendered`), then also the role of its message.
+    `is_worded`: the client does both, so that what has neither was not sent.
     """
     value = record.get("attachment")
     if not isinstance(value, dict):
@@ -163,6 +166,8 @@ def attachment(record: Json, uuid: str, line: int) -> list[Entry]:
         if role not in ("system", "user"):
             role = "user" if kind in _OF_THE_USER else "system"
         return [_worded(value, kind, role, text, part(uuid, at), line) for at, text in enumerate(texts)]
+    if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
+        return []
     entry = _unworded(value, kind, uuid, line)
     return [entry] if entry is not None else []
 

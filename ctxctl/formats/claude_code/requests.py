@@ -29,14 +29,16 @@ _MESSAGES: Final = 100_000
 """Messages of a request, at most."""
 _DIALECT: Final = Anthropic()
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
-_SINCE: Final = (2, 1, 270)
-"""2.1.270 writes none, 2.1.300 does."""
+RECORDED: Final = (2, 1, 270)
+"""First version that may write records of its requests: this one does not, 2.1.300 does."""
+WORDED: Final = (2, 1, 300)
+"""First version known to record how an attachment was worded, and in which role; 2.1.270 has no role yet."""
 
 
-def records_requests(version: str | None) -> bool:
-    """Whether a version of the client may write records of its requests."""
+def is_since(version: str | None, first: tuple[int, int, int]) -> bool:
+    """Whether a version of the client is the first that does something, or a later one."""
     found = _VERSION.match(version) if version is not None else None
-    return found is not None and tuple(int(digits) for digits in found.groups()) >= _SINCE
+    return found is not None and tuple(int(digits) for digits in found.groups()) >= first
 
 
 class Asked:

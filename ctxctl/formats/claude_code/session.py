@@ -16,11 +16,12 @@ from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
 from ctxctl.formats.claude_code.parents import impossible
 from ctxctl.formats.claude_code.progress import Progress
-from ctxctl.formats.claude_code.requests import Requests, records_requests
+from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
 from ctxctl.formats.claude_code.routing import Routing
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
 from ctxctl.formats.lines import Json, Line, Report, values
+from ctxctl.formats.understood import of
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
@@ -35,6 +36,7 @@ class Session:
 
     def __init__(self, report: Report, carried: Carried = _NOTHING) -> None:
         self._send = report
+        self._account = of(report)
         self._carried = carried.calls
         """Ids of messages that another transcript bills: history that this one was given."""
         self._natives: dict[str, Line] = {}
@@ -63,6 +65,8 @@ class Session:
         """The version that was looked at last."""
         self._is_recorded = False
         """The client writes records of its requests."""
+        self._is_worded = False
+        """It records how each attachment was worded, and in which role."""
         self._made: list[list[Entry]] = []
         """The items of each block of the line that is being read."""
 
@@ -177,10 +181,13 @@ class Session:
         if not isinstance(uuid, str):
             uuid = ""
         kind = value.get("type")
+        line = self._line
+        self._account.met(kind, line.number, line.offset, len(line.data), self._make.file)
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if self._make.client is not self._client:
             self._client = self._make.client
-            self._is_recorded = self._is_recorded or records_requests(self._client)
+            self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)
+            self._is_worded = is_since(self._client, WORDED)
         if handler is not None and (uuid or isinstance(value.get("message"), dict)):
             self._made = []
             handler(value, uuid or f"line-{self._line.number}")
@@ -402,7 +409,7 @@ class Session:
         return unit
 
     def _attachment(self, value: Json, uuid: str) -> None:
-        entries = attachment(value, uuid, self._line.number)
+        entries = attachment(value, uuid, self._line.number, is_worded=self._is_worded)
         if not entries:
             shown = value.get("attachment")
             if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.iflow.session import Session
 from ctxctl.formats.kit.folder import Folder, several
 from ctxctl.formats.lines import Report
@@ -46,6 +46,7 @@ ABOUT: Final = About(
     },
     limits=("sub-agents (`task`) write no lines of their own: their result is all that is there",),
     origin="the shape of transcripts of version 1.0.0",
+    held_against=HeldAgainst("iFlow CLI", "1.0.0", records=frozenset({"user", "assistant"})),
 )
 _LINES: Final = 20
 _HEAD: Final = 64 * 1024

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.formats.claude_code import ClaudeCode
-from ctxctl.formats.claude_code.requests import records_requests
+from ctxctl.formats.claude_code.requests import RECORDED, is_since
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 from ctxctl.trace.writer import TraceWriter
@@ -215,7 +215,7 @@ def test_without_records_the_head_is_that_of_the_snapshot() -> None:
     [("2.1.330", True), ("2.1.300", True), ("2.1.219", False), ("10.0.0", True), ("x", False), (None, False)],
 )
 def test_versions_that_write_of_their_requests(version: str | None, wanted: bool) -> None:
-    assert records_requests(version) is wanted
+    assert is_since(version, RECORDED) is wanted
 
 
 # -- any request ----------------------------------------------------------------------------------------
