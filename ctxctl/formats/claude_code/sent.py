@@ -44,6 +44,8 @@ class Sent:
         """Items that no step has announced yet: what is found new joins them."""
         self._known: dict[tuple[str, str], Entry] = {}
         """Items by what they may stand for (`_sort`) and version: the last of each."""
+        self._named: dict[str, Entry] = {}
+        """Calls and results, by the id that they have of the API."""
         self._results: dict[str, str] = {}
         """Titles of calls, for their results."""
         self._awaited: list[_Awaited] = []
@@ -52,6 +54,8 @@ class Sent:
         """An item that a line of the thread holds."""
         if entry.version is not None:
             self._known[_sort(entry), entry.version] = entry
+        if entry.tool is not None or entry.kind == "tool_call":
+            self._named[entry.item] = entry
         if entry.kind == "tool_call" and entry.title is not None:
             self._results[entry.item] = entry.title
         text = entry.record.get("content") if entry.is_rendered and entry.record is not None else None
@@ -106,6 +110,10 @@ class Sent:
         known = self._known.get((_sort(made), made.version)) if made.version is not None else None
         if known is not None and known.kind == made.kind and (not keyed or known.item == made.item):
             return known
+        before = self._named.get(made.item) if keyed else None
+        if before is not None:
+            # A result with a reminder behind it, or blanked: the same item in other words.
+            made.updates, made.run = True, before.run
         return self.add(made)
 
     # -- texts of the user's and the system's ---------------------------------------------------------------
