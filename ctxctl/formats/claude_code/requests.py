@@ -261,7 +261,7 @@ class Requests:
         return made
 
     def _gap(self, gap: list[int], at: int, end: int) -> list[tuple[int, Run]]:
-        free = [run for run in self.runs.all[at + 1 : end] if not run.is_bound]
+        free = [run for run in self.runs.all[max(at + 1, self.runs.first) : end] if not run.is_bound]
         alternate = all(one.role != two.role for one, two in pairwise(free))
         return list(zip(gap, free, strict=True)) if len(free) == len(gap) and alternate else []
 
@@ -298,11 +298,6 @@ class Requests:
         entry = Entry(part.item, part.kind, part.role, part.record(derived_identity=False), line)
         self._tools[part.item, part.mark] = entry
         return self.sent.add(entry)
-
-    def forget(self) -> None:
-        """A compaction: what is named from here on stands behind it, or is told whole."""
-        self.runs.forget()
-        self._places.clear()
 
 
 def _marks(markers: Any, shape: Shape | None, messages: list[Message]) -> Json:

@@ -52,6 +52,8 @@ class Runs:
 
     def __init__(self) -> None:
         self.all: list[Run] = []
+        self.first = 0
+        """The first one behind the last compaction."""
         self._by_digest: dict[bytes, tuple[Run, int]] = {}
         self._last: Run | None = None
 
@@ -98,8 +100,7 @@ class Runs:
         except ValueError:
             return None
 
-    def forget(self) -> None:
-        """A compaction: what was before is named by no digest any more."""
-        self._by_digest.clear()
+    def begin(self) -> None:
+        """A compaction: what comes is no part of a message in front of it, though requests may name such."""
         self._last = None
-        self.all.clear()
+        self.first = len(self.all)

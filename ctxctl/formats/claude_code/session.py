@@ -459,7 +459,7 @@ class Session:
             thread = self._routing.thread(value, uuid)
             self._compactions.boundary(value, thread, uuid)
             if thread.requests is not None:
-                thread.requests.forget()
+                thread.requests.runs.begin()
         elif subtype == "api_error":
             self._failed(value, uuid)
         elif subtype == "microcompact_boundary" and not known:
