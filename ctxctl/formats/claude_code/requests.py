@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.claude_code.blocks import Entry, string
@@ -21,8 +21,10 @@ from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names, listed
 
-_CHAINS: Final = 64
-"""Requests that a later one may name as its base, as many as the client keeps."""
+_CHAINS: Final = 16
+"""Requests of a thread that a later one may name as its base, or that may still be answered."""
+_MARKERS: Final = 64
+"""Cache markers of a request, at most; the API takes four."""
 _ERROR: Final = 500
 """Characters of an error that are kept."""
 _MESSAGES: Final = 100_000
@@ -45,7 +47,7 @@ class Asked:
     """A request as its record tells it."""
 
     __slots__ = (
-        "body", "error", "id", "is_answered", "line", "marks", "model", "settings", "time", "turn",
+        "body", "error", "id", "is_answered", "line", "markers", "model", "rows", "settings", "time", "turn",
     )  # fmt: skip
 
     def __init__(self, native: str, line: int, time: str, turn: str | None, body: Body) -> None:
@@ -56,8 +58,10 @@ class Asked:
         self.body = body
         self.model: str | None = None
         self.settings: Json | None = None
-        self.marks: Json = {}
-        """For the assembly's `metadata.ctxctl`."""
+        self.markers: list[Any] = []
+        """Its cache markers: `path` in the body, and what they say."""
+        self.rows: dict[tuple[str, int], int] = {}
+        """Placement of each tool and system block."""
         self.is_answered = False
         self.error: str | None = None
         """Why it got no answer, as a later line says."""
@@ -72,6 +76,15 @@ class Shape:
         self.message = message
         self.rows = rows
         """Placement of each tool and system block: the last of it."""
+
+
+class _Chain(NamedTuple):
+    """The messages of a request."""
+
+    names: list[str]
+    """Their digests."""
+    messages: list[Message] | None
+    """None: not all of them could be told."""
 
 
 class Requests:
@@ -91,7 +104,7 @@ class Requests:
         self._messages: dict[str, Message] = {}
         self._places: dict[int, int] = {}
         """By `id` of a message, the last run that is in it."""
-        self._chains: dict[str, list[str]] = {}
+        self._chains: dict[str, _Chain] = {}
         self._asked: dict[str, Asked] = {}
         self._snapshot: Json = {}
         self._standing: Message | None = None
@@ -143,24 +156,26 @@ class Requests:
         if native is None:
             return None
         shape = self._shapes.get(string(value.get("shapeHash")) or "")
-        names = self._named(value)
-        messages, aligned = (None, 0) if names is None else self._resolved(names)
-        if names is not None:
-            self._chains[native] = names
+        chain = self._chain(value)
+        messages = None
+        if chain is not None:
+            messages = chain.messages
+            self._chains[native] = chain
             while len(self._chains) > _CHAINS:
                 del self._chains[next(iter(self._chains))]
         if messages is None:
             self.unread += 1
         head = shape.message if shape is not None else Message("system", [], [], [])
-        self.changed += aligned
         asked = Asked(native, line, time, turn, Body(head, messages))
         params = value.get("params")
         if isinstance(params, dict):
             asked.model = string(params.get("model"))
             if shape is not None and messages is not None:
                 asked.settings = _DIALECT.settings(params)
-        if messages is not None:
-            asked.marks = _marks(value.get("cacheControl"), shape, messages)
+        markers = value.get("cacheControl")
+        if messages is not None and isinstance(markers, list):
+            asked.markers = markers[:_MARKERS]
+            asked.rows = shape.rows if shape is not None else {}
         self._asked[native] = asked
         while len(self._asked) > _CHAINS:
             del self._asked[next(iter(self._asked))]
@@ -195,27 +210,39 @@ class Requests:
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def _named(self, value: Json) -> list[str] | None:
-        """The digests of a request's messages; None where the request that it goes on from is not there."""
+    def _chain(self, value: Json) -> _Chain | None:
+        """The messages of a request; None where the request that it goes on from is not there."""
         keep, tail, base = value.get("keep"), value.get("tail"), value.get("base")
         names = [name for name in tail if isinstance(name, str)] if isinstance(tail, list) else []
-        if not isinstance(keep, int) or keep <= 0:
-            return names[:_MESSAGES]
         before = self._chains.get(base) if isinstance(base, str) else None
-        if before is None or len(before) < keep:
+        if not isinstance(keep, int) or keep <= 0:
+            keep, before = 0, _Chain([], [])
+        if before is None or len(before.names) < keep or keep + len(names) > _MESSAGES:
             return None
-        return (before[:keep] + names)[:_MESSAGES]
+        known = before.messages[:keep] if before.messages is not None else None
+        if keep == len(before.names) and not names:
+            return before
+        if known is None:
+            known, fresh = [], before.names[:keep] + names
+        else:
+            fresh = names
+        told = self._resolved(fresh, known)
+        return _Chain(before.names[:keep] + names, known + told if told is not None else None)
 
-    def _resolved(self, names: list[str]) -> tuple[list[Message] | None, int]:
-        """The messages of a request; how many of them were told by their place."""
+    def _resolved(self, names: list[str], known: list[Message]) -> list[Message] | None:
+        """The messages with some digests, behind others; None where one of them cannot be told."""
         found = [self._messages.get(name) or self._by_digest(name) for name in names]
         lacking = found.count(None)
         if lacking:
-            for at, run in self._aligned(found):
+            before = max((self._places.get(id(one), -1) for one in known), default=-1)
+            for at, run in self._aligned(found, before):
                 made = self._messages[names[at]] = self._of_run(run, len(run.ends))
                 found[at] = made
         messages = [one for one in found if one is not None]
-        return (messages, lacking) if len(messages) == len(names) else (None, 0)
+        if len(messages) < len(names):
+            return None
+        self.changed += lacking
+        return messages
 
     def _by_digest(self, name: str) -> Message | None:
         named = self.runs.find(name)
@@ -237,7 +264,7 @@ class Requests:
         if runs:
             self._places[id(message)] = max(run.index for run in runs)
 
-    def _aligned(self, found: list[Message | None]) -> list[tuple[int, Run]]:
+    def _aligned(self, found: list[Message | None], at: int) -> list[tuple[int, Run]]:
         """Which runs the messages without a known digest are, by their place among the others.
 
         A file whose texts were changed after it was written (paths blanked, secrets taken out) has the
@@ -245,7 +272,6 @@ class Requests:
         as are looked for, and in the same order of roles.
         """
         made: list[tuple[int, Run]] = []
-        at = -1
         gap: list[int] = []
         for index, message in enumerate([*found, None]):
             if message is None and index < len(found):
@@ -298,23 +324,3 @@ class Requests:
         entry = Entry(part.item, part.kind, part.role, part.record(derived_identity=False), line)
         self._tools[part.item, part.mark] = entry
         return self.sent.add(entry)
-
-
-def _marks(markers: Any, shape: Shape | None, messages: list[Message]) -> Json:
-    """Placements that carry the request's cache markers."""
-    head = len(shape.message.blocks) if shape is not None else 0
-    starts = [head]
-    for message in messages:
-        starts.append(starts[-1] + len(message.blocks))
-    points: list[int] = []
-    for marker in markers if isinstance(markers, list) else ():
-        match marker.get("path") if isinstance(marker, dict) else None:
-            case ["messages", int(at), "content", int(block), *_] if 0 <= at < len(messages):
-                ends = messages[at].ends
-                if 0 <= block < len(ends) and ends[block]:
-                    points.append(starts[at] + ends[block] - 1)
-            case [("system" | "tools") as section, int(at), *_] if shape is not None:
-                row = shape.rows.get((section, at))
-                if row is not None:
-                    points.append(row)
-    return {"cache_points": points} if points else {}

@@ -152,7 +152,7 @@ class Steps:
         model, settings = call.model, None
         if asked is not None:
             model, settings = asked.model or model, asked.settings
-            origin |= asked.marks
+            origin |= _points(thread, asked)
         assembly = thread.window.assemble(
             make, name, advance.edits, model=model, settings=settings, cause=cause, **origin
         )
@@ -204,3 +204,18 @@ class Steps:
         if thread.carried and not thread.started:
             thread.pending.clear()  # a copy that nothing was added to
         self._announce(thread, thread.place())
+
+
+def _points(thread: Thread, asked: Asked) -> Json:
+    """Placements that carry the request's cache markers."""
+    found: list[int] = []
+    for marker in asked.markers:
+        row = None
+        match marker.get("path") if isinstance(marker, dict) else None:
+            case ["messages", int(at), "content", int(block), *_]:
+                row = thread.view.row(at, block)
+            case [("system" | "tools") as section, int(at), *_]:
+                row = asked.rows.get((section, at))
+        if row is not None:
+            found.append(row)
+    return {"cache_points": found} if found else {}

@@ -27,7 +27,7 @@ class Body:
 
     __slots__ = ("head", "messages")
 
-    def __init__(self, head: Message, messages: Sequence[Message] | None) -> None:
+    def __init__(self, head: Message, messages: list[Message] | None) -> None:
         self.head = head
         self.messages = messages
         """None: not all of them could be told."""
@@ -41,6 +41,8 @@ class View:
         self._head: list[Block] = []
         self._messages: list[Message] | None = None
         """Of the last request; None where the lines told them."""
+        self._starts: list[int] = []
+        """Placements in front of each of them, the head's not counted."""
 
     def advance(self, advance: Advance, before: list[Block] | None, body: Body | None) -> Advance:
         """Go on to the next request.
@@ -57,7 +59,7 @@ class View:
         start = len(self._head)
         if told is not None and self._messages is not None:
             kept = _common(self._messages, told)
-            at = start + sum(len(one.blocks) for one in self._messages[:kept])
+            at = start + (self._starts[kept] if kept < len(self._starts) else self._size())
             old = [block for one in self._messages[kept:] for block in one.blocks]
             fresh = told[kept:]
         else:
@@ -67,7 +69,8 @@ class View:
         edits = [edit for edit in (trimmed(0, self._head, head), trimmed(at, old, new)) if edit is not None]
         removed = self._removed(edits, start, old, at)
         entries = [entry for one in fresh for entry in one.entries] if told is not None else advance.fresh
-        self._head, self._messages = head, list(told) if told is not None else None
+        self._head = head
+        self._keep(told)
         if body is not None:
             entries = body.head.entries + entries
         return advance._replace(edits=joined(edits), removed=removed, fresh=entries, blanked=[])
@@ -75,6 +78,35 @@ class View:
     def blocks(self) -> list[Block] | None:
         """Placements of the last request's messages by the lines; None where a record told them."""
         return self._path.blocks() if self._messages is None else None
+
+    def row(self, message: int, block: int) -> int | None:
+        """Index of the placement that a content block of a message ends with; None where there is none."""
+        if self._messages is None or not 0 <= message < len(self._messages):
+            return None
+        ends = self._messages[message].ends
+        if not 0 <= block < len(ends) or not ends[block]:
+            return None
+        return len(self._head) + self._starts[message] + ends[block] - 1
+
+    def _size(self) -> int:
+        """Placements of the last request's messages, where a record told them."""
+        if not self._messages:
+            return 0
+        return self._starts[-1] + len(self._messages[-1].blocks)
+
+    def _keep(self, told: list[Message] | None) -> None:
+        if told is None:
+            self._messages, self._starts = None, []
+            return
+        kept = _common(self._messages, told) if self._messages is not None else 0
+        at = self._starts[kept] if kept < len(self._starts) else self._size()
+        if not kept:
+            at = 0
+        del self._starts[kept:]
+        for one in told[kept:]:
+            self._starts.append(at)
+            at += len(one.blocks)
+        self._messages = told
 
     def _by_lines(self, advance: Advance, head: list[Block]) -> Advance:
         start = len(self._head)
@@ -103,9 +135,14 @@ def _placed(messages: Sequence[Message]) -> list[Block]:
     return [block for one in messages for block in one.blocks]
 
 
-def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
-    limit = min(len(before), len(after))
-    at = 0
-    while at < limit and before[at] is after[at]:
-        at += 1
+def _common(before: list[Message], after: list[Message]) -> int:
+    """How many messages two requests begin with; compared in bulk, as nearly all of them are the same."""
+    at, limit = 0, min(len(before), len(after))
+    step = limit
+    while step:
+        if before[at : at + step] == after[at : at + step]:
+            at += step
+            step = min(step, limit - at)
+        else:
+            step //= 2
     return at
