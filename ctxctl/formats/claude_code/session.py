@@ -206,11 +206,15 @@ class Session:
             thread.records()
         return thread
 
+    def _asking(self, value: Json) -> Thread:
+        """The thread of a request's record, which says of a sub-agent's only whose it is."""
+        return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
+
     def _log(self, value: Json) -> Requests:
-        return self._routing.thread(value, "").records()
+        return self._asking(value).records()
 
     def _request(self, value: Json) -> None:
-        thread = self._routing.thread(value, "")
+        thread = self._asking(value)
         turn = thread.last.turn if thread.last is not None else None
         thread.records().request(value, self._line.number, self._make.time, turn)
 

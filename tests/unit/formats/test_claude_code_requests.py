@@ -159,6 +159,16 @@ def test_each_content_is_written_once() -> None:
     assert all(written.count(json.dumps(one, ensure_ascii=False)) == 1 for one in long)
 
 
+def test_a_sub_agents_file_by_itself_tells_its_requests() -> None:
+    (path,) = CAPTURE.with_suffix("").rglob("agent-*.jsonl")
+    found, problems = read(path)
+    assert not problems
+    assert {event["thread_id"] for event in of_type(found, ASSEMBLED)} == {path.stem}
+    told = whole(found)
+    assert len(told) == 2
+    assert set(told.values()) <= {body for _, body in sent()}
+
+
 def test_parameters_and_cache_markers_are_the_requests() -> None:
     found, _ = read(CAPTURE)
     records = {one["id"]: one for one in lines() if one["type"] == "api-request"}
