@@ -36,6 +36,7 @@ from ctxctl.formats.goose import Goose
 from ctxctl.formats.goose_recordings import GooseRecordings
 from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
+from ctxctl.formats.iflow import IFlow
 from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.measure import measure
@@ -135,6 +136,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     McpTools(),
     OpenHands(),
     Atif(),
+    IFlow(),
     InspectAi(),
     ChatMessages(),
     ClaudeBodies(),

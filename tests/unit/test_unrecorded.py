@@ -62,6 +62,6 @@ def test_before_anything_was_measured_the_declaration_says() -> None:
     assert unrecorded_label(()) == "not recorded"
 
 
-def test_claude_code_declares_that_it_lacks_both() -> None:
-    about = next(one.about for one in available() if one.name == "claude-code")
+def test_iflow_declares_that_it_lacks_both() -> None:
+    about = next(one.about for one in available() if one.name == "iflow")
     assert unrecorded_label((), about) == "system prompt, tools (not recorded)"

@@ -1,8 +1,9 @@
 """Claude Code session transcripts: ``~/.claude/projects/<slug>/<session>.jsonl``, versions 1.0 to 2.1.
 
-One step is one API call; a turn is what one prompt sets off.  A transcript holds messages and what the
-harness put between them, but neither the system prompt nor the tool schemas: they are not invented, and show
-up as the difference between what was counted and what was billed.
+One step is one API call; a turn is what one prompt sets off.  Transcripts of late 2026 hold each request's
+own record (`requests`), and so the whole window.  Older ones hold messages and what the harness put between
+them, but neither the system prompt nor the tool schemas: they are not invented, and show up as the difference
+between what was counted and what was billed.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.claude_code.carried import Carried, carried
+from ctxctl.formats.claude_code.records import KNOWN
 from ctxctl.formats.claude_code.session import NAME, Session
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -38,7 +40,8 @@ _FOREIGN_KEYS = ("event_type", "parent_tool_use_id", "payload", "kind")
 ABOUT: Final = About(
     reads=(
         "A session's transcript of versions 1.0 to 2.1, with the files of its sub-agents; one line is one"
-        " message, or one block of it."
+        " message, or one block of it. From 2.1.300 or a little before on, what each request was made of is"
+        " written too, and that is what is shown then."
     ),
     places=(
         "~/.claude/projects/<project>/<session>.jsonl",
@@ -48,14 +51,17 @@ ABOUT: Final = About(
     turns="A turn is what one prompt or command sets off; a step is one API call, told by the message id.",
     claims={
         "item_ids": native("uuid of the line, id of the tool call"),
-        "messages": native(),
+        "messages": native("requests tell them by digest or whole; in older versions, by their lines"),
         "reasoning": native("sealed without its text in later versions"),
-        "reminders": native("attachments; the wording around them is not recorded"),
+        "reminders": native("attachments; their wording is recorded from about 2.1.270 on"),
         "truncation": derived("tool results that a microcompaction blanked"),
         "compaction": native("compact_boundary; what left is derived from the chain of parents"),
         "summary": native(),
-        "order": derived("walk over the parents from the answer to the root or the last compaction"),
-        "requests": native("message id"),
+        "order": derived(
+            "as the request's record says; without one, a walk over the parents from the answer to the root"
+            " or the last compaction"
+        ),
+        "requests": native("message id; of those without an answer, their record"),
         "turns": derived("which user lines are prompts is told by their marks"),
         "threads": native("sub-agents; branches are derived from the parents"),
         "model": native(),
@@ -63,8 +69,11 @@ ABOUT: Final = About(
         "input_tokens": native(),
         "cached_tokens": native(),
         "output_tokens": native("of streamed answers the largest of the counts recorded"),
-        "system_prompt": absent("14 to 25 thousand tokens show up as the difference to what was billed"),
-        "tool_definitions": absent("names of deferred tools only"),
+        "system_prompt": native(
+            "the request's shape (2.1.300), put together from `prompt_snapshot` (2.1.270); before, 14 to 25"
+            " thousand tokens show up as the difference to what was billed"
+        ),
+        "tool_definitions": native("likewise; before, names of deferred tools only"),
         "limit": absent(),
     },
     limits=(
@@ -72,8 +81,12 @@ ABOUT: Final = About(
         " the parent is not looked for",
         "files that tool results were moved to (`persisted-output`) are not opened",
         "tokens of images are not counted",
+        "the block `x-anthropic-billing-header`, sent in front of the system prompt, is in no record",
+        "requests of a compaction, for a title and of the like are in no transcript",
+        "a `prompt_snapshot` tells the tools from the second request on, and not those that hold a place",
     ),
-    origin="transcripts of versions 1.0.0 to 2.1.219",
+    origin="transcripts of versions 1.0.0 to 2.1.330; those of 2.1.270 and 2.1.330 beside what was sent",
+    held_against=HeldAgainst("Claude Code", "2.1.330", "1.0.0", KNOWN),
 )
 _SURE = 95
 _LIKELY = 80

@@ -1,7 +1,8 @@
 """What Claude Code puts into a request by itself: `attachment` lines (versions 2.1 on).
 
-Their wording in the request is not recorded.  An item carries the text that is (a file, a hook's output, a
-skill list); where nothing is, it is opaque, and its tokens stay uncounted rather than guessed.
+Their wording in the request is recorded from about 2.1.270 on.  Where it is not, an item carries the text
+that is (a file, a hook's output, a skill list); where nothing is, it is opaque, and its tokens stay uncounted
+rather than guessed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ctxctl.formats import build
-from ctxctl.formats.claude_code.blocks import Entry, native, string
+from ctxctl.formats.claude_code.blocks import Entry, blocks_of, native, part, string
+from ctxctl.formats.claude_code.sent import untagged
 from ctxctl.formats.lines import Json
 
 _KINDS = {
@@ -38,6 +40,11 @@ _KINDS = {
     "deferred_tools_delta": "runtime_state",
     "agent_listing_delta": "runtime_state",
     "teammate_mailbox": "peer_agent_message",
+    "environment": "runtime_state",
+    "model": "runtime_state",
+    "session_context": "runtime_state",
+    "date": "runtime_state",
+    "instructions": "durable_memory",
 }
 _LOCAL = frozenset(
     {
@@ -50,8 +57,18 @@ _LOCAL = frozenset(
         "hook_permission_decision",
         "already_read_file",
         "structured_output",
+        # Kept so that a session can be resumed: the system prompt in parts, tools that were loaded.
+        "prompt_snapshot",
+        "deferred_tools_record",
     }
 )
+_OF_THE_USER = frozenset(
+    {"instructions", "session_context", "remote_session_change", "nested_memory", "file", "directory"}
+)
+"""What stands in the user's messages; the rest is in the system's.  Held against requests of 2.1.270, which
+does not record it, and of 2.1.330, which does."""
+_NEVER_WORDED = frozenset({"poll_events", "project_doc_reads", "message_pdf_reads"})
+"""What the client words anew for each request and never records."""
 _STDOUT_SENT = frozenset({"SessionStart", "UserPromptSubmit"})
 
 
@@ -131,13 +148,56 @@ _EMPTY_IS_SILENT = frozenset(
 )
 
 
-def attachment(value: Any, uuid: str, line: int) -> Entry | None:
-    """The item of an attachment line; None where the model is not shown it."""
+def attachment(record: Json, uuid: str, line: int, *, is_worded: bool = False) -> list[Entry]:
+    """The items of an attachment line; none where the model is not shown it.
+
+    Later versions (2.1.270 on) record what they made of it (`rendered`), then also the role of its message.
+    `is_worded`: the client does both, so that what has neither was not sent.
+    """
+    value = record.get("attachment")
     if not isinstance(value, dict):
-        return None
+        return []
     kind = string(value.get("type")) or "attachment"
     if kind in _LOCAL:
-        return None
+        return []
+    texts = _rendered(record.get("rendered"))
+    if texts:
+        role = record.get("renderedRole")
+        if role not in ("system", "user"):
+            role = "user" if kind in _OF_THE_USER else "system"
+        return [_worded(value, kind, role, text, part(uuid, at), line) for at, text in enumerate(texts)]
+    if is_worded and "renderedRole" not in record and kind not in _NEVER_WORDED:
+        return []
+    entry = _unworded(value, kind, uuid, line)
+    return [entry] if entry is not None else []
+
+
+def _rendered(value: Any) -> list[str]:
+    """The texts of `rendered`: each message's content, or each text block of it."""
+    found: list[str] = []
+    for message in value if isinstance(value, list) else ():
+        for block in blocks_of(message.get("content") if isinstance(message, dict) else None):
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str) and text:
+                found.append(text)
+    return found
+
+
+def _worded(value: Json, kind: str, role: str, text: str, item: str, line: int) -> Entry:
+    context_kind = _KINDS.get(kind, "policy_note")
+    meta = native(kind, hook=string(value.get("hookName")))
+    if role == "system":
+        # Older models get it tagged, in a message of the user's: the request's record says so.
+        text = untagged(text)
+    record = build.text_item(item, context_kind, text, title=_title(kind, value), metadata=meta)
+    entry = Entry(item, context_kind, role, record, line)
+    entry.native = item.partition("/")[0]
+    entry.is_rendered = True
+    return entry
+
+
+def _unworded(value: Json, kind: str, uuid: str, line: int) -> Entry | None:
+    """The item of an attachment whose wording in the request is not recorded."""
     find = _TEXT.get(kind)
     text = find(value) if find is not None else (_nested(value) or string(value.get("text")))
     if text is None and kind in _EMPTY_IS_SILENT:
@@ -161,4 +221,9 @@ def _title(kind: str, value: Json) -> str:
         name = string(value.get(key))
         if name is not None:
             return f"{kind}: {name}"
+    files = value.get("files")
+    if isinstance(files, list) and files and isinstance(files[0], dict):
+        name = string(files[0].get("path"))
+        if name is not None:
+            return f"{kind}: {name}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
     return kind

@@ -19,6 +19,7 @@ class Entry:
     __slots__ = (
         "digest",
         "home",
+        "is_rendered",
         "item",
         "kind",
         "line",
@@ -26,9 +27,11 @@ class Entry:
         "record",
         "retracted",
         "role",
+        "run",
         "time",
         "title",
         "tool",
+        "updates",
         "version",
     )
 
@@ -51,12 +54,25 @@ class Entry:
         self.retracted = False
         self.home: object = None
         """The thread that it was recorded in."""
+        self.run: Any = None
+        """The message of the transcript that it is of (`runs.Run`), where requests name such."""
+        self.is_rendered = False
+        """The client put it in, and its line tells the wording."""
+        self.updates = False
+        """It is another version of an item that was there before."""
         text = record.get("content")
         if isinstance(text, str):
             self.digest = digest = build.digest_of(text)
             self.version = digest[: build.VERSION_DIGITS]
-        else:
-            self.version = record.get("metadata", {}).get("version")
+        if self.digest is None or "metadata" in record:
+            self.version = record.get("metadata", {}).get("version", self.version)
+
+    def reword(self, text: str) -> None:
+        """Give an item that was not told yet the text that it was sent with."""
+        assert self.record is not None
+        self.record["content"] = text
+        self.digest = digest = build.digest_of(text)
+        self.version = digest[: build.VERSION_DIGITS]
 
     def block(self, blanked: frozenset[str] | set[str]) -> build.Block:
         """Its placement; a tool result that a microcompaction blanked is placed in its blank version."""

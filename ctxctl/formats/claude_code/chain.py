@@ -122,6 +122,10 @@ class Path:
         self._dirty: set[Unit] = set()
         self._compaction: Compaction | None = None
 
+    def blocks(self) -> list[Block]:
+        """Placements of the last request."""
+        return [block for placed in self._placed for block in placed.blocks]
+
     def touch(self, unit: Unit) -> None:
         """Say that a unit changed since the last request."""
         if unit in self._index:

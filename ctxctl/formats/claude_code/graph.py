@@ -24,6 +24,8 @@ class Graph:
         """Units by tool use id, of any thread."""
         self.after: dict[Node, Node] = {}
         """Anchors of compactions: what follows one really follows the messages preserved behind it."""
+        self.is_ordered = False
+        """The parents of the file that is being read are none: its lines follow each other."""
         self._missing: dict[str, Line] = {}
 
     def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> Node | None:
@@ -32,6 +34,8 @@ class Graph:
         Where the parent is not in the file, the line before in its thread stands in.
         """
         uuid = value.get("parentUuid")
+        if self.is_ordered:
+            return thread.last
         if not isinstance(uuid, str):
             return thread.last if wants or "parentUuid" not in value else None
         if uuid in self.nodes:
@@ -46,7 +50,7 @@ class Graph:
         """Put a line into the chain."""
         nodes = self.nodes
         wanted = value.get("parentUuid")
-        if isinstance(wanted, str) and wanted not in nodes:
+        if isinstance(wanted, str) and wanted not in nodes and not self.is_ordered:
             node.wanted = wanted
         nodes[node.uuid] = node
         native = value.get("uuid")

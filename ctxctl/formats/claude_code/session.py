@@ -14,11 +14,14 @@ from ctxctl.formats.claude_code.carried import Carried
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.parents import impossible
 from ctxctl.formats.claude_code.progress import Progress
+from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
 from ctxctl.formats.claude_code.routing import Routing
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
 from ctxctl.formats.lines import Json, Line, Report, values
+from ctxctl.formats.understood import of
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
@@ -33,6 +36,7 @@ class Session:
 
     def __init__(self, report: Report, carried: Carried = _NOTHING) -> None:
         self._send = report
+        self._account = of(report)
         self._carried = carried.calls
         """Ids of messages that another transcript bills: history that this one was given."""
         self._natives: dict[str, Line] = {}
@@ -52,6 +56,19 @@ class Session:
             "attachment": self._attachment,
             "system": self._system,
         }
+        self._records: dict[str, Callable[[Json], None]] = {
+            "api-request-shape": lambda value: self._log(value).shape(value, self._line.number),
+            "api-request-blob": lambda value: self._log(value).blob(value, self._line.number),
+            "api-request": self._request,
+        }
+        self._client: str | None = None
+        """The version that was looked at last."""
+        self._is_recorded = False
+        """The client writes records of its requests."""
+        self._is_worded = False
+        """It records how each attachment was worded, and in which role."""
+        self._made: list[list[Entry]] = []
+        """The items of each block of the line that is being read."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """Everything that the opened file, and what belongs to it, says."""
@@ -63,6 +80,7 @@ class Session:
             self._steps.finish(thread)
         self._graph.report_missing()
         self._report_natives()
+        self._report_requests()
         if not self._make.count:
             self._out.append(self._nothing(source))
         yield from self._out
@@ -83,6 +101,22 @@ class Session:
             message = f"API calls from here on name session {name}, later ones {own}: they were carried over"
             self._report(Problem(line.number, line.offset, "carried-history", message))
 
+    def _report_requests(self) -> None:
+        """Say which records of requests the file's lines do not bear out."""
+        logs = [thread.requests for thread in self._routing.threads.values() if thread.requests is not None]
+        changed, unread = sum(log.changed for log in logs), sum(log.unread for log in logs)
+        if changed:
+            several = "a message is" if changed == 1 else f"{changed:,} messages are"
+            message = (
+                f"{several} not what the records of the requests have the digest of: the file was changed"
+            )
+            message += " since; told by the order of its lines"
+            self._report(Problem(0, 0, "changed-messages", message))
+        if unread:
+            several = "a request names" if unread == 1 else f"{unread:,} requests name"
+            message = f"{several} messages that are not in the file: the window is told by its lines"
+            self._report(Problem(0, 0, "request-not-read", message))
+
     def _nothing(self, source: Source) -> Json:
         """The one event of a transcript that holds no message."""
         data = {"format": NAME, "file": source.name.rpartition("/")[2]}
@@ -90,6 +124,7 @@ class Session:
 
     def _file(self, source: Source) -> Iterator[Json]:
         out = self._out
+        self._look(source)
         for line, value in values(source, self._report, self._progress.taken):
             if not isinstance(value, dict):
                 self._report(Problem(line.number, line.offset, "not-a-record", "not a JSON object; skipped"))
@@ -107,10 +142,22 @@ class Session:
                 yield from out
                 out.clear()
 
+    def _look(self, source: Source) -> None:
+        """Say that the parents of a file cannot be right, and take its lines in order then."""
+        number = impossible(source)
+        self._graph.is_ordered = number > 0
+        if number:
+            message = (
+                "answers behind tool results name the prompt as their parent, and nothing else: those are"
+            )
+            message += " no parents, and each line is taken to follow the one before it"
+            self._report(Problem(number, 0, "impossible-parents", message))
+
     def _agent(self, source: Source, origin: Origin) -> Iterator[Json]:
         """A sub-agent's file, read in the middle of another one."""
         make, routing = self._make, self._routing
         outer = make.file, make.time, routing.file, self._line
+        is_ordered = self._graph.is_ordered
         make.file = self._agents.relative(source)
         routing.file = (make.file, origin)
         with source:
@@ -123,7 +170,7 @@ class Session:
         self._out.clear()
         make.file, time, routing.file, self._line = outer
         make.at(time)
-        self._graph.line = self._line
+        self._graph.line, self._graph.is_ordered = self._line, is_ordered
 
     # -- one line ---------------------------------------------------------------------------------------
 
@@ -134,11 +181,52 @@ class Session:
         if not isinstance(uuid, str):
             uuid = ""
         kind = value.get("type")
+        line = self._line
+        self._account.met(kind, line.number, line.offset, len(line.data), self._make.file)
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if self._make.client is not self._client:
+            self._client = self._make.client
+            self._is_recorded = self._is_recorded or is_since(self._client, RECORDED)
+            self._is_worded = is_since(self._client, WORDED)
         if handler is not None and (uuid or isinstance(value.get("message"), dict)):
+            self._made = []
             handler(value, uuid or f"line-{self._line.number}")
+            if self._is_recorded and kind in ("user", "assistant") and isinstance(value.get("message"), dict):
+                self._note(value, uuid)
+        elif isinstance(kind, str) and kind in self._records:
+            self._is_recorded = True
+            self._records[kind](value)
         elif uuid:
             self._pass(value, uuid)
+
+    def _thread(self, value: Json, uuid: str) -> Thread:
+        """The thread of a line, ready for records of its requests where there may be some."""
+        thread = self._routing.thread(value, uuid)
+        if self._is_recorded:
+            thread.records()
+        return thread
+
+    def _asking(self, value: Json) -> Thread:
+        """The thread of a request's record, which says of a sub-agent's only whose it is."""
+        return self._routing.thread({**value, "isSidechain": string(value.get("agentId")) is not None}, "")
+
+    def _log(self, value: Json) -> Requests:
+        return self._asking(value).records()
+
+    def _request(self, value: Json) -> None:
+        thread = self._asking(value)
+        turn = thread.last.turn if thread.last is not None else None
+        thread.records().request(value, self._line.number, self._make.time, turn)
+
+    def _note(self, value: Json, uuid: str) -> None:
+        """Take a message into account that a request may name by its digest."""
+        message: Json = value["message"]
+        made = self._made
+        count = len(blocks.blocks_of(message.get("content")))
+        if len(made) != count:
+            # Told all at once, or carried by no request.
+            made = [[entry for entries in made for entry in entries], *([] for _ in range(count - 1))]
+        self._routing.thread(value, uuid).records().runs.note(message, made)
 
     def _pass(self, value: Json, uuid: str) -> None:
         """A line that no request carries: it only hands on its parent."""
@@ -176,7 +264,7 @@ class Session:
         if value.get("isVisibleInTranscriptOnly") is True:
             self._pass(value, uuid)
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
         results, others = self._user_entries(value, uuid, thread, content)
         fresh = self._fresh(uuid, results + others)
         if fresh is None:
@@ -201,17 +289,22 @@ class Session:
         line = self._line.number
         for index, block in enumerate(content if isinstance(content, list) else blocks.blocks_of(content)):
             item = uuid if index == 0 else blocks.part(uuid, index)
+            made: list[Entry] = []
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 tool = block.get("tool_use_id")
                 title = thread.titles.get(tool) if isinstance(tool, str) else None
                 for entry in blocks.result(block, item, line, title):
                     entry.native = uuid
                     results.append(entry)
+                    made.append(entry)
+                self._made.append(made)
                 continue
             other = blocks.user(block, item, line, reading)
             if other is not None:
                 other.native = uuid
                 others.append(other)
+                made.append(other)
+            self._made.append(made)
         return results, others
 
     def _results(
@@ -266,7 +359,8 @@ class Session:
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
+        self._made = [[entry] for entry in entries]
         self._compactions.summary(value, thread, fresh, entries)
 
     # -- the rest ---------------------------------------------------------------------------------------
@@ -275,13 +369,14 @@ class Session:
         message = value.get("message")
         if not isinstance(message, dict) or value.get("isApiErrorMessage") is True:
             # An error text is shown to the person; the next request leaves it out.
-            self._pass(value, uuid)
+            self._failed(value, uuid)
             return
-        thread = self._routing.thread(value, uuid)
+        thread = self._thread(value, uuid)
         entries = blocks.assistant(message.get("content"), uuid, self._line.number)
         fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
+        self._made = [[entry] for entry in entries]
         graph = self._graph
         superseded = value.get("supersedesUuids")
         if superseded is not None:
@@ -307,7 +402,8 @@ class Session:
                 thread.carried = True
             elif message.get("model") != "<synthetic>":
                 request = string(value.get("requestId"))
-                self._steps.open(thread, unit, parent, message, request, self._line.number)
+                asked = thread.requests.answered(value.get("requestRef")) if thread.requests else None
+                self._steps.open(thread, unit, parent, message, request, self._line.number, asked)
                 native = string(value.get("sessionId"))
                 if native is not None and thread.name == MAIN_THREAD:
                     first = self._natives.pop(native, self._line)
@@ -317,29 +413,59 @@ class Session:
         return unit
 
     def _attachment(self, value: Json, uuid: str) -> None:
-        entry = attachment(value.get("attachment"), uuid, self._line.number)
-        if entry is None:
+        entries = attachment(value, uuid, self._line.number, is_worded=self._is_worded)
+        if not entries:
+            shown = value.get("attachment")
+            if isinstance(shown, dict) and shown.get("type") == "prompt_snapshot":
+                self._routing.thread(value, uuid).records().snapshot(shown)
             self._pass(value, uuid)
         else:
-            self._single(value, uuid, entry)
+            self._beside_messages(value, uuid, entries)
 
-    def _single(self, value: Json, uuid: str, entry: Entry) -> None:
-        """A line that is one item."""
-        thread = self._routing.thread(value, uuid)
-        fresh = self._fresh(uuid, [entry])
+    def _beside_messages(self, value: Json, uuid: str, entries: list[Entry]) -> None:
+        """A line that is no message, and what of it requests carry."""
+        thread = self._thread(value, uuid)
+        fresh = self._fresh(uuid, entries)
         if fresh is None:
             return
         node = Node(fresh, self._graph.parent(value, thread))
-        node.unit = self._beside(value, thread, node) or Unit(fresh)
-        thread.add(node.unit, [entry], self._make.time, tail=True)
+        beside = self._beside(value, thread, node)
+        prompt = self._prompted(thread, node, entries) if beside is None else None
+        node.unit = beside or prompt or Unit(fresh)
+        # What is worded as the user's stands in front of the prompt that it came with.
+        is_tail = prompt is None or entries[0].role != "user"
+        thread.add(node.unit, entries, self._make.time, tail=is_tail)
         self._graph.add(value, thread, node)
+
+    def _prompted(self, thread: Thread, node: Node, entries: list[Entry]) -> Unit | None:
+        """The unit of the prompt that worded attachments came with."""
+        parent = node.parent
+        if parent is None or parent.unit is None or parent.results or not entries[0].is_rendered:
+            return None
+        if self._graph.owner[parent] is not thread:
+            return None
+        prompts = any(entry.kind == "user_message" for entry in parent.unit.tail)
+        return parent.unit if prompts else None
+
+    def _failed(self, value: Json, uuid: str) -> None:
+        """A line that tells why a request got no answer; no request carries it."""
+        if self._is_recorded:
+            requests = self._routing.thread(value, uuid).requests
+            if requests is not None:
+                requests.failed(value)
+        self._pass(value, uuid)
 
     def _system(self, value: Json, uuid: str) -> None:
         subtype = value.get("subtype")
         self._graph.retract(value.get("retractedMessageUuids"))
         known = uuid in self._graph.nodes
         if subtype == "compact_boundary" and not known:
-            self._compactions.boundary(value, self._routing.thread(value, uuid), uuid)
+            thread = self._routing.thread(value, uuid)
+            self._compactions.boundary(value, thread, uuid)
+            if thread.requests is not None:
+                thread.requests.runs.begin()
+        elif subtype == "api_error":
+            self._failed(value, uuid)
         elif subtype == "microcompact_boundary" and not known:
             self._compactions.micro(value, self._routing.thread(value, uuid), uuid)
         elif subtype == "local_command" and isinstance(value.get("content"), str):
@@ -349,7 +475,7 @@ class Session:
                 self._pass(value, uuid)
                 return
             entry.native = uuid
-            self._single(value, uuid, entry)
+            self._beside_messages(value, uuid, [entry])
         else:
             self._pass(value, uuid)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Final
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks
+from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Advance, Compaction, Node, Unit
+from ctxctl.formats.claude_code.requests import Asked
 from ctxctl.formats.claude_code.threads import Call, Thread
 from ctxctl.formats.lines import Json
 from ctxctl.model import vocab
 
+_NOTHING: Final = Advance([], [], [], [], None)
 _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
 
 
@@ -24,13 +28,29 @@ class Steps:
         self._reported: set[Compaction] = set()
 
     def open(
-        self, thread: Thread, unit: Unit, parent: Node | None, message: Json, native: str | None, line: int
+        self,
+        thread: Thread,
+        unit: Unit,
+        parent: Node | None,
+        message: Json,
+        native: str | None,
+        line: int,
+        asked: Asked | None = None,
     ) -> None:
-        """A new API call whose request ended in `parent`: everything but its usage, which is still coming."""
+        """A new API call whose request ended in `parent`: everything but its usage, which is still coming.
+
+        `asked`: the request's own record, where there is one: it tells the window, not the lines.
+        """
         self.usage(thread)
+        if asked is not None:
+            self._unanswered(thread, asked)
         thread.turn_to(parent.turn if parent is not None else None)
         place = thread.place(unit.key)
-        advance = thread.path.advance(parent)
+        body = asked.body if asked is not None else None
+        if body is None and thread.requests is not None:
+            body = thread.requests.head(line)
+        before = thread.view.blocks() if asked is not None else None
+        advance = thread.view.advance(thread.path.advance(parent), before, body)
         retracted = {entry.item for entry in thread.retracted} if thread.retracted else frozenset()
         self._announce(thread, place)
         for entry in advance.fresh:
@@ -42,21 +62,43 @@ class Steps:
         cause = self._cause(advance, retracted, place)
         call = Call(unit, place, line, self._make.time)
         call.merge(message)
-        self._assemble(thread, advance, call, cause, native)
+        self._assemble(thread, advance, call, cause, native, asked)
         thread.call = call
+
+    def _unanswered(self, thread: Thread, before: Asked | None = None) -> None:
+        """Steps for the requests that got no answer: those sent before one that did, or all at the end."""
+        for asked in thread.requests.unanswered(before) if thread.requests is not None else ():
+            if asked.body.messages is None:
+                continue
+            thread.turn_to(asked.turn)
+            place = thread.place(asked.id)
+            lines = thread.view.blocks()
+            advance = thread.view.advance(_NOTHING, lines, asked.body)
+            for entry in advance.fresh:
+                self._tell(entry, place)
+            unit = Unit(asked.id)
+            call = Call(unit, place, asked.line, asked.time)
+            self._assemble(thread, advance, call, None, None, asked)
+            failure = {"error": asked.error or "no answer to this request is recorded"}
+            self._emit(vocab.STEP_FAILED, failure, place, asked.line, asked.time)
 
     def _announce(self, thread: Thread, place: Place) -> None:
         """The items that were recorded since the step before."""
-        make, out = self._make, self._out
         for entry in thread.pending:
-            if entry.record is not None:
-                out.append(make.event(vocab.ITEM_ADDED, entry.record, place, entry.line, time=entry.time))
-                entry.record = None
+            self._tell(entry, place)
         thread.pending.clear()
         for entry in thread.retracted:
             gone = build.opaque_item(entry.item, entry.kind, None, metadata={"cause": "cleared"})
             self._emit(vocab.ITEM_REMOVED, gone, place, entry.line)
         thread.retracted.clear()
+
+    def _tell(self, entry: Entry, place: Place) -> None:
+        """An item that no step has told yet."""
+        if entry.record is not None:
+            event_type = vocab.ITEM_UPDATED if entry.updates else vocab.ITEM_ADDED
+            made = self._make.event(event_type, entry.record, place, entry.line, time=entry.time)
+            self._out.append(made)
+            entry.record = None
 
     def _emit(self, event_type: str, data: Json, place: Place, line: int, time: str | None = None) -> None:
         self._out.append(self._make.event(event_type, data, place, line, time=time))
@@ -95,13 +137,25 @@ class Steps:
         self._emit(vocab.COMPACTION_COMPLETED, record, place, compaction.line)
 
     def _assemble(
-        self, thread: Thread, advance: Advance, call: Call, cause: str | None, native: str | None
+        self,
+        thread: Thread,
+        advance: Advance,
+        call: Call,
+        cause: str | None,
+        native: str | None,
+        asked: Asked | None = None,
     ) -> None:
         make, place, line = self._make, call.place, call.line
         name = f"asm-{thread.name}-{call.unit.key}"
         origin = thread.origin.metadata() if thread.origin is not None and not thread.started else {}
         thread.started = True
-        assembly = thread.window.assemble(make, name, advance.edits, model=call.model, cause=cause, **origin)
+        model, settings = call.model, None
+        if asked is not None:
+            model, settings = asked.model or model, asked.settings
+            origin |= _points(thread, asked)
+        assembly = thread.window.assemble(
+            make, name, advance.edits, model=model, settings=settings, cause=cause, **origin
+        )
         self._emit(vocab.ASSEMBLY_CREATED, assembly, place, line)
         injected = build.injection(
             make,
@@ -109,7 +163,7 @@ class Steps:
             name,
             "message_history",
             native_id=native,
-            model=call.model,
+            model=model,
         )
         self._emit(vocab.INJECTION_APPLIED, injected, place, line)
 
@@ -134,9 +188,8 @@ class Steps:
         for entry in thread.pending:
             if id(entry) not in own:
                 rest.append(entry)
-            elif entry.record is not None:
-                self._emit(vocab.ITEM_ADDED, entry.record, place, entry.line, entry.time)
-                entry.record = None
+            else:
+                self._tell(entry, place)
         thread.pending[:] = rest
 
     def over(self, thread: Thread) -> None:
@@ -147,6 +200,22 @@ class Steps:
     def finish(self, thread: Thread) -> None:
         """The thread's end: what its last call answered, and what no request has carried yet."""
         self.usage(thread)
+        self._unanswered(thread)
         if thread.carried and not thread.started:
             thread.pending.clear()  # a copy that nothing was added to
         self._announce(thread, thread.place())
+
+
+def _points(thread: Thread, asked: Asked) -> Json:
+    """Placements that carry the request's cache markers."""
+    found: list[int] = []
+    for marker in asked.markers:
+        row = None
+        match marker.get("path") if isinstance(marker, dict) else None:
+            case ["messages", int(at), "content", int(block), *_]:
+                row = thread.view.row(at, block)
+            case [("system" | "tools") as section, int(at), *_]:
+                row = asked.rows.get((section, at))
+        if row is not None:
+            found.append(row)
+    return {"cache_points": found} if found else {}

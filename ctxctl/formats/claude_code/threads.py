@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from ctxctl.formats.build import Place, Window
 from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Node, Path, Unit
+from ctxctl.formats.claude_code.requests import Requests
+from ctxctl.formats.claude_code.view import View
 from ctxctl.formats.kit.caches import hour_writes, miss_cause
 from ctxctl.formats.lines import Json
 from ctxctl.model.billed import fields_of
@@ -128,6 +130,9 @@ class Thread:
         self.origin = origin
         self.path = Path(lookup, lambda tool: self.tools[tool] if tool in self.tools else elsewhere(tool))
         self.window = Window()
+        self.view = View(self.path)
+        self.requests: Requests | None = None
+        """The records of its requests, in versions that write such."""
         self.messages: dict[str, Unit] = {}
         """Units by message id."""
         self.tools: dict[str, Unit] = {}
@@ -148,6 +153,12 @@ class Thread:
         self._turn: str | None = None
         self._native_turn: str | None = None
         self._turns: dict[str, int] = {}
+
+    def records(self) -> Requests:
+        """The records of its requests; what lines hold is held against them from now on."""
+        if self.requests is None:
+            self.requests = Requests(self, self.pending)
+        return self.requests
 
     def place(self, step: str | None = None) -> Place:
         """Where an event of this thread belongs now."""
@@ -176,6 +187,8 @@ class Thread:
             else:
                 entry.home = self
                 entry.time = time
+                if self.requests is not None:
+                    self.requests.sent.note(entry)
                 target.append(entry)
                 self.pending.append(entry)
                 added.append(entry)

@@ -109,14 +109,3 @@ def test_droid_keeps_what_came_after_the_anchor() -> None:
         ("user_message", "And bridges?"),
     ]
     assert all(w.billed() is None for w in found)
-
-
-def test_iflow_writes_lines_of_claude_codes() -> None:
-    line = {
-        "uuid": "u-1", "parentUuid": None, "sessionId": "session-1", "timestamp": "2026-01-01T00:00:00Z",
-        "type": "user", "isSidechain": False, "userType": "external", "cwd": "/w", "version": "0.3.1",
-        "message": {"role": "user", "content": "hi"},
-    }  # fmt: skip
-    found = registry.of_head(jsonl(line))
-    assert found is not None
-    assert found.name == "claude-code"
