@@ -67,15 +67,15 @@ ABOUT: Final = About(
     limits=(
         "The request that has a session's title written, and those that failed and were sent again, are not "
         "recorded.",
-        "Of the request for a summary the history is rebuilt (1.18.15 and later: as one text, as it is sent); "
+        "Of the request for a summary the history is rebuilt (from 1.18.15 on as the one text that is sent); "
         "its system prompt and its instructions are not recorded.",
         "What a session that branched off took over from another is context, and no request of its own; "
         "messages that the person took back are read from the database's events.",
         "Logs of hooks list the tools that opencode defined; which of them an agent lacks is told in part.",
         "What was printed by `run --format json` has no user's message.",
     ),
-    origin="opencode 1.2, 1.14 and 1.18.33: message-v2.ts, compaction.ts, plug-in hooks; 1.18.33 held against its "
-    "requests",
+    origin="opencode 1.2, 1.14 and 1.18.33: message-v2.ts, compaction.ts, plug-in hooks; the last one "
+    "held against its requests",
 )
 
 

@@ -146,6 +146,20 @@ class Cutter:
         return found
 
 
+def aloud(parts: list[Part]) -> dict[str, Part | None]:
+    """What another model gets for an answer's reasoning, by item: its text as if said, or nothing."""
+    found: dict[str, Part | None] = {}
+    for part in parts:
+        if part.kind == "reasoning" and part.item:
+            text = part.text if part.text is not None and part.text.strip() else None
+            found[part.item] = (
+                Part("assistant_message", text, "assistant", key=f"{part.item}/text", line=part.line)
+                if text is not None
+                else None
+            )
+    return found
+
+
 def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:
     """The parts of a content that is a text, or a list of texts and images."""
     if isinstance(content, str):

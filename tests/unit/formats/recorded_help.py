@@ -20,6 +20,7 @@ _KINDS = {
     "tool_call": "call",
     "tool_result": "result",
     "assistant_message": "assistant",
+    "developer_instruction": "system",
 }
 
 
