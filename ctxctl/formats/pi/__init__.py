@@ -71,8 +71,8 @@ ABOUT: Final = About(
         "Sub-agents have sessions of their own.",
         "A trajectory tells of the first request of each attempt, and bills attempts, not requests.",
     ),
-    origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts, transcript.ts (0.87.1 held against "
-    "its requests); OpenClaw's leaf entries",
+    origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts, transcript.ts (0.87.1 held "
+    "against its requests); OpenClaw's leaf entries",
 )
 
 
