@@ -51,8 +51,8 @@ ABOUT: Final = About(
     limits=(
         "Recorded replies do not tell what was asked: their windows are empty.",
         "Replies are not told apart by what they were for (routing, loop checks, summaries).",
-        "A chat that was taken up again sends the results of its earlier calls twice, as its history then has "
-        "them.",
+        "A chat that was taken up again sends the results of its earlier calls twice, as its history then "
+        "has them.",
     ),
     origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, stream-json-formatter.ts; "
     "0.61.0 held against its requests",
