@@ -54,8 +54,8 @@ ABOUT: Final = About(
         "A chat that was taken up again sends the results of its earlier calls twice, as its history then "
         "has them.",
     ),
-    origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, stream-json-formatter.ts; "
-    "0.61.0 held against its requests",
+    origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, "
+    "stream-json-formatter.ts; 0.61.0 held against its requests",
 )
 
 
