@@ -159,6 +159,11 @@ class Inspector:
         return len(self._opened.problems) + self.trace.problem_count + self._found.count
 
     @property
+    def finding_count(self) -> int:
+        """As `problem_count`, without what is only worth telling: what ``--strict`` goes by."""
+        return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
+
+    @property
     def summary(self) -> Summary | None:
         """Totals of the last replay that came to its end."""
         return self._summary
