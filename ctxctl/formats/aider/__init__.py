@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -53,6 +53,7 @@ ABOUT: Final = About(
     ),
     origin="Aider-AI/aider 0.2x to 0.86: io.py, utils.py, coders/base_coder.py; 0.86.2 held "
     "against its requests",
+    held_against=HeldAgainst(client="aider", newest="0.86.2"),
 )
 
 

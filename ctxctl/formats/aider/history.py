@@ -24,6 +24,7 @@ _MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
 _ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")
 _REMOVED: Final = re.compile(r"Removed (.{1,300}?) from the chat\b")
 _RESTORED: Final = "Restored previous conversation history"
+_VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
 _APPLIED: Final = "Applied edit to "
 _COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
 _BLANKS: Final = 100
@@ -130,6 +131,8 @@ class History:
             self._remove([removed.group(1)])
         elif text.startswith("Dropping all files"):
             self._remove(list(self._files))
+        elif (version := _VERSION.match(text)) is not None:
+            self._run.make.by(version.group(1))
         elif text.startswith(_RESTORED):
             self._restore()
         elif text.startswith(_APPLIED):

@@ -135,7 +135,7 @@ def schema(path: Path | None, data: Callable[[], bytes]) -> bytes | None:
     return found if merged is whole else _definitions(None, merged) or found
 
 
-def tables(head: bytes) -> set[str]:
+def defined(head: bytes) -> set[str]:
     """The names of the tables whose definitions stand in the bytes."""
     return {found[1].decode("ascii", "replace") for found in _DEFINED.finditer(head)}
 

@@ -30,6 +30,8 @@ class Trajectory(Run):
             return
         messages = value.get("messages")
         self.session = string(value.get("instance_id"))
+        info = value.get("info")
+        self.make.by(info.get("mini_version") if isinstance(info, dict) else None)
         thread = self.thread()
         model = _model(value.get("info"))
         chat = Chat()

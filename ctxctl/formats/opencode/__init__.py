@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -27,6 +27,31 @@ _SQLITE: Final = b"SQLite format 3\0"
 _TABLES: Final = frozenset({"session", "message", "part"})
 _COLUMNS: Final = (b"message_id", b"session_id", b"project_id", b"time_created")
 _PRINTED: Final = (b'"messageID":', b'"sessionID":', b'"part":{')
+
+HELD_AGAINST: Final = HeldAgainst(
+    client="opencode",
+    newest="1.18.33",
+    oldest="1.2.27",
+    key="",
+    records=frozenset(
+        {
+            "text",
+            "reasoning",
+            "file",
+            "tool",
+            "step-start",
+            "step-finish",
+            "compaction",
+            "subtask",
+            # Told to no model: what changed, what was tried again, whom the person named.
+            "snapshot",
+            "patch",
+            "retry",
+            "agent",
+        }
+    ),
+)
+"""The types of the parts of messages."""
 
 ABOUT: Final = About(
     reads="Exports of sessions, logs of the calls that a plug-in's hooks get (child sessions are threads), "
@@ -76,6 +101,7 @@ ABOUT: Final = About(
     ),
     origin="opencode 1.2, 1.14 and 1.18.33: message-v2.ts, compaction.ts, plug-in hooks; the last one "
     "held against its requests",
+    held_against=HELD_AGAINST,
 )
 
 
@@ -90,9 +116,9 @@ class OpenCode:
     def detect(self, head: bytes) -> int:
         """How sure the beginning looks like an export, like one of the logs, or like the database."""
         if head.startswith(_SQLITE):
-            from ctxctl.formats.kit.database import tables  # slow to import
+            from ctxctl.formats.kit.database import defined  # slow to import
 
-            known = tables(head) >= _TABLES and all(name in head for name in _COLUMNS)
+            known = defined(head) >= _TABLES and all(name in head for name in _COLUMNS)
             return 92 if known else 0
         if _is_log(head):
             return 95

@@ -64,6 +64,8 @@ class Session:
     def message(self, info: Json, parts: list[cut.Native]) -> None:
         """One message with its parts."""
         self._run.make.at(moment(time_of(info, "created")))
+        for part, _ in parts:
+            self._run.met(part.get("type"))
         if info.get("role") == "user":
             self._user(info, parts)
         elif info.get("role") == "assistant":

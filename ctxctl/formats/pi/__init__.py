@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -28,6 +28,41 @@ _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
     "thinking_level_change": ("thinkingLevel",),
     "custom_message": ("customType", "content"),
 }
+
+HELD_AGAINST: Final = HeldAgainst(
+    client="pi's session file, version",
+    newest="3",
+    oldest="1",
+    records=frozenset(
+        {
+            "",
+            "session",
+            "message",
+            "compaction",
+            "branch_summary",
+            "custom_message",
+            "context_edit",
+            "leaf",
+            # Settings, names and bills of nothing that the model gets.
+            "model_change",
+            "thinking_level_change",
+            "session_info",
+            "label",
+            "custom",
+            "usage",
+            # OpenClaw's trajectories.
+            "session.started",
+            "trace.metadata",
+            "trace.artifacts",
+            "context.compiled",
+            "prompt.submitted",
+            "prompt.skipped",
+            "model.completed",
+            "session.ended",
+        }
+    ),
+)
+"""Types of entries; roles of messages are told of by themselves."""
 
 ABOUT: Final = About(
     reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape; "
@@ -73,6 +108,7 @@ ABOUT: Final = About(
     ),
     origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts, transcript.ts (0.87.1 held "
     "against its requests); OpenClaw's leaf entries",
+    held_against=HELD_AGAINST,
 )
 
 

@@ -12,6 +12,11 @@ _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 _END: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 """Around what OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
 _BOOKKEEPING: Final = frozenset({"delivery-mirror", "gateway-injected", "acp-runtime", "automation-result"})
+ROLES: Final = frozenset(
+    ("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage", "branchSummary",
+     "compactionSummary", "system")
+)  # fmt: skip
+"""The roles of messages that are known."""
 _UNFINISHED: Final = ("error", "aborted")
 
 

@@ -77,6 +77,7 @@ class Session(Run):
 
     def _open(self, record: Json) -> None:
         self.session = string(record.get("id"))
+        self.understood.version(record.get("version"), self.line.number, self.line.offset)
         self._tree = Tree()
         self._at = None
         self._head, self._head_of, self._reader = [], None, None
@@ -148,6 +149,9 @@ class Session(Run):
             if role == "system":
                 parts = self._system(entry, message)
             else:
+                if role not in messages.ROLES:
+                    line = self.line
+                    self.understood.unknown(f"message/{role}", line.number, line.offset, len(line.data))
                 parts = self._cutter.cut(message, native, self.line.number)
         entry.parts = parts or []
         entry.started = entry.started or bool(entry.parts)
