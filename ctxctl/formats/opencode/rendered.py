@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.build import Json
+from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.opencode.parts import CLEARED, Native
 
@@ -134,4 +134,7 @@ def _cut(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return orjson.dumps(value).decode("utf-8", "replace")
+    try:
+        return orjson.dumps(value).decode("utf-8", "replace")
+    except TypeError:  # nested too deep
+        return canonical(value)
