@@ -36,7 +36,7 @@ def detect(folder: Folder) -> Format | str:
             continue
         if is_native(head):
             traces.append(name)
-        elif (known := registry.of_head(head)) is not None:
+        elif (known := registry.of_file(folder.path / name, head)) is not None:
             found.append((name, known))
     if traces and not found and len(traces) == 1:
         return traces[0]

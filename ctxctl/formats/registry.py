@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -199,17 +200,35 @@ def detect(source: Source) -> Format | None:
     Plug-ins are asked about what no built-in format claims.
     """
     head = source.read(0, HEAD)
-    return None if is_native(head) else of_file(None if source.spooled else source.path, head)
+    path = None if source.spooled else source.path
+    return None if is_native(head) else of_file(path, head, source)
 
 
-def of_file(path: Path | None, head: bytes) -> Format | None:
-    """The format of a foreign file; a database may have all but a few bytes in its log."""
-    found = of_head(head)
-    if found is None and head.startswith(b"SQLite format 3\0"):
+def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
+    """The format of a foreign file by its first bytes; that of a database by the tables that it defines.
+
+    `source`: the open file, where there is one; a database without a path is read from there.
+    """
+    if head.startswith(b"SQLite format 3\0"):
         from ctxctl.formats.kit import database  # slow to import
 
-        found = of_head(database.head(path, head))
-    return found
+        defined = database.schema(path, lambda: _whole(path, source, head))
+        if defined is not None:
+            return of_head(defined)
+    return of_head(head)
+
+
+def _whole(path: Path | None, source: Source | None, head: bytes) -> bytes:
+    """All of a database, up to what is read of one; the first bytes where there is no more to be had."""
+    from ctxctl.formats.kit.database import MAX_DATABASE
+
+    if source is not None:
+        return source.read(0, MAX_DATABASE + 1)
+    try:
+        with path.open("rb") if path is not None else BytesIO(head) as file:
+            return file.read(MAX_DATABASE + 1)
+    except OSError:
+        return head
 
 
 def of_head(head: bytes) -> Format | None:

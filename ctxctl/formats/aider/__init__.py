@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -39,14 +39,21 @@ ABOUT: Final = About(
         "cached_tokens": absent("printed rounded"),
         "tool_definitions": absent(),
         "compaction": absent("older messages are summarised silently"),
+        "summary": absent("only that a restored history was too long to be sent as it is"),
         "limit": absent(),
     },
     limits=(
-        "A chat history lacks the system prompt, the repository map, and the text of files.",
+        "A chat history lacks the system prompt, the repository map, the text of files, and what aider has "
+        "the model answer to them.",
+        "A history that was restored is in the window as aider reads it back; a long one as the summary "
+        "that aider has written of it, whose text is not recorded.",
+        "The requests that write commit messages and summaries are in neither.",
         "Commands that the program answers itself are left out.",
         "What the program asks of the model by itself (a linter's findings) shows only where it was typed.",
     ),
-    origin="Aider-AI/aider 0.2x to 0.8x: io.py, utils.py, coders/base_coder.py",
+    origin="Aider-AI/aider 0.2x to 0.86: io.py, utils.py, coders/base_coder.py; 0.86.2 held "
+    "against its requests",
+    held_against=HeldAgainst(client="aider", newest="0.86.2"),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ctxctl.formats.aider.restored import Restored
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
@@ -22,6 +23,12 @@ _EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|
 _MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
 _ADDED: Final = re.compile(r"Added (.{1,300}?) to the chat\b")
 _REMOVED: Final = re.compile(r"Removed (.{1,300}?) from the chat\b")
+_RESTORED: Final = "Restored previous conversation history"
+_VERSION: Final = re.compile(r"Aider v(\d+(?:\.\d+){1,3})")
+_APPLIED: Final = "Applied edit to "
+_COMMITTED: Final = re.compile(r"Commit ([0-9a-f]{6,40}) (.*)\Z", re.DOTALL)
+_BLANKS: Final = 100
+"""Empty lines in a row that are kept."""
 _EMPTIED: Final = ("/clear", "/reset")
 _SENT: Final = ("/ask", "/code", "/architect", "/help", "/context", "/undo")
 """Commands whose text goes to the model, if it answers."""
@@ -33,17 +40,30 @@ class History:
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)
         self._sessions: dict[str, int] = {}
+        self._past = Restored()
         self._open(None)
 
     def events(self, source: Source) -> Iterator[Json]:
         """The sessions' steps, as their lines come."""
         self._run.emit(vocab.SOURCE_OPENED, {"format": self._run.name})
+        last = 0
         for line in lines_of(source, self._run.report):
+            for _ in range(min(line.number - last - 1, _BLANKS)):
+                self._blank()
+            last = line.number
             self._run.line = line
-            self._line(line.data.decode("utf-8", "replace"))
+            text = line.data.decode("utf-8", "replace")
+            self._line(text)
+            self._past.take(text)
             yield from self._run.drain()
         self._close()
         yield from self._run.finish()
+
+    def _blank(self) -> None:
+        """An empty line: of an answer, if one has begun."""
+        if self._said:
+            self._said.append("")
+        self._past.take("")
 
     def _open(self, started: str | None) -> None:
         name = started
@@ -56,6 +76,11 @@ class History:
         self._model: str | None = None
         self._turns = 0
         self._files: list[str] = []
+        self._done = 0
+        """Messages before the files: what was said up to the last edit."""
+        self._edited = False
+        self._commit: tuple[str, str] | None = None
+        """What the program did with the last answer."""
         self._typed: list[str] = []
         self._typing_over = False
         """Whether the program has printed something since."""
@@ -106,36 +131,71 @@ class History:
             self._remove([removed.group(1)])
         elif text.startswith("Dropping all files"):
             self._remove(list(self._files))
+        elif (version := _VERSION.match(text)) is not None:
+            self._run.make.by(version.group(1))
+        elif text.startswith(_RESTORED):
+            self._restore()
+        elif text.startswith(_APPLIED):
+            self._edited = True
+        elif self._edited and (commit := _COMMITTED.match(text)) is not None:
+            self._commit = self._commit or (commit.group(1), commit.group(2))
 
     def _add(self, path: str) -> None:
         """A file is in the chat: in every request from now on, its text not recorded."""
         if path not in self._files:
-            part = Part(
-                "external_resource", None, "user", source=path, title=path, line=self._run.line.number
-            )
-            self._window.splice(len(self._files), 0, [part])
+            self._window.splice(self._done + len(self._files), 0, [self._file(path)])
             self._files.append(path)
+
+    def _file(self, path: str) -> Part:
+        return Part("external_resource", None, "user", source=path, title=path, line=self._run.line.number)
 
     def _remove(self, paths: list[str]) -> None:
         for path in paths:
             if path in self._files:
                 at = self._files.index(path)
-                self._window.splice(at, 1, cause="dropped")
+                self._window.splice(self._done + at, 1, cause="dropped")
                 del self._files[at]
+
+    def _restore(self) -> None:
+        """The file up to here is the beginning of the chat."""
+        parts = self._past.parts(self._run.line.number)
+        self._window.splice(0, 0, parts)
+        self._done += len(parts)
+
+    def _settle(self) -> None:
+        """After an edit, what was said moves before the files, and the program says what it did."""
+        if not self._edited:
+            return
+        told = "I updated the files."
+        if self._commit is not None:
+            told = "I committed the changes with git hash {} & commit msg: {}".format(*self._commit)
+        self._edited, self._commit = False, None
+        self._window.append(
+            Part("policy_note", told, "user", line=self._run.line.number, derived=True),
+            Part("assistant_message", "Ok.", "assistant", line=self._run.line.number, derived=True),
+        )
+        files = [self._file(path) for path in self._files]
+        self._window.splice(self._done, len(files))
+        self._done = len(self._window.rows)
+        self._window.splice(self._done, 0, files)
 
     def _drop(self) -> None:
         """What was typed was not answered: a command, or a prompt that was given up."""
         text = "\n".join(self._typed).strip()
         command = text.split(maxsplit=1)[0] if text else ""
         if command in _EMPTIED:
-            at = len(self._files)
-            self._window.splice(at, len(self._window.rows) - at, cause="cleared")
+            self._edited, self._commit = False, None
+            last = self._done + len(self._files)
+            self._window.splice(last, len(self._window.rows) - last, cause="cleared")
+            self._window.splice(0, self._done, cause="cleared")
+            self._done = 0
         elif text and not text.startswith(("/", "!")):
             self._put_typed(text)
         self._typed = []
         self._waits = False
 
     def _put_typed(self, text: str) -> None:
+        self._settle()
         self._turns += 1
         self._window.turn = f"turn-{self._turns}"
         self._window.append(Part("user_message", text, "user", line=self._asked_at))
@@ -147,6 +207,7 @@ class History:
             text = "\n".join(self._typed).strip()
             if text and (not text.startswith(("/", "!")) or text.startswith(_SENT)):
                 self._put_typed(text)
+            self._settle()
             line = self._at if said else self._run.line.number
             place = self._window.request(line=line, model=self._model, derived=True)
             exact = _EXACT.match(tokens) if tokens is not None else None

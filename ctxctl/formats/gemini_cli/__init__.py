@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -15,6 +15,27 @@ from ctxctl.trace.source import Source
 NAME: Final = "gemini-cli"
 _LINES: Final = 20
 _SAID: Final = ("user", "gemini", "info", "error", "warning")
+
+HELD_AGAINST: Final = HeldAgainst(
+    client="Gemini CLI",
+    records=frozenset(
+        {
+            "",
+            "user",
+            "gemini",
+            "info",
+            "error",
+            "warning",
+            # What `--output-format stream-json` prints.
+            "init",
+            "message",
+            "tool_use",
+            "tool_result",
+            "result",
+        }
+    ),
+)
+"""Types of messages and of printed events; chats name no version."""
 
 ABOUT: Final = About(
     reads="Recorded chats (one document up to 0.3x, JSON lines since), `/chat save` checkpoints, recorded "
@@ -53,8 +74,12 @@ ABOUT: Final = About(
     limits=(
         "Recorded replies do not tell what was asked: their windows are empty.",
         "Replies are not told apart by what they were for (routing, loop checks, summaries).",
+        "A chat that was taken up again sends the results of its earlier calls twice, as its history then "
+        "has them.",
     ),
-    origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, stream-json-formatter.ts",
+    origin="gemini-cli 0.1 to 0.5x: chatRecordingService.ts, chatRecordingTypes.ts, "
+    "stream-json-formatter.ts; 0.61.0 held against its requests",
+    held_against=HELD_AGAINST,
 )
 
 

@@ -112,8 +112,12 @@ class Chat:
                 beside.append(piece)
             elif self._is_new(response.get("id"), "/result"):
                 made += self._cutter.result(response.get("id"), response.get("name"), [piece])
-            else:
+                self._is_new(response.get("id"), "/answered")
+            elif self._is_new(response.get("id"), "/answered"):
                 self._set_result(self._cutter.told(piece))
+            else:
+                # A chat that is taken up again has the results of a message's calls twice, and sends both.
+                made += self._cutter.result(response.get("id"), response.get("name"), [piece])
         known = {part.mark for part in self._results}
         return made + [part for part in self._cutter.user(beside, native) if part.mark not in known]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Generator, Iterator
@@ -18,13 +19,19 @@ from ctxctl.trace.source import Source
 
 MAGIC: Final = b"SQLite format 3\0"
 MAX_DATABASE: Final = 512 << 20
-YOUNG: Final = 1 << 16
-"""Bytes of a file whose tables may stand in its log only."""
+SCHEMA: Final = 1 << 20
+"""Bytes of table definitions that detection looks at."""
+_TABLE: Final = 1 << 12
+"""Bytes of one of them."""
 STEPS: Final = 200_000_000
 """Instructions of SQLite's machine after which a reading is given up: a view may be a bomb."""
 MAX_VALUE: Final = 64 << 20
 """Bytes of the largest row; a generated column may claim any size."""
 _LEGACY: Final = b"\x01\x01"
+_LOOK: Final = 1_000_000
+"""Instructions of SQLite's machine for the table definitions of a file that nobody knows yet."""
+_DEFINED: Final = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[`\"\[']?(\w+)", re.IGNORECASE)
+_DEFINITIONS: Final = "SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
 
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 
@@ -109,14 +116,47 @@ def _with_log(source: Source, data: bytes) -> bytes:
     return _merged(path, data)
 
 
-def head(path: Path | None, data: bytes) -> bytes:
-    """The first bytes of a file; of a database that is young, those that it has with its log.
+def schema(path: Path | None, data: Callable[[], bytes]) -> bytes | None:
+    """The magic of a database and the definitions of its tables, wherever in the file they lie.
 
-    Until a program first moves its log into the file, not even the tables stand there.
+    What detection looks at.  The file is opened read-only and only its pages with definitions are read; one
+    whose definitions are still in the write-ahead log beside it is read with the log.  `data` gives the bytes
+    of a database that is no file of its own (it came through a pipe, or was compressed).  None where the
+    definitions cannot be read.
     """
-    if path is None or not data.startswith(MAGIC) or len(data) >= YOUNG:
-        return data
-    return _merged(path, data)[:YOUNG]
+    if path is None:
+        return _definitions(None, data())
+    found = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", b"")
+    log = path.with_name(f"{path.name}-wal")
+    if not log.is_file():
+        return found
+    whole = data()
+    merged = _merged(path, whole) if len(whole) <= MAX_DATABASE else whole
+    return found if merged is whole else _definitions(None, merged) or found
+
+
+def defined(head: bytes) -> set[str]:
+    """The names of the tables whose definitions stand in the bytes."""
+    return {found[1].decode("ascii", "replace") for found in _DEFINED.finditer(head)}
+
+
+def _definitions(uri: str | None, data: bytes) -> bytes | None:
+    if len(data) > MAX_DATABASE:
+        return None
+    try:
+        with closing(sqlite3.connect(uri or ":memory:", uri=uri is not None)) as database:
+            if uri is None:
+                database.deserialize(data[:18] + _LEGACY + data[20:])
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+            database.set_progress_handler(lambda: 1, _LOOK)
+            made = bytearray(MAGIC)
+            for (text,) in database.execute(_DEFINITIONS):
+                made += b"\n" + str(text)[:_TABLE].encode("utf-8", "replace")
+                if len(made) > SCHEMA:
+                    break
+            return bytes(made[:SCHEMA])
+    except (sqlite3.Error, OverflowError, ValueError):
+        return None
 
 
 def _merged(path: Path, data: bytes) -> bytes:

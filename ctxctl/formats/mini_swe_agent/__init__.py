@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -38,8 +38,12 @@ ABOUT: Final = About(
         "compaction": absent("the agent has none"),
         "limit": absent(),
     },
-    limits=("requests that failed and were asked again are not in the file",),
-    origin="trajectories of versions 1.15 and 2.x",
+    limits=(
+        "Requests that failed and were asked again are not in the file.",
+        "Of an answer that could not be used, the request and its bill are told; the answer is in no window.",
+    ),
+    origin="trajectories of versions 1.15 and 2.x; 2.4.6 held against its requests",
+    held_against=HeldAgainst(client="mini-SWE-agent", newest="2.4.6", oldest="1.15"),
 )
 
 

@@ -30,6 +30,8 @@ class Trajectory(Run):
             return
         messages = value.get("messages")
         self.session = string(value.get("instance_id"))
+        info = value.get("info")
+        self.make.by(info.get("mini_version") if isinstance(info, dict) else None)
         thread = self.thread()
         model = _model(value.get("info"))
         chat = Chat()
@@ -41,15 +43,21 @@ class Trajectory(Run):
             extra = message.get("extra")
             extra = extra if isinstance(extra, dict) else {}
             answer = message.get("role") == "assistant" or message.get("object") == "response"
-            if answer:
+            refused = _refused(message, extra)
+            if answer or refused:
                 self._ask(thread, message, extra, model)
                 answered += 1
                 yield from self.drain()
-            asked = message.get("role") == "user" and (not answered or _interjected(extra))
+            asked = message.get("role") == "user" and not refused and (not answered or _interjected(extra))
             if asked:
                 turns += 1
                 thread.turn = f"turn-{turns}"
-            thread.append(*_placed(_cut(chat, message, asked=asked, command=command), at))
+            parts = (
+                chat.cut(message, kind="policy_note")
+                if refused
+                else _cut(chat, message, asked=asked, command=command)
+            )
+            thread.append(*_placed(parts, at))
             command = _command(message, extra) if answer else command
         yield from self.finish()
 
@@ -90,6 +98,18 @@ def _placed(parts: list[Part], at: int) -> list[Part]:
     for index, part in enumerate(parts):
         part.place = f"message-{at}" if index == 0 else f"message-{at}/{index}"
     return parts
+
+
+def _refused(message: Json, extra: Json) -> bool:
+    """Whether a message tells the model that its answer could not be used.
+
+    The answer itself stays out of the history; its request was made, and billed.
+    """
+    return (
+        message.get("role") != "assistant"
+        and extra.get("interrupt_type") == "FormatError"
+        and isinstance(extra.get("response"), dict)
+    )
 
 
 def _interjected(extra: Json) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -24,8 +24,34 @@ _HOOKS: Final = (
     b'["tool.execute.',
 )
 _SQLITE: Final = b"SQLite format 3\0"
-_TABLES: Final = (b"message_id", b"session_id", b"project_id", b"time_created")
+_TABLES: Final = frozenset({"session", "message", "part"})
+_COLUMNS: Final = (b"message_id", b"session_id", b"project_id", b"time_created")
 _PRINTED: Final = (b'"messageID":', b'"sessionID":', b'"part":{')
+
+HELD_AGAINST: Final = HeldAgainst(
+    client="opencode",
+    newest="1.18.33",
+    oldest="1.2.27",
+    key="",
+    records=frozenset(
+        {
+            "text",
+            "reasoning",
+            "file",
+            "tool",
+            "step-start",
+            "step-finish",
+            "compaction",
+            "subtask",
+            # Told to no model: what changed, what was tried again, whom the person named.
+            "snapshot",
+            "patch",
+            "retry",
+            "agent",
+        }
+    ),
+)
+"""The types of the parts of messages."""
 
 ABOUT: Final = About(
     reads="Exports of sessions, logs of the calls that a plug-in's hooks get (child sessions are threads), "
@@ -48,7 +74,9 @@ ABOUT: Final = About(
         ),
         "messages": native(),
         "reasoning": native("where the provider gives its text"),
-        "reminders": native("texts that opencode puts into a user's message"),
+        "reminders": native(
+            "texts that opencode puts into a user's message; of plan mode only that they were"
+        ),
         "compaction": native(),
         "summary": native(),
         "order": derived("tools, system prompt, history as opencode builds it from the messages"),
@@ -62,11 +90,18 @@ ABOUT: Final = About(
         "output_tokens": native(),
     },
     limits=(
-        "The requests that write titles are not read; what asks for a summary is not recorded.",
+        "The request that has a session's title written, and those that failed and were sent again, are not "
+        "recorded.",
+        "Of the request for a summary the history is rebuilt (from 1.18.15 on as the one text that is sent); "
+        "its system prompt and its instructions are not recorded.",
+        "What a session that branched off took over from another is context, and no request of its own; "
+        "messages that the person took back are read from the database's events.",
         "Logs of hooks list the tools that opencode defined; which of them an agent lacks is told in part.",
         "What was printed by `run --format json` has no user's message.",
     ),
-    origin="opencode 1.2 and 1.14: message-v2.ts, compaction.ts, plug-in hooks",
+    origin="opencode 1.2, 1.14 and 1.18.33: message-v2.ts, compaction.ts, plug-in hooks; the last one "
+    "held against its requests",
+    held_against=HELD_AGAINST,
 )
 
 
@@ -81,7 +116,10 @@ class OpenCode:
     def detect(self, head: bytes) -> int:
         """How sure the beginning looks like an export, like one of the logs, or like the database."""
         if head.startswith(_SQLITE):
-            return 92 if all(mark in head for mark in _TABLES) else 0
+            from ctxctl.formats.kit.database import defined  # slow to import
+
+            known = defined(head) >= _TABLES and all(name in head for name in _COLUMNS)
+            return 92 if known else 0
         if _is_log(head):
             return 95
         layout = skim(head)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.database import read, value
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.opencode import removed
 from ctxctl.formats.opencode.parts import Native
 from ctxctl.formats.opencode.session import Session
 from ctxctl.model import vocab
@@ -40,15 +41,42 @@ def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
         if native == root:
             told = {"format": run.name, "session": native, "version": string(row.get("version"))}
             run.emit(vocab.SOURCE_OPENED, {key: one for key, one in told.items() if one is not None})
-        yield from _session(run, database, native, _origin(native, root, parents, calls), calls)
+        yield from _session(run, database, row, _origin(native, root, parents, calls), calls)
         if ends[root] == native:
             yield from run.end_session()
+    _count_others(run, database)
+
+
+def _count_others(run: Run, database: sqlite3.Connection) -> None:
+    """Tell of messages in the table of a version to come, which is not read."""
+    try:
+        for (data,) in database.execute("SELECT data FROM session_message"):
+            run.understood.unknown("session_message", size=len(data) if isinstance(data, str) else 0)
+    except sqlite3.OperationalError:
+        return
 
 
 def _session(
-    run: Run, database: sqlite3.Connection, native: str, origin: Json, calls: dict[str, str | None]
+    run: Run, database: sqlite3.Connection, row: Json, origin: Json, calls: dict[str, str | None]
 ) -> Iterator[Json]:
+    native = str(row["id"])
     session: Session | None = None
+    undone = removed.of(database, native)
+    for info, parts in removed.merged(_messages(run, database, native), undone):
+        for one in parts:
+            _remember(one.part, calls)
+        if session is None:
+            thread = native if native != run.session else None
+            conversation = run.thread(thread, origin={**origin, "agent_type": info.get("agent")})
+            began = count(row.get("time_created"))
+            session = Session(run, conversation, version=row.get("version"), began=began)
+        for gone in undone.before(str(info["id"])):
+            session.remove(gone)
+        session.message(info, parts)
+        yield from run.drain()
+
+
+def _messages(run: Run, database: sqlite3.Connection, native: str) -> Iterator[removed.Whole]:
     for row in database.execute(_MESSAGES, (native,)).fetchall():
         info = value(row["data"])
         if not isinstance(info, dict):
@@ -59,12 +87,7 @@ def _session(
             part = value(one["data"])
             if isinstance(part, dict):
                 parts.append(Native({**part, "id": str(one["id"])}, 1))
-                _remember(part, calls)
-        if session is None:
-            thread = native if native != run.session else None
-            session = Session(run, run.thread(thread, origin={**origin, "agent_type": info.get("agent")}))
-        session.message({**info, "id": str(row["id"])}, parts)
-        yield from run.drain()
+        yield {**info, "id": str(row["id"])}, parts
 
 
 def _remember(part: Json, calls: dict[str, str | None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.opencode.parts import Native
@@ -36,7 +36,8 @@ def events(name: str, source: Source, report: Report) -> Iterator[Json]:
     }
     told["parent_session"] = string(info.get("parentID"))
     run.emit(vocab.SOURCE_OPENED, {key: value for key, value in told.items() if value is not None})
-    session = Session(run, run.thread())
+    began = count(time_of(info, "created"))
+    session = Session(run, run.thread(), version=info.get("version"), began=began)
     seen: set[str] = set()
     for message in messages:
         head = message.get("info") if isinstance(message, dict) else None

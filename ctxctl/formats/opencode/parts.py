@@ -44,6 +44,26 @@ class Step(NamedTuple):
     """The tokens of its `step-finish`."""
 
 
+NOTHING: Final = Step(None, [], [], None)
+"""A request that nothing is known of but that it was made."""
+
+
+def runs_a_tool(parts: list[Native]) -> bool:
+    """Whether a user's message is a command that the person ran, or starts a sub-agent by one.
+
+    opencode answers it with an assistant's message that holds that tool's call alone, and asks no model.
+    """
+    return any(
+        part.get("type") == "subtask" or (part.get("synthetic") is True and part.get("text") == _EXECUTED)
+        for part, _ in parts
+    )
+
+
+def is_a_tool_alone(parts: list[Native]) -> bool:
+    """Whether an assistant's message holds nothing but a tool's call."""
+    return bool(parts) and all(part.get("type") == "tool" for part, _ in parts)
+
+
 def is_lost(info: Json, parts: list[Native]) -> bool:
     """Whether an assistant's message failed so that later requests leave it out."""
     error = info.get("error")

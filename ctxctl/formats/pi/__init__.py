@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -28,6 +28,41 @@ _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
     "thinking_level_change": ("thinkingLevel",),
     "custom_message": ("customType", "content"),
 }
+
+HELD_AGAINST: Final = HeldAgainst(
+    client="pi's session file, version",
+    newest="3",
+    oldest="1",
+    records=frozenset(
+        {
+            "",
+            "session",
+            "message",
+            "compaction",
+            "branch_summary",
+            "custom_message",
+            "context_edit",
+            "leaf",
+            # Settings, names and bills of nothing that the model gets.
+            "model_change",
+            "thinking_level_change",
+            "session_info",
+            "label",
+            "custom",
+            "usage",
+            # OpenClaw's trajectories.
+            "session.started",
+            "trace.metadata",
+            "trace.artifacts",
+            "context.compiled",
+            "prompt.submitted",
+            "prompt.skipped",
+            "model.completed",
+            "session.ended",
+        }
+    ),
+)
+"""Types of entries; roles of messages are told of by themselves."""
 
 ABOUT: Final = About(
     reads="Session files of pi (versions 1 to 3) and of OpenClaw, which keeps its own in the same shape; "
@@ -53,19 +88,27 @@ ABOUT: Final = About(
         "input_tokens": native(),
         "cached_tokens": native(),
         "output_tokens": native(),
-        "system_prompt": native("OpenClaw's trajectories only"),
-        "tool_definitions": native("OpenClaw's trajectories only"),
+        "system_prompt": native("pi since 0.87, by sections; OpenClaw's trajectories"),
+        "tool_definitions": native(
+            "pi since 0.87, with the schema that the model is held to rebuilt from the log's; "
+            "OpenClaw's trajectories"
+        ),
         "limit": absent(),
     },
     limits=(
-        "The requests that write summaries are not in the file.",
+        "The requests that write summaries, and those that keep a cache warm, are not in the file.",
+        "Which models take later changes of the prompt in their place, and which are held to the tools' "
+        "schemas, is known for pi's own list of models (0.87.1); settings of the person's own may differ.",
+        "A prompt that an extension sends in the place of pi's own is not in the file.",
         "Answers that failed or were broken off are left out of later requests, as pi leaves them out today; "
         "versions of 2025 may have sent what there was of them.",
         "OpenClaw repeats a run's outcome with the bill of all its requests (`api: cli`): not counted twice.",
         "Sub-agents have sessions of their own.",
         "A trajectory tells of the first request of each attempt, and bills attempts, not requests.",
     ),
-    origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts; OpenClaw's leaf entries",
+    origin="pi-mono: session-manager.ts, messages.ts, transform-messages.ts, transcript.ts (0.87.1 held "
+    "against its requests); OpenClaw's leaf entries",
+    held_against=HELD_AGAINST,
 )
 
 

@@ -12,6 +12,11 @@ _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
 _END: Final = "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 """Around what OpenClaw puts into a user message by itself: reports of sub-agents, runtime state."""
 _BOOKKEEPING: Final = frozenset({"delivery-mirror", "gateway-injected", "acp-runtime", "automation-result"})
+ROLES: Final = frozenset(
+    ("user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage", "branchSummary",
+     "compactionSummary", "system")
+)  # fmt: skip
+"""The roles of messages that are known."""
 _UNFINISHED: Final = ("error", "aborted")
 
 
@@ -144,6 +149,20 @@ class Cutter:
             found = f"{name}~{again}"
         self._taken.add(found)
         return found
+
+
+def aloud(parts: list[Part]) -> dict[str, Part | None]:
+    """What another model gets for an answer's reasoning, by item: its text as if said, or nothing."""
+    found: dict[str, Part | None] = {}
+    for part in parts:
+        if part.kind == "reasoning" and part.item:
+            text = part.text if part.text is not None and part.text.strip() else None
+            found[part.item] = (
+                Part("assistant_message", text, "assistant", key=f"{part.item}/text", line=part.line)
+                if text is not None
+                else None
+            )
+    return found
 
 
 def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:

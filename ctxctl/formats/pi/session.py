@@ -12,6 +12,7 @@ from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.formats.pi import messages
+from ctxctl.formats.pi.system import Reader, System, reader_of
 from ctxctl.formats.pi.tree import Entry, Tree, window
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -28,6 +29,11 @@ class Session(Run):
         self._cutter = messages.Cutter()
         self._at: Entry | None = None
         """The entry whose window the conversation has."""
+        self._head: list[Part] = []
+        """Tools and system prompt, in front of the window."""
+        self._head_of: tuple[System | None, Reader] | None = None
+        self._reader: Reader | None = None
+        """Whom the last request went to, where the file has system messages."""
         self._turns = 0
         self._billed: list[tuple[int, ...]] = []
         """What the requests since the last report of a whole run were billed."""
@@ -71,8 +77,10 @@ class Session(Run):
 
     def _open(self, record: Json) -> None:
         self.session = string(record.get("id"))
+        self.understood.version(record.get("version"), self.line.number, self.line.offset)
         self._tree = Tree()
         self._at = None
+        self._head, self._head_of, self._reader = [], None, None
         data = {
             "format": self.name,
             "version": record.get("version", 1),
@@ -109,6 +117,9 @@ class Session(Run):
             self.problem("not-a-record", "a message entry without a message; skipped")
         else:
             parts: list[Part] = []
+            if kind == "context_edit":
+                self._edit(native, parent, record, rooted=rooted)
+                return
             if kind == "custom_message":
                 parts = messages.custom(record, native)
             elif kind == "branch_summary" and string(record.get("summary")) is not None:
@@ -129,27 +140,62 @@ class Session(Run):
         entry, late = self._tree.enter(native, parent, rooted=rooted)
         self._go(entry.parent)
         if message is not None:
-            role = message.get("role")
+            role = entry.message = string(message.get("role"))
             if role == "user":
                 self._turns += 1
                 self.conversation.turn = native or f"turn-{self._turns}"
             elif role == "assistant":
                 self._answered(message, native)
-            parts = self._cutter.cut(message, native, self.line.number)
+            if role == "system":
+                parts = self._system(entry, message)
+            else:
+                if role not in messages.ROLES:
+                    line = self.line
+                    self.understood.unknown(f"message/{role}", line.number, line.offset, len(line.data))
+                parts = self._cutter.cut(message, native, self.line.number)
         entry.parts = parts or []
+        entry.started = entry.started or bool(entry.parts)
         for part in entry.parts:
             part.line = self.line.number
+        if entry.message == "assistant" and message is not None and entry.system is not None:
+            entry.reader, entry.said = reader_of(message), messages.aloud(entry.parts)
         self.conversation.append(*entry.parts)
         self._at = self._tree.head = entry
         if late is not None:
             self._go(late)
             self._tree.head = late
 
+    def _system(self, entry: Entry, message: Json) -> list[Part]:
+        """A system message: it counts from the next request on."""
+        before, first = entry.system, not entry.started
+        entry.started = True
+        entry.system = System(message, before, first=first, line=self.line.number)
+        if not first:
+            entry.update = entry.system.update(entry.id or f"system-{self.line.number}")
+            if self._reader is not None and self._reader.in_place:
+                self._reader = None  # the window is put together anew
+        return []
+
+    def _edit(self, native: str | None, parent: Any, record: Json, *, rooted: bool) -> None:
+        """Another text in the place of an entry, or none."""
+        target, replacement = string(record.get("targetId")), record.get("replacement")
+        self._enter(native, parent, rooted=rooted)
+        entry = self._at
+        changed = self._tree.by_id.get(target) if target is not None else None
+        if entry is None or changed is None:
+            return
+        if isinstance(replacement, dict):
+            message = {"role": changed.message or "custom", "content": replacement.get("content")}
+            entry.edit = self._cutter.cut(message, f"{target}/{native}", self.line.number)
+        entry.edited = target
+        wanted, at = window(entry, self._reader), len(self._head)
+        self.conversation.splice(at, len(self.conversation.rows) - at, wanted)
+
     def _go(self, entry: Entry | None) -> None:
         """Make the window that of an entry: after a branch, or for an entry that came too late."""
         if entry is self._at:
             return
-        wanted = window(entry)
+        wanted = [*self._head, *window(entry, self._reader)]
         rows = self.conversation.rows
         same = 0
         for part, row in zip(wanted, rows, strict=False):
@@ -159,6 +205,24 @@ class Session(Run):
         gone = len(rows) - same
         self.conversation.splice(same, gone, wanted[same:], cause="branched" if gone else None)
         self._at = entry
+
+    def _fit(self, message: Json) -> None:
+        """Make the window what the asked model gets: its prompt and tools, others' reasoning as text."""
+        system = self._at.system if self._at is not None else None
+        if system is None and self._head_of is None:
+            return
+        reader = reader_of(message)
+        if self._reader != reader:
+            self._reader = reader
+            at, wanted = len(self._head), window(self._at, reader)
+            held = [row[0].item for row in self.conversation.rows[at:]]
+            if held != [part.item for part in wanted]:
+                self.conversation.splice(at, len(held), wanted)
+        if self._head_of != (system, reader):
+            self._head_of = system, reader
+            head = system.head(reader) if system is not None else []
+            self.conversation.splice(0, len(self._head), head)
+            self._head = head
 
     def _answered(self, message: Json, native: str | None) -> None:
         """An assistant's message: the request that it answers, unless no single request did."""
@@ -170,6 +234,7 @@ class Session(Run):
             usage = None
             if self._is_sum(message.get("usage")):
                 return
+        self._fit(message)
         failed = string(message.get("stopReason")) if messages.is_unfinished(message) else None
         self.conversation.request(
             native,
@@ -205,9 +270,12 @@ class Session(Run):
         summary = Part("thread_summary", text, "user", key=native, title="compaction", version=version)
         summary.line = self.line.number
         entry.parts, entry.summary, entry.first_kept = [summary], True, self._tree.kept(first)
+        prompt = record.get("systemMessage")
+        kept = System(prompt, None, first=True, line=self.line.number) if isinstance(prompt, dict) else None
+        entry.system, entry.started = kept, True
         told = {name: record[name] for name in ("tokensBefore", "fromHook", "reason") if name in record}
         self.conversation.compact(
-            window(entry),
+            [*self._head, *window(entry, self._reader)],
             summary=summary,
             line=self.line.number,
             compaction_id=native,

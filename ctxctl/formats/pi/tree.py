@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.pi.system import Reader, System
 
 
 class Entry:
     """One line of a session."""
 
-    __slots__ = ("first_kept", "id", "parent", "parts", "summary")
+    __slots__ = (
+        "edit", "edited", "first_kept", "id", "message", "parent", "parts", "reader", "said", "started",
+        "summary", "system", "update",
+    )  # fmt: skip
 
     def __init__(self, entry_id: str | None, parent: Entry | None) -> None:
         self.id = entry_id
@@ -18,6 +22,28 @@ class Entry:
         self.summary = False
         """A compaction: its parts stand for what is before `first_kept`."""
         self.first_kept: Entry | None = None
+        self.system: System | None = parent.system if parent is not None else None
+        """The last system message on its path."""
+        self.update: Part | None = None
+        """What such a message says in its place, to models that take it there."""
+        self.started: bool = parent is not None and parent.started
+        """Something on its path is in the window."""
+        self.message: str | None = None
+        """Of a message: its role."""
+        self.reader: Reader | None = None
+        """Of an answer: whom it comes from."""
+        self.said: dict[str, Part | None] = {}
+        """Of an answer: what others get for its reasoning, by item."""
+        self.edited: str | None = None
+        """Another entry that is sent as `edit` from here on."""
+        self.edit: list[Part] = []
+
+    def shown(self, reader: Reader | None) -> list[Part]:
+        """What a model gets of it."""
+        if not self.said or reader is None or reader == self.reader:
+            return self.parts
+        made = [self.said.get(part.item, part) for part in self.parts]
+        return [part for part in made if part is not None]
 
 
 class Tree:
@@ -76,24 +102,38 @@ class Tree:
         return None
 
 
-def window(entry: Entry | None) -> list[Part]:
-    """The parts in the window after an entry, in order: pi's `buildSessionContext`."""
-    newer: list[list[Part]] = []
+def window(entry: Entry | None, reader: Reader | None = None) -> list[Part]:
+    """The parts in the window after an entry, in order, as a model gets them: pi's `buildSessionContext`.
+
+    Tools and system prompt are not among them; `reader`: None before the first request.
+    """
+    newer: list[Entry] = []
     while entry is not None and not entry.summary:
-        newer.append(entry.parts)
+        newer.append(entry)
         entry = entry.parent
-    summary = entry.parts if entry is not None else []
     kept = _kept(entry) if entry is not None else []
-    return [*summary, *(part for parts in (*reversed(kept), *reversed(newer)) for part in parts)]
+    path = [*([entry] if entry is not None else []), *reversed(kept), *reversed(newer)]
+    edits = {one.edited: one.edit for one in path if one.edited is not None}
+    in_place = reader is not None and reader.in_place
+    made: list[Part] = []
+    held: list[Part] = []
+    for one in path:
+        if one.update is not None and in_place:
+            held.append(one.update)
+        if held and reader is not None and (one.message == "assistant" or not reader.at_the_end):
+            made += held
+            held = []
+        made += edits[one.id] if one.id is not None and one.id in edits else one.shown(reader)
+    return made + held
 
 
-def _kept(compaction: Entry) -> list[list[Part]]:
+def _kept(compaction: Entry) -> list[Entry]:
     """What stays from before a compaction, newest first; nothing where its first entry is not on the path."""
-    found: list[list[Part]] = []
+    found: list[Entry] = []
     older = compaction.parent if compaction.first_kept is not None else None
     while older is not None:
-        if not older.summary:
-            found.append(older.parts)
+        if not older.summary and older.message != "system":
+            found.append(older)
         if older is compaction.first_kept:
             return found
         older = older.parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
@@ -62,7 +62,9 @@ ABOUT_SDK: Final = About(
     claims={
         "item_ids": native("ids of messages and tool calls"),
         "sources": native("paths of files in messages"),
-        "system_prompt": native("as it was when the session was stored"),
+        "system_prompt": derived(
+            "as it was when the session was stored, without the rules that are sent behind it"
+        ),
         "messages": native(),
         "reasoning": native(),
         "reminders": native("files that a message carries"),
@@ -81,8 +83,10 @@ ABOUT_SDK: Final = About(
         "limit": absent(),
     },
     limits=("The session's file keeps the whole history; which part a request after a compaction carried, "
-            "only the compaction's file tells.",),
-    origin="cline/cline sdk: packages/core/src/session",
+            "only the compaction's file tells.",
+            "Rules (`.clinerules`, `AGENTS.md`) are sent behind the system prompt and are not in the file."),
+    origin="cline/cline sdk: packages/core/src/session; 3.0.65 held against its requests",
+    held_against=HeldAgainst(client="Cline", newest="3.0.65"),
 )  # fmt: skip
 
 

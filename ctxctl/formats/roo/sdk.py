@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
@@ -20,6 +23,8 @@ from ctxctl.formats.wire.dialect import Names
 from ctxctl.trace.source import Source
 
 _DIALECT = Anthropic()
+_TYPED: Final = re.compile(r'<user_input mode="([a-z]{1,20})">(.*)</user_input>\Z', re.DOTALL)
+"""What the person typed, as the session keeps it: the model gets what is inside."""
 
 
 def events(name: str, source: Source, report: Report) -> Iterator[Json]:
@@ -43,9 +48,12 @@ class _Session:
     def read(self) -> None:
         """Every message."""
         opened(self._run, updated_at=string(self._head.get("updated_at")))
+        origin = self._head.get("origin")
+        self._run.make.by(origin.get("version") if isinstance(origin, dict) else None)
         prompt = string(self._head.get("system_prompt"))
         if prompt is not None:
-            self._window.append(Part("system_prompt", prompt, "system", key="system"))
+            # Rules of the person's and of the workspace are sent behind it, and are not kept.
+            self._window.append(Part("system_prompt", prompt, "system", key="system", derived=True))
         messages = self._head.get("messages")
         for index, message in enumerate(messages if isinstance(messages, list) else []):
             if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
@@ -99,15 +107,35 @@ class _Session:
             if isinstance(block, dict) and block.get("type") == "file":
                 made.append(_file(block))
             elif block is not None and block != "":
-                one = {"role": message["role"], "content": block if isinstance(block, str) else [block]}
+                one = {
+                    "role": message["role"],
+                    "content": block if isinstance(block, str) else [_as_sent(block)],
+                }
                 made += _DIALECT.message(one, 1, names=self._names)
         for at, part in enumerate(made):
             part.wire = ""
+            typed = _TYPED.match(part.text) if part.kind == "user_message" and part.text is not None else None
+            if typed is not None:
+                part.reword(typed[2])
+                part.derived, part.native = True, {**(part.native or {}), "mode": typed[1]}
             if part.native is not None and part.native.get("type") == ENVIRONMENT:
                 part.source = part.title = ENVIRONMENT
             if not part.item and part.source is None:
                 part.item = f"{place}/{at}"
         return made
+
+
+def _as_sent(block: Any) -> Any:
+    """A block as it goes to the model: what a tool gave back as records goes as their JSON."""
+    content = block.get("content") if isinstance(block, dict) else None
+    if not isinstance(content, list) or not content or block.get("type") != "tool_result":
+        return block
+    if any(not isinstance(one, dict) or "type" in one for one in content):
+        return block
+    try:
+        return {**block, "content": orjson.dumps(content).decode("utf-8", "replace")}
+    except TypeError:  # nested too deep
+        return block
 
 
 def _file(block: Json) -> Part:

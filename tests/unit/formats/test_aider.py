@@ -36,7 +36,10 @@ def test_files_are_in_the_window_until_they_are_dropped() -> None:
         ("external_resource", None),
         ("user_message", "Print the heights,\none per line."),
     ]
-    assert second.kinds() == ["external_resource", "user_message", "assistant_message", "user_message"]
+    said = ["user_message", "assistant_message"]
+    assert second.kinds() == [*said, "policy_note", "assistant_message", "external_resource", "user_message"]
+    told = "I committed the changes with git hash 1a2b3c4 & commit msg: feat: Print heights one per line"
+    assert second.texts()[2:4] == [told, "Ok."]
     assert third.items == [("external_resource", None), ("user_message", "Thanks")]
 
 
