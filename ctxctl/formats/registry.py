@@ -5,7 +5,8 @@ A plug-in brings another importer through the entry point group ``ctxctl.formats
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
@@ -51,6 +52,7 @@ from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.openinference import OpenInference
 from ctxctl.formats.otel import Otel
+from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
@@ -68,7 +70,7 @@ from ctxctl.trace.source import Source
 
 GROUP: Final = "ctxctl.formats"
 HEAD: Final = 64 * 1024
-"""Bytes of a file that detection looks at."""
+"""Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
 
 
@@ -194,17 +196,41 @@ def detect(source: Source) -> Format | None:
     Plug-ins are asked about what no built-in format claims.
     """
     head = source.read(0, HEAD)
-    return None if is_native(head) else of_file(None if source.spooled else source.path, head)
+    if is_native(head):
+        return None
+    return of_file(None if source.spooled else source.path, head, lambda size: source.read(0, size))
 
 
-def of_file(path: Path | None, head: bytes) -> Format | None:
-    """The format of a foreign file; a database may have all but a few bytes in its log."""
+def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None = None) -> Format | None:
+    """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
+
+    A database may have all but a few bytes in its log; a request's messages may come behind longer tools.
+
+    Args:
+        path: The file, if there is one of these very bytes.
+        head: Its first `HEAD` bytes.
+        more: Gives as many of its first bytes as asked for; without it, they are read from the path.
+    """
     found = of_head(head)
     if found is None and head.startswith(b"SQLite format 3\0"):
         from ctxctl.formats.kit import database  # slow to import
 
-        found = of_head(database.head(path, head))
+        return of_head(database.head(path, head))
+    if found is None and (layout := outline(_longer(path, head, more))):
+        found = of_head(layout)
     return found
+
+
+def _longer(path: Path | None, head: bytes, more: Callable[[int], bytes] | None) -> bytes:
+    if len(head) < HEAD:
+        return head
+    if more is not None:
+        return more(OUTLINED)
+    try:
+        with path.open("rb") if path is not None else nullcontext() as file:
+            return file.read(OUTLINED) if file is not None else head
+    except OSError:
+        return head
 
 
 def of_head(head: bytes) -> Format | None:
