@@ -72,6 +72,8 @@ GROUP: Final = "ctxctl.formats"
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
+_BEGINNINGS: Final = frozenset({"mcp-tools"})
+"""Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
 
 
 @runtime_checkable
@@ -216,9 +218,11 @@ def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None 
         from ctxctl.formats.kit import database  # slow to import
 
         return of_head(database.head(path, head))
-    if found is None and (layout := outline(_longer(path, head, more))):
-        found = of_head(layout)
-    return found
+    if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
+        return found
+    layout = outline(_longer(path, head, more))
+    further = of_head(layout) if layout else None
+    return further or found
 
 
 def _longer(path: Path | None, head: bytes, more: Callable[[int], bytes] | None) -> bytes:

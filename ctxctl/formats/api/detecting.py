@@ -11,6 +11,7 @@ from typing import Final
 
 from ctxctl.formats.api.fields import ASKS, REQUEST, RESPONSE
 from ctxctl.formats.api.names import BESIDE, EITHER, INNER, REQUESTS, RESPONSES
+from ctxctl.formats.calls.envelopes import FIELDS
 from ctxctl.formats.kit.skim import Skim, skim
 
 BARE: Final = 85
@@ -23,6 +24,8 @@ _SEVERAL: Final = "requests[]."
 _ANSWERED: Final = tuple(
     f"{outer}.{inner}" for outer in RESPONSES for inner in ("", "body.", "json.", "data.", "message.")
 )
+_MARKS: Final = ("messages[].role", "contents[].parts", "input[].role", "input[].type")
+_ENVELOPES: Final = frozenset({*REQUESTS, *INNER, *FIELDS}) - {"params"}
 _SSE: Final = re.compile(
     rb"\A(?:\xef\xbb\xbf)?(?:(?:event|id|retry)?+:[^\n]*+\n|\s)*+data:\s*+(\{[^\n]{0,4096})"
 )
@@ -32,9 +35,9 @@ _EVENT: Final = re.compile(
 _FRAME: Final = re.compile(rb'\s*+\{[^{}\n]{0,200}?"type"\s*+:\s*+"(?:response\.|message_start)')
 """How an answer begins that came over a socket: an event of its stream a line, with nothing in front."""
 _HOLDERS: Final = rb'"(?:request|req|request_body|requestBody|body|payload|content|data|params)"\s*+:\s*+"\s*+'
-_WRITTEN: Final = re.compile(_HOLDERS + rb"\{(?=([^\n]{0,2000}))")
+_WRITTEN: Final = re.compile(_HOLDERS + rb'(?:\\")?\{(?=([^\n]{0,8000}))')
 """Where a body was written down as a string, and how it goes on."""
-_QUOTED: Final = re.compile(rb'\\"(?:messages|contents|input)\\"\s*+:')
+_QUOTED: Final = re.compile(rb'\\"(?:messages|contents|input)\\++"\s*+:')
 _CODED: Final = re.compile(_HOLDERS + rb"(?=((?:eyJ|ewo|ew0|H4sI)[A-Za-z0-9+/=]{0,4096}))")
 """Where a body was written down as base64."""
 _PLAINLY: Final = re.compile(rb'"(?:messages|contents|input)"\s*+:')
@@ -78,8 +81,23 @@ def _held(shown: Skim, prefix: str) -> int:
                 return WRAPPED
             if _says_no_more(shown, path):
                 return WRAPPED if answered else PLAIN
+    if any(_is_request(shown, path) for path in _deeper(shown, prefix)):
+        return PLAIN
     alone = answered or any(_is_answer(shown, f"{prefix}{name}.") for name in EITHER)
     return PLAIN if alone and not _fields(shown, prefix) - BESIDE else 0
+
+
+def _deeper(shown: Skim, prefix: str) -> set[str]:
+    """Where messages are in envelopes inside of each other: the paths in front of them."""
+    found = set()
+    for path in shown.paths:
+        mark = next((mark for mark in _MARKS if path.endswith(mark)), None)
+        if mark is not None and path.startswith(prefix):
+            before = path[: -len(mark)]
+            names = before[len(prefix) :].removesuffix(".").replace("[]", "").split(".")
+            if all(name in _ENVELOPES for name in names):
+                found.add(before)
+    return found
 
 
 def _batch(shown: Skim, prefix: str) -> bool:

@@ -27,53 +27,67 @@ _PART: Final = frozenset(
         "functionResponse", "function_response", "executableCode", "executable_code",
     }
 )  # fmt: skip
+_DEPTH: Final = 64
 
 
 def as_sent(body: Json) -> Json:
     """The body that the SDK sends for what it was called with; the same object where that is the body already."""
     if "contents" not in body or "messages" in body:
         return body
-    contents = _contents(body["contents"])
     config = body.get("config")
+    contents = _contents(body["contents"], _user(config))
     if contents is body["contents"] and not isinstance(config, dict):
         return body
     made = {name: value for name, value in body.items() if name != "config" or not isinstance(config, dict)}
-    made["contents"] = contents
+    made["contents"] = _said(contents)
     rest: Json = {}
     for name, value in config.items() if isinstance(config, dict) else ():
         plain = name.replace("_", "").lower()
+        if value is None or plain in _NOT_SENT:
+            continue
         if plain in _BESIDE:
-            made.setdefault(name, value)
-        elif plain not in _NOT_SENT and value is not None:
-            rest[name] = value
+            made.setdefault(name, _said(value))
+        else:
+            rest[name] = _said(value)
     if rest and not {"generationConfig", "generation_config"} & made.keys():
         made["generationConfig"] = rest
     return made
 
 
-def _contents(contents: Any) -> Any:
+def _contents(contents: Any, user: Json) -> Any:
     """Contents with their parts: a text, a part, or a list that has some of these among the contents."""
     if isinstance(contents, str) or _is_part(contents):
-        return [_of_user([contents])]
+        contents = [contents]
     if not isinstance(contents, list) or not any(isinstance(c, str) or _is_part(c) for c in contents):
         return contents
     made: list[Any] = []
-    parts: list[Any] = []
+    parts: list[Any] | None = None
     for one in contents:
-        if isinstance(one, str) or _is_part(one):
-            # Parts in a row are one message of the user.
-            if not parts:
-                made.append(_of_user(parts))
-            parts.append({"text": one} if isinstance(one, str) else one)
-        else:
-            parts = []
+        if not isinstance(one, str) and not _is_part(one):
+            parts = None
             made.append(one)
+            continue
+        if parts is None:
+            # Parts in a row are one message of the user.
+            parts = []
+            made.append({**user, "parts": parts})
+        parts.append({"text": one} if isinstance(one, str) else one)
     return made
 
 
-def _of_user(parts: list[Any]) -> Json:
-    parts[:] = [{"text": part} if isinstance(part, str) else part for part in parts]
-    return {"role": "user", "parts": parts}
+def _user(config: Any) -> Json:
+    """A user's content without parts, its fields in the order of the SDK: a digest is taken of them as sent."""
+    python = isinstance(config, dict) and any("_" in name for name in config)
+    return {"parts": [], "role": "user"} if python else {"role": "user", "parts": []}
+
+
+def _said(value: Any, depth: int = _DEPTH) -> Any:
+    """A value without the fields that are null: the SDK's types dump all that they have, and send what is set."""
+    if depth > 0 and isinstance(value, dict):
+        return {name: _said(inner, depth - 1) for name, inner in value.items() if inner is not None}
+    if depth > 0 and isinstance(value, list):
+        return [_said(inner, depth - 1) for inner in value]
+    return value
 
 
 def _is_part(value: Any) -> bool:
