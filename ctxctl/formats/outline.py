@@ -1,4 +1,4 @@
-"""The layout of a JSON document or of JSON lines, short enough for detection, however long its first values are.
+"""The layout of a JSON document or of JSON lines, short enough for detection however long its values are.
 
 A request's tools and system prompt may be longer than what detection reads, and stand before its messages.
 """
@@ -15,7 +15,7 @@ OUTLINED: Final = 16 << 20
 _LINES: Final = 20
 _TEXT: Final = 80
 _CODED: Final = 2000
-"""Characters of a text without blanks that are kept: it may be base64, and what it holds be told by its beginning."""
+"""Characters of a text without blanks that are kept: it may be base64, which its beginning tells."""
 _DEPTH: Final = 8
 _WIDE: Final = 200
 """Fields of the outer objects that are kept."""
@@ -28,9 +28,9 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def outline(data: bytes) -> bytes:
-    """JSON of the same layout, with the first values of each list and the beginnings of texts; empty if it is none.
+    """JSON of the same layout, with the first values of lists and the beginnings of texts; empty if it is none.
 
-    Of JSON lines the first are told, one a line; of a document that is cut off within a list, the first entry.
+    Of JSON lines the first are told, one a line; of a document that is cut off in a list, the first entry.
     """
     body = data.removeprefix(_BOM).lstrip()
     if body[:1] not in (b"{", b"["):

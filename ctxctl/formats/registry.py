@@ -29,6 +29,7 @@ from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.ctxdiff import CtxDiff
 from ctxctl.formats.cursor import Cursor
 from ctxctl.formats.enough import Enough
 from ctxctl.formats.fidelity import About, Meter
@@ -52,8 +53,8 @@ from ctxctl.formats.openhands import OpenHands
 from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.openinference import OpenInference
 from ctxctl.formats.otel import Otel
-from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
+from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
@@ -161,6 +162,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ClineSdk(),
     Aider(),
     Cursor(),
+    CtxDiff(),
     KimiCode(),
     HailSession(),
     QwenCode(),

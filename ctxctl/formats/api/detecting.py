@@ -34,7 +34,9 @@ _EVENT: Final = re.compile(
 )
 _FRAME: Final = re.compile(rb'\s*+\{[^{}\n]{0,200}?"type"\s*+:\s*+"(?:response\.|message_start)')
 """How an answer begins that came over a socket: an event of its stream a line, with nothing in front."""
-_HOLDERS: Final = rb'"(?:request|req|request_body|requestBody|body|payload|content|data|params)"\s*+:\s*+"\s*+'
+_HOLDERS: Final = (
+    rb'"(?:request|req|request_body|requestBody|body|payload|content|data|params)"\s*+:\s*+"\s*+'
+)
 _WRITTEN: Final = re.compile(_HOLDERS + rb'(?:\\")?\{(?=([^\n]{0,8000}))')
 """Where a body was written down as a string, and how it goes on."""
 _QUOTED: Final = re.compile(rb'\\"(?:messages|contents|input)\\++"\s*+:')

@@ -12,9 +12,10 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.api import is_body_file
 from ctxctl.formats.api.reader import MAX_STREAM, NAME, Log
-from ctxctl.formats.api.shapes import is_answer, shape
+from ctxctl.formats.api.shapes import shape
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls import bodies
+from ctxctl.formats.calls.kinds import is_answer
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run

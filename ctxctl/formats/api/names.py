@@ -16,7 +16,8 @@ EITHER: Final = ("body", "payload", "data", "content")
 """Fields that a record of an answer alone may hold it in."""
 URLS: Final = ("url", "path", "endpoint", "uri")
 TIMES: Final = (
-    "timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date", "processed_time",
+    "timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date",
+    "processed_time",
 )  # fmt: skip
 STATUS: Final = ("status", "status_code", "statusCode", "response_status")
 IDS: Final = ("custom_id", "customId", "recordId", "request_id", "requestId", "id", "call_id")

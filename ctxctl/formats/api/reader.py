@@ -92,14 +92,15 @@ class Log:
 
     def answer(self, found: Shape, line: int) -> None:
         """An answer without its request: what was said, outside any window."""
-        self.lone += 1
-        if self.lone == 1 and found.response is not None:
-            message = "an answer without its request: the request is not in the file"
-            self.run.problem("no-request", message, Line(line, 0, b""))
-        if found.response is None:
-            message = f"a request that has no answer ({found.error}); the request is not in the file"
+        failed = found.failure()
+        if failed is not None:
+            message = f"a request that has no answer ({failed}); the request is not in the file"
             self.run.problem("no-request", message, Line(line, 0, b""))
             return
+        self.lone += 1
+        if self.lone == 1:
+            message = "an answer without its request: the request is not in the file"
+            self.run.problem("no-request", message, Line(line, 0, b""))
         first = found.response[0] if isinstance(found.response, list) else found.response
         if isinstance(first, str):
             first = next(stream.events(first), {})
@@ -114,7 +115,7 @@ class Log:
         parts = dialect.reply(body)
         for part in parts:
             part.line = line
-        # An answer to nobody knows what must not be billed to another request: it stands in a thread of its own.
+        # Another request must not be billed for it: it stands in a thread of its own.
         first_of_all = self.lone == 1 and not self.calls.asked
         thread = found.thread or found.batch or (None if first_of_all else f"answer-{self.lone}")
         conversation = self.run.thread(thread)

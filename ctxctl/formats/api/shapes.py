@@ -32,10 +32,14 @@ class Shape(NamedTuple):
     turn: str | None = None
     error: str | None = None
 
-    @property
-    def is_answer(self) -> bool:
-        """Whether it tells how a request ended."""
-        return self.response is not None or (self.request is None and self.error is not None)
+    def failure(self) -> str | None:
+        """Why there is no answer, in one line; None where there is one."""
+        if self.response is None:
+            return self.error or "no reason is given"
+        if not isinstance(self.status, int) or self.status < 400:
+            return None
+        inner = self.response.get("error") if isinstance(self.response, dict) else None
+        return self.error or _error(inner) or f"HTTP {self.status}"
 
 
 def shape(record: Any) -> Shape | None:
@@ -127,7 +131,7 @@ def _addressed(record: Json) -> Shape | None:
 
 
 def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -> tuple[Any, Json]:
-    """The body in one of a record's fields, out of its envelopes, and the object in the field, if it is one."""
+    """The body in one of a record's fields, out of its envelopes, and the object in that field."""
     if not isinstance(record, dict):
         return None, {}
     for name in fields:

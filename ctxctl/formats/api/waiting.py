@@ -52,9 +52,7 @@ class _Held:
         if self._answer is not None:
             answer = _unpacked(self._answer)
             status = shape.status if shape.status is not None else answer.status
-            shape = shape._replace(
-                response=answer.response, status=status, error=shape.error or answer.error
-            )
+            shape = shape._replace(response=answer.response, status=status, error=shape.error or answer.error)
         return Asked(shape, self.line, self.answer_line)
 
 

@@ -1,4 +1,4 @@
-"""Bodies inside envelopes: `{"body": {"data": "…"}}`, segments, base64, JSON in strings; one taken off at a time."""
+"""Bodies in envelopes: `{"body": {"data": "…"}}`, segments, base64, JSON in strings; taken off one at a time."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.calls import bodies
 
 FIELDS: Final = (
-    "body", "json", "payload", "data", "parsed_body", "content", "text", "body_raw", "raw_body", "body_segments",
-    "bodySegments", "byte_segments", "message", "string", "base64_string", "base64", "raw", "value",
+    "body", "json", "payload", "data", "parsed_body", "content", "text", "body_raw", "raw_body",
+    "body_segments", "bodySegments", "byte_segments", "message", "string", "base64_string", "base64", "raw", "value",
 )  # fmt: skip
 """Fields that an envelope may hold a body in, the likelier ones first."""
 MAX_DEPTH: Final = 6
@@ -28,7 +28,7 @@ _BASE64: Final = re.compile(r"(?:eyJ|ewo|ew0|W3s|Wwo|H4sI|KLUv|ZXZlbnQ6|ZGF0YTo)
 
 
 def opened(value: Any, wanted: Callable[[Any], bool], *, encoded: bool = False) -> Any:
-    """The first body that `wanted` says yes to, in a value or in the envelopes around it; None if there is none.
+    """The first body that `wanted` says yes to, in a value or the envelopes around it; None if there is none.
 
     Args:
         value: What a capture holds: JSON, text, bytes, or an envelope with any of these.

@@ -38,7 +38,7 @@ def is_answer(value: Any) -> bool:
 
 
 def request_of(raw: Any) -> Any:
-    """The request's body that a capture holds, out of its envelopes; else what `bodies.opened` makes of it."""
+    """A request's body as a capture holds it, out of its envelopes; else what `bodies.opened` makes of it."""
     found = bodies.opened(raw)
     if isinstance(found, dict) and _ASKING & found.keys():
         return found
@@ -62,5 +62,5 @@ def _is_chat(found: dict[str, Any]) -> bool:
 
 
 def is_answer_inside(value: Any) -> bool:
-    """As `is_answer`, of what is in a field: a model's text may begin as an event stream does, and is none."""
+    """As `is_answer`, of what is in a field: a model's text may begin as an event stream does."""
     return _EVENT.match(value) is not None if isinstance(value, str) else is_answer(value)

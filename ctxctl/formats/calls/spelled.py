@@ -1,7 +1,7 @@
 """Bodies as an SDK's caller spells them, put as the SDK sends them.
 
-google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system instruction,
-tools and safety settings beside `contents`, and what is left of the config as `generationConfig`.
+google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system
+instruction, tools and safety settings beside `contents`, and what is left of the config as `generationConfig`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEPTH: Final = 64
 
 
 def as_sent(body: Json) -> Json:
-    """The body that the SDK sends for what it was called with; the same object where that is the body already."""
+    """The body that the SDK sends for what it was called with; the same object where it is that already."""
     if "contents" not in body or "messages" in body:
         return body
     config = body.get("config")
@@ -76,13 +76,13 @@ def _contents(contents: Any, user: Json) -> Any:
 
 
 def _user(config: Any) -> Json:
-    """A user's content without parts, its fields in the order of the SDK: a digest is taken of them as sent."""
+    """A user's content without parts; its fields stand in the order of the SDK, and count in its digest."""
     python = isinstance(config, dict) and any("_" in name for name in config)
     return {"parts": [], "role": "user"} if python else {"role": "user", "parts": []}
 
 
 def _said(value: Any, depth: int = _DEPTH) -> Any:
-    """A value without the fields that are null: the SDK's types dump all that they have, and send what is set."""
+    """A value without the fields that are null: the SDK's types dump all they have, and send what is set."""
     if depth > 0 and isinstance(value, dict):
         return {name: _said(inner, depth - 1) for name, inner in value.items() if inner is not None}
     if depth > 0 and isinstance(value, list):
@@ -91,4 +91,9 @@ def _said(value: Any, depth: int = _DEPTH) -> Any:
 
 
 def _is_part(value: Any) -> bool:
-    return isinstance(value, dict) and "parts" not in value and "role" not in value and bool(_PART & value.keys())
+    return (
+        isinstance(value, dict)
+        and "parts" not in value
+        and "role" not in value
+        and bool(_PART & value.keys())
+    )

@@ -37,11 +37,15 @@ class Vcr:
     about: About = About(
         reads=(
             "Cassettes of vcrpy (and pytest-recording), Ruby VCR, PHP-VCR, go-vcr, Betamax and nock: bodies "
-            "parsed, as text, base64 or compressed, under `body` or `content`, streamed answers included; replay "
-            "files of google-genai (`body_segments`).  YAML needs the extra `yaml`."
+            "parsed, as text, base64 or compressed, under `body` or `content`, streamed answers included; "
+            "replay files of google-genai (`body_segments`).  YAML needs the extra `yaml`."
         ),
-        places=("tests/cassettes/*.yaml", "spec/vcr_cassettes/*.yml", "tests/fixtures of a library",
-                "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json"),
+        places=(
+            "tests/cassettes/*.yaml",
+            "spec/vcr_cassettes/*.yml",
+            "tests/fixtures of a library",
+            "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json",
+        ),
         turns=TURNS,
         claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
         limits=(*LIMITS, "brotli bodies are not decompressed"),
