@@ -65,10 +65,7 @@ def is_prompt(block: Json) -> bool:
     value = _loaded(block.get("text")) if block.get("kind") == "content_part" else None
     if not isinstance(value, dict):
         return True
-    return (
-        value.get("type") != "tool_result"
-        and _RESULTS.isdisjoint(value)
-    )
+    return value.get("type") != "tool_result" and _RESULTS.isdisjoint(value)
 
 
 def _tool(text: str, value: Any) -> Part:
