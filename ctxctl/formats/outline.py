@@ -28,7 +28,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def outline(data: bytes) -> bytes:
-    """JSON of the same layout, with the first values of lists and the beginnings of texts; empty if it is none.
+    """JSON of the same layout, with the first values of lists and beginnings of texts; empty if it is none.
 
     Of JSON lines the first are told, one a line; of a document that is cut off in a list, the first entry.
     """

@@ -26,11 +26,11 @@ class Api:
     about: About = About(
         reads=(
             f"Bodies of requests to models ({DIALECTS}) and of the answers: one in a file, JSON lines of "
-            "requests, of requests and answers in turn or by id, or of pairs, an event stream, or a "
-            "directory of such files that are paired by their names.  Batches of OpenAI, Anthropic, Gemini and "
-            "Bedrock: what was sent, what came back, or both in one file or directory, paired by their ids.  Calls of "
-            "google-genai as its callers write them (`contents` and `config`).  Bodies may be JSON in a "
-            "string, base64, compressed, or in an envelope (`content`, `data`, `body_segments`)."
+            "requests, of requests and answers in turn or by id, or of pairs, an event stream, or a directory"
+            " of such files that are paired by their names.  Batches of OpenAI, Anthropic, Gemini and "
+            "Bedrock: what was sent, what came back, or both in one file or directory, paired by their ids.  "
+            "Calls of google-genai as its callers write them (`contents` and `config`).  Bodies may be JSON "
+            "in a string, base64, compressed, or in an envelope (`content`, `data`, `body_segments`)."
         ),
         places=(
             "whatever a proxy, a client's debug log or a script wrote down",

@@ -1,4 +1,4 @@
-"""Bodies in envelopes: `{"body": {"data": "…"}}`, segments, base64, JSON in strings; taken off one at a time."""
+"""Bodies in envelopes: fields in fields, segments, base64, JSON in strings; one is taken off at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ctxctl.formats.calls import bodies
 
 FIELDS: Final = (
     "body", "json", "payload", "data", "parsed_body", "content", "text", "body_raw", "raw_body",
-    "body_segments", "bodySegments", "byte_segments", "message", "string", "base64_string", "base64", "raw", "value",
+    "body_segments", "bodySegments", "byte_segments", "message", "string", "base64_string", "base64", "raw",
+    "value",
 )  # fmt: skip
 """Fields that an envelope may hold a body in, the likelier ones first."""
 MAX_DEPTH: Final = 6

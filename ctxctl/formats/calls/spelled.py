@@ -1,7 +1,7 @@
 """Bodies as an SDK's caller spells them, put as the SDK sends them.
 
 google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system
-instruction, tools and safety settings beside `contents`, and what is left of the config as `generationConfig`.
+instruction, tools and safety settings beside `contents`, and the rest of the config as `generationConfig`.
 """
 
 from __future__ import annotations

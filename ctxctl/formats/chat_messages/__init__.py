@@ -19,8 +19,8 @@ _MESSAGE: Final = frozenset(
     {
         "role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "reasoning",
         "reasoning_content", "reasoning_details", "audio", "annotations", "timestamp", "ts", "time",
-        "created_at", "createdAt", "id", "model", "weight", "metadata", "usage", "index", "turn", "session_id",
-        "conversation_id",
+        "created_at", "createdAt", "id", "model", "weight", "metadata", "usage", "index", "turn",
+        "session_id", "conversation_id",
     }
 )  # fmt: skip
 """Fields of a message by itself; what has others is a record of a program that is known, or of none."""
@@ -37,9 +37,9 @@ class ChatMessages:
     default_policy: str = "recorded"
     about: About = About(
         reads=(
-            "Chat messages (`role`, `content`, `tool_calls`; blocks as Chat Completions or Anthropic have them) "
-            "as a JSON array, one a JSON line, or in conversations: `messages` a line or entry, as fine-tuning "
-            "takes them, or `conversations` of `from` and `value` (ShareGPT)."
+            "Chat messages (`role`, `content`, `tool_calls`; blocks as Chat Completions or Anthropic have "
+            "them) as a JSON array, one a JSON line, or in conversations: `messages` a line or entry, as "
+            "fine-tuning takes them, or `conversations` of `from` and `value` (ShareGPT)."
         ),
         places=("dumps of a conversation's messages", "datasets for training and evaluation"),
         turns=(

@@ -135,7 +135,7 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     talk = _Talk(run, name)
     talk.model = string(entry.get("model"))
     unread.update(name for name in entry if name not in _READ)
-    talk.begin(_front(entry))
+    talk.begin(_front(entry, line.number))
     for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
         if isinstance(message, dict):
             talk.take(as_message(message))
@@ -149,7 +149,7 @@ def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counte
     run.line = present
 
 
-def _front(entry: Json) -> list[Part]:
+def _front(entry: Json, line: int) -> list[Part]:
     """Tools and system prompt that a conversation has beside its messages."""
     dialect = by_name("openai-chat")
     tools = entry.get("tools", entry.get("functions"))
@@ -158,12 +158,12 @@ def _front(entry: Json) -> list[Part]:
             tools = orjson.loads(tools)
         except orjson.JSONDecodeError:
             tools = None
-    parts = dialect.tools(tools) if isinstance(tools, list) else []
+    parts = dialect.tools(tools, line) if isinstance(tools, list) else []
     system = entry.get("system")
     if isinstance(system, str) and system:
-        parts += dialect.message({"role": "system", "content": system}, 0)
+        parts += dialect.message({"role": "system", "content": system}, 0, line)
     elif isinstance(system, list):
-        parts += by_name("anthropic").cut({"system": system})
+        parts += by_name("anthropic").cut({"system": system}, line)
     return parts
 
 

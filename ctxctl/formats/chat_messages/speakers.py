@@ -11,8 +11,8 @@ from ctxctl.formats.build import Json
 _ROLES: Final = {
     "human": "user", "user": "user", "prompter": "user", "gpt": "assistant", "assistant": "assistant",
     "chatgpt": "assistant", "bing": "assistant", "bard": "assistant", "model": "assistant",
-    "bot": "assistant", "system": "system", "tool": "tool", "observation": "tool", "function_response": "tool",
-    "tool_response": "tool",
+    "bot": "assistant", "system": "system", "tool": "tool", "observation": "tool",
+    "function_response": "tool", "tool_response": "tool",
 }  # fmt: skip
 _CALLS: Final = ("function_call", "tool_call")
 

@@ -109,9 +109,8 @@ def _converse(value: Json, names: Names) -> Part | None:
         return structured("tool_call", use.get("input") or {}, "assistant", name=name, key=key, title=title)
     if isinstance(result, dict):
         key = string(result.get("toolUseId"))
-        title = names.result(key)
         own = f"{key}/result" if key is not None else None
-        return structured("tool_result", result.get("content"), "tool", key=own, title=title)
+        return structured("tool_result", result.get("content"), "tool", key=own, title=names.result(key))
     return None
 
 
