@@ -22,8 +22,8 @@ _WIDE: Final = 200
 _NARROW: Final = 24
 _OUTER: Final = 4
 """Levels that are outer: a list of pairs of envelopes with the bodies in them."""
-_MOST: Final = 4000
-"""Values in all."""
+_MOST: Final = 32_000
+"""Characters in all, about."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -67,27 +67,36 @@ def _first(body: bytes) -> list[Any]:
 
 
 def _short(value: Any, depth: int, left: list[int]) -> Any:
-    left[0] -= 1
+    left[0] -= 8
     if isinstance(value, str):
         return _text(value, depth, left)
     if not isinstance(value, dict | list):
         return value
-    if depth >= _DEPTH or left[0] <= 0:
+    if depth >= _DEPTH:
         return type(value)()
     outer = depth < _OUTER
     if isinstance(value, list):
-        return [_short(entry, depth + 1, left) for entry in value[: 4 if outer else 2]]
-    names = list(value)[: _WIDE if outer else _NARROW]
-    return {name[:_TEXT]: _short(value[name], depth + 1, left) for name in names}
+        return [_short(entry, depth + 1, left) for entry in value[: 4 if outer else 2] if left[0] > 0]
+    made: dict[str, Any] = {}
+    for name in list(value)[: _WIDE if outer else _NARROW]:
+        if left[0] <= 0:
+            break
+        left[0] -= min(len(name), _TEXT)
+        made[name[:_TEXT]] = _short(value[name], depth + 1, left)
+    return made
 
 
 def _text(text: str, depth: int, left: list[int]) -> str:
     if len(text) <= _TEXT:
+        left[0] -= len(text)
         return text
     if text.lstrip()[:1] in ("{", "[") and depth < _DEPTH and left[0] > 0:
         try:
             inner = orjson.loads(text)
         except orjson.JSONDecodeError:
+            left[0] -= _TEXT
             return text[:_TEXT]
         return orjson.dumps(_short(inner, depth + 1, left)).decode()
-    return text[: _TEXT if " " in text[:_TEXT] else _CODED]
+    shown = text[: _TEXT if " " in text[:_TEXT] else _CODED]
+    left[0] -= len(shown)
+    return shown

@@ -21,7 +21,7 @@ MAX_DEPTH: Final = 6
 MAX_LOOKS: Final = 64
 """Values looked at for one body."""
 MAX_OPENED: Final = 64 << 20
-"""Characters of text that are read for one body, all envelopes together."""
+"""Characters of text, decompressed, that are read for one body, all envelopes together."""
 _CODINGS: Final = ("encoding", "content_encoding", "contentEncoding", "transfer_encoding", "type")
 _FLAGS: Final = ("base64", "is_base64", "isBase64", "isBase64Encoded", "is_base64_encoded", "base64_encoded")
 _BASE64: Final = re.compile(r"(?:eyJ|ewo|ew0|W3s|Wwo|H4sI|KLUv|ZXZlbnQ6|ZGF0YTo)[A-Za-z0-9+/_=\s-]*\Z")
@@ -41,12 +41,13 @@ def opened(value: Any, wanted: Callable[[Any], bool], *, encoded: bool = False) 
     for _ in range(MAX_LOOKS):
         if not waiting:
             return None
-        raw, coded, depth = waiting.popleft()
-        if isinstance(raw, str | bytes):
-            left -= len(raw)
-            if left < 0:
-                return None
-        found = bodies.opened(raw, encoded=coded)
+        found, coded, depth = waiting.popleft()
+        if not isinstance(found, dict | list):
+            text = bodies.text_of(found, encoded=coded, limit=left)
+            if text is None or len(text) >= left:
+                continue
+            left -= len(text)
+            found = bodies.parsed(text)
         if wanted(found):
             return found
         if depth > 0:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.outline import OUTLINED, outline
 
 CERTAIN: Final = 97
 SURE: Final = 92
@@ -31,10 +32,11 @@ _RESULT: Final = re.compile(
 )
 _MESSAGES: Final = re.compile(rb'"(?:messages|contents|role|model|choices|resourceSpans|uuid)"\s*:')
 _OF_REQUESTS: Final = frozenset({"messages", "contents", "model", "input", "choices"})
-_ENVELOPES: Final = ("request", "req", "body", "request_body", "requestBody", "raw_request", "params",
+_ENVELOPES: Final = ("request", "requests", "req", "body", "request_body", "requestBody", "raw_request", "params",
                      "payload", "data", "content", "json", "kwargs", "modelInput")  # fmt: skip
 """Fields that a log of calls may hold a request in."""
 _HEAD = 16 * 1024
+_FILE = 64 * 1024
 _LOOKED = 24
 
 
@@ -103,8 +105,18 @@ def folder_score(folder: Folder) -> int:
     if not names or len(names) * 2 < len(folder.files):
         return 0
     step = max(1, len(names) // _LOOKED)
-    looked = [dump_score(folder.head(name, 64 * 1024)) for name in names[::step]]
+    looked = [_file_score(folder, name) for name in names[::step]]
     return SURE if sum(score >= LIKELY for score in looked) * 2 > len(looked) else 0
+
+
+def _file_score(folder: Folder, name: str) -> int:
+    """As `dump_score`; a request may begin with more tools than its head holds."""
+    head = folder.head(name, _FILE)
+    score = dump_score(head)
+    if score and len(head) == _FILE:
+        layout = outline(folder.head(name, OUTLINED))
+        return dump_score(layout) if layout else score
+    return score
 
 
 def log_score(head: bytes) -> int:
