@@ -33,7 +33,7 @@ def opened(raw: Any, *, encoded: bool = False) -> Any:
 
 
 def text_of(raw: Any, *, encoded: bool = False, limit: int = MAX_BODY) -> str | None:
-    """The text that a body is, decoded and decompressed to at most `limit` bytes; None for what is no text."""
+    """A body's text, decoded and decompressed to at most `limit` bytes; None for what is no text."""
     if isinstance(raw, str) and encoded:
         raw = unbase64(raw)
     if isinstance(raw, str) and raw.startswith("\x1f\x8b"):

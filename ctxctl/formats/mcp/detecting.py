@@ -32,8 +32,8 @@ _RESULT: Final = re.compile(
 )
 _MESSAGES: Final = re.compile(rb'"(?:messages|contents|role|model|choices|resourceSpans|uuid)"\s*:')
 _OF_REQUESTS: Final = frozenset({"messages", "contents", "model", "input", "choices"})
-_ENVELOPES: Final = ("request", "requests", "req", "body", "request_body", "requestBody", "raw_request", "params",
-                     "payload", "data", "content", "json", "kwargs", "modelInput")  # fmt: skip
+_ENVELOPES: Final = ("request", "requests", "req", "body", "request_body", "requestBody", "raw_request",
+                     "params", "payload", "data", "content", "json", "kwargs", "modelInput")  # fmt: skip
 """Fields that a log of calls may hold a request in."""
 _HEAD = 16 * 1024
 _FILE = 64 * 1024
