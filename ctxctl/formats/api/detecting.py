@@ -59,7 +59,9 @@ def body(head: bytes) -> int:
             return score
     if _batch(shown, _SEVERAL):
         return WRAPPED
-    return WRAPPED if _in_strings(head) else 0
+    if _in_strings(head):
+        return WRAPPED
+    return PLAIN if frames(head) else 0
 
 
 def frames(head: bytes) -> int:

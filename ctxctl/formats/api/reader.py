@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from ctxctl.formats import wire
+from ctxctl.formats.api import detecting
 from ctxctl.formats.api.shapes import Shape, requests_of, shape
 from ctxctl.formats.api.waiting import MAX_WAITING, Asked, Waiting
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.calls import answers, bodies
 from ctxctl.formats.calls.http import Call, Calls
+from ctxctl.formats.calls.kinds import is_answer
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, values
 from ctxctl.formats.wire import stream
+from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 NAME: Final = "api"
+MAX_EVENTS: Final = 1_000_000
+"""Events of one answer's stream, one a line, that are put together."""
 MAX_STREAM: Final = 64 << 20
 """Bytes of an event stream that is a file by itself."""
 
@@ -51,23 +57,27 @@ class Log:
             self._waiting.ask(found, line.number, self.run.make.file)
         else:
             self._waiting.pair(found, line.number, self.run.make.file)
-        self._hand_on()
+        for _ in self._hand_on():
+            pass
 
-    def _hand_on(self, *, all_of_them: bool = False) -> None:
+    def _hand_on(self, *, all_of_them: bool = False) -> Iterator[None]:
+        """Hand on the requests that need not wait; yields behind each."""
         before = self._waiting.dropped
         present = self.run.make.file
         for asked, file in self._waiting.ready(all_of_them=all_of_them):
             self.run.make.file = file
             self._call(asked)
-        self.run.make.file = present
+            self.run.make.file = present
+            yield
         if before == 0 < self._waiting.dropped:
             limit = MAX_WAITING >> 20
             message = f"more than {limit} MiB of requests wait for answers: the first ones are read without"
             self.run.problem("waited-too-long", message)
 
-    def flush(self) -> None:
+    def flush(self) -> Iterator[Json]:
         """Hand on the requests that no answer came for."""
-        self._hand_on(all_of_them=True)
+        for _ in self._hand_on(all_of_them=True):
+            yield from self.run.drain()
 
     def _call(self, asked: Asked) -> None:
         """A request with what is known of it."""
@@ -126,10 +136,11 @@ class Log:
 
     def finish(self) -> Iterator[Json]:
         """Hand on the rest."""
-        self.flush()
+        yield from self.flush()
         for found, line, file in self._waiting.alone():
             self.run.make.file = file
             self.answer(found, line)
+            yield from self.run.drain()
         if self.lone and not self.calls.asked:
             self.calls.exchanges.finish()
             yield from self.run.finish()
@@ -145,6 +156,14 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     yield from log.finish()
 
 
+def framed(source: Source, run: Run) -> list[Any] | None:
+    """The events of one answer as it came over a socket, one a line; None for any other file."""
+    if not detecting.frames(source.read(0, 1 << 10)):
+        return None
+    found = [record for _, record in islice(values(source, run.report), MAX_EVENTS)]
+    return found if len(found) > 1 and is_answer(found) else None
+
+
 def feed(log: Log, source: Source) -> Iterator[Json]:
     """Take every record of a file."""
     head = source.read(0, 1 << 10)
@@ -153,6 +172,13 @@ def feed(log: Log, source: Source) -> Iterator[Json]:
         log.take(text, Line(1, 0, b""))
         return
     run = log.run
+    found: list[Problem] = []
+    answer = framed(source, Run(NAME, found.append))
+    if answer is not None:
+        for problem in found:
+            run.report(problem)
+        log.take(answer, Line(1, 0, b""))
+        return
     for line, value in values(source, run.report):
         run.line = line
         for record in value if isinstance(value, list) else [value]:
