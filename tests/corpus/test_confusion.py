@@ -130,15 +130,8 @@ def matrix(rows: tuple[tuple[str, str | None, str], ...]) -> list[str]:
         none = 0 if form == NONE else row.get(NONE, 0)
         lines.append(f"| {form} | {total} | {right} | {total - right - none} | {none} |")
     right = sum(count for (is_, taken), count in counts.items() if is_ == taken)
-    return [
-        *lines,
-        f"| all | {len(rows)} | {right} | {len(rows) - right - sum_of_none(counts)} | {sum_of_none(counts)} |",
-    ]
-
-
-def sum_of_none(counts: Counter[tuple[str, str]]) -> int:
-    """Return how many captures are taken for none."""
-    return sum(count for (is_, taken), count in counts.items() if taken == NONE != is_)
+    none = sum(count for (is_, taken), count in counts.items() if taken == NONE != is_)
+    return [*lines, f"| all | {len(rows)} | {right} | {len(rows) - right - none} | {none} |"]
 
 
 def test_every_file_is_taken_for_what_it_is(corpus: Path) -> None:

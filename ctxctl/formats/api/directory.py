@@ -86,7 +86,7 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
         for name in names:
             run.make.file = name.file
             for record, line in _records(folder, name, run):
-                log.take(record, line)
+                yield from log.take(record, line)
         if len(names) > 1:
             yield from log.flush()
         yield from run.drain()

@@ -40,14 +40,15 @@ class Log:
         self.lone = 0
         """Answers without a request so far."""
 
-    def take(self, record: Any, line: Line) -> None:
-        """The next record of a log."""
+    def take(self, record: Any, line: Line) -> Iterator[Json]:
+        """The next record of a log; gives the events of what need not wait any longer."""
         for one in requests_of(record):
             found = shape(one)
             if found is None:
                 self.run.problem("unknown-record", "no body of a request or of an answer; skipped", line)
-            else:
-                self._take(found, line)
+                continue
+            self._take(found, line)
+            yield from self._hand_on()
 
     def _take(self, found: Shape, line: Line) -> None:
         if found.request is None:
@@ -57,18 +58,16 @@ class Log:
             self._waiting.ask(found, line.number, self.run.make.file)
         else:
             self._waiting.pair(found, line.number, self.run.make.file)
-        for _ in self._hand_on():
-            pass
 
-    def _hand_on(self, *, all_of_them: bool = False) -> Iterator[None]:
-        """Hand on the requests that need not wait; yields behind each."""
+    def _hand_on(self, *, all_of_them: bool = False) -> Iterator[Json]:
+        """Hand on the requests that need not wait."""
         before = self._waiting.dropped
         present = self.run.make.file
         for asked, file in self._waiting.ready(all_of_them=all_of_them):
             self.run.make.file = file
             self._call(asked)
             self.run.make.file = present
-            yield
+            yield from self.run.drain()
         if before == 0 < self._waiting.dropped:
             limit = MAX_WAITING >> 20
             message = f"more than {limit} MiB of requests wait for answers: the first ones are read without"
@@ -76,8 +75,7 @@ class Log:
 
     def flush(self) -> Iterator[Json]:
         """Hand on the requests that no answer came for."""
-        for _ in self._hand_on(all_of_them=True):
-            yield from self.run.drain()
+        yield from self._hand_on(all_of_them=True)
 
     def _call(self, asked: Asked) -> None:
         """A request with what is known of it."""
@@ -169,7 +167,7 @@ def feed(log: Log, source: Source) -> Iterator[Json]:
     head = source.read(0, 1 << 10)
     if bodies.is_stream(head.decode("utf-8", "replace")):
         text = source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff")
-        log.take(text, Line(1, 0, b""))
+        yield from log.take(text, Line(1, 0, b""))
         return
     run = log.run
     found: list[Problem] = []
@@ -177,10 +175,10 @@ def feed(log: Log, source: Source) -> Iterator[Json]:
     if answer is not None:
         for problem in found:
             run.report(problem)
-        log.take(answer, Line(1, 0, b""))
+        yield from log.take(answer, Line(1, 0, b""))
         return
     for line, value in values(source, run.report):
         run.line = line
         for record in value if isinstance(value, list) else [value]:
-            log.take(record, line)
+            yield from log.take(record, line)
         yield from run.drain()

@@ -27,6 +27,8 @@ class Asked(NamedTuple):
 class _Held:
     """An entry; what waits is kept as JSON, which takes a fraction of the room."""
 
+    __slots__ = ("_answer", "_request", "answer_line", "answered", "file", "id", "line", "size")
+
     def __init__(self, shape: Shape, line: int, file: str | None) -> None:
         self.line = line
         self.file = file
@@ -142,7 +144,8 @@ class Waiting:
 
 def _packed(shape: Shape) -> bytes | Shape:
     try:
-        return orjson.dumps(shape._asdict())
+        # A copy: the bytes that it gives have room for many more behind them, which is kept with them.
+        return memoryview(orjson.dumps(shape._asdict())).tobytes()
     except TypeError:
         # Nested too deep, or characters that no UTF-8 has: what was salvaged of a damaged line.
         return shape
