@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.api import detecting
+from ctxctl.formats.api.names import RESPONSES
 from ctxctl.formats.calls.about import BODIES, DIALECTS, LIMITS, TURNS
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.fidelity import About, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.lines import Report
 from ctxctl.formats.outline import OUTLINED, outline
@@ -37,7 +38,11 @@ class Api:
             "the files that a batch is made of and that it gives back",
         ),
         turns=TURNS,
-        claims=BODIES,
+        claims={
+            **BODIES,
+            # The model that an answer names is the one that answered, and not what was asked for.
+            "model": native(beside=(*RESPONSES, "message", "model", "modelVersion", "model_version")),
+        },
         limits=(
             *LIMITS,
             "an answer without its request shows what was answered and billed, and no window",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -46,6 +46,7 @@ ABOUT: Final = About(
         "What a redaction hook changed is shown as it was changed; the model saw the original.",
         "Stores in PostgreSQL and MySQL are not read.",
     ),
+    held_against=HeldAgainst(client="ctxdiff", newest="0.5.1"),
     origin="ctxdiff 0.5.1 (PyPI): store/schema.py, capture/, images.py; traces written by it",
 )
 

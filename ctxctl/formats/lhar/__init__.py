@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import body, objects
-from ctxctl.formats.fidelity import About, native
+from ctxctl.formats.fidelity import About, HeldAgainst, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -41,6 +41,7 @@ class Lhar:
             "without bodies, what a compaction cut is not recorded",
         ),
         origin="larsderidder/context-lens, docs/LHAR.md and schema 0.1.0",
+        held_against=HeldAgainst(client="LHAR", newest="0.1.0", records=frozenset({"session", "entry", ""})),
     )
 
     def detect(self, head: bytes) -> int:

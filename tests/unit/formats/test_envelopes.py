@@ -121,7 +121,10 @@ def test_calls_of_google_genai_as_its_callers_write_them() -> None:
     ]
     assert steps[0].kinds() == ["tool_definition", "system_prompt", "user_message"]
     assert steps[1].kinds() == [*steps[0].kinds(), "tool_call", "tool_result"]
-    assert steps[0].texts()[1:] == ["You read tide tables.", "When is high water at Norddeich?"]
+    assert steps[0].texts()[1:] == [
+        "You read tide tables, and say no more than what they say.",
+        "When is high water at Norddeich?",
+    ]
     assert not problems
 
 

@@ -58,7 +58,8 @@ def test_replay_files_of_google_genai() -> None:
         ("main", 1, "gemini-2.5-flash"), ("main", 1, "gemini-2.5-flash"), ("main", 2, "gemini-2.5-flash")
     ]  # fmt: skip
     assert steps[1].texts()[1:] == [
-        "You read tide tables.", "When is high water at Norddeich?", 'read_tide {"harbour":"Norddeich"}',
+        "You read tide tables, and say no more than what they say.", "When is high water at Norddeich?",
+        'read_tide {"harbour":"Norddeich"}',
         '{"high":"11:42"}',
     ]  # fmt: skip
     found, _ = events("vcr", (FIXTURES / "vcr/google_genai.json").read_bytes())
