@@ -95,6 +95,7 @@ class Log:
                 turn=found.turn,
                 error=found.error,
                 answer_line=asked.answer_line,
+                answer_file=asked.answer_file,
             )
         )
 

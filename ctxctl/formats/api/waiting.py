@@ -22,17 +22,29 @@ class Asked(NamedTuple):
     shape: Shape
     line: int
     answer_line: int = 0
+    answer_file: str | None = None
 
 
 class _Held:
     """An entry; what waits is kept as JSON, which takes a fraction of the room."""
 
-    __slots__ = ("_answer", "_request", "answer_line", "answered", "file", "id", "line", "size")
+    __slots__ = (
+        "_answer",
+        "_request",
+        "answer_file",
+        "answer_line",
+        "answered",
+        "file",
+        "id",
+        "line",
+        "size",
+    )
 
     def __init__(self, shape: Shape, line: int, file: str | None) -> None:
         self.line = line
         self.file = file
         self.answer_line = 0
+        self.answer_file: str | None = None
         self.id = shape.id
         self.answered = False
         self._request: bytes | Shape = _packed(shape)
@@ -42,9 +54,10 @@ class _Held:
     def shape(self) -> Shape:
         return _unpacked(self._request)
 
-    def answer(self, shape: Shape, line: int) -> int:
+    def answer(self, shape: Shape, line: int, file: str | None) -> int:
         """Take the answer; the bytes that it adds."""
-        self._answer, self.answered, self.answer_line = _packed(shape), True, line
+        self._answer, self.answered = _packed(shape), True
+        self.answer_line, self.answer_file = line, file
         added = _size(self._answer)
         self.size += added
         return added
@@ -55,7 +68,7 @@ class _Held:
             answer = _unpacked(self._answer)
             status = shape.status if shape.status is not None else answer.status
             shape = shape._replace(response=answer.response, status=status, error=shape.error or answer.error)
-        return Asked(shape, self.line, self.answer_line)
+        return Asked(shape, self.line, self.answer_line, self.answer_file)
 
 
 class Waiting:
@@ -78,7 +91,7 @@ class Waiting:
         key, held = self._put(shape, line, file)
         early = self._early.pop(shape.id or "", None)
         if early is not None:
-            self._size += held.answer(early.shape(), early.line) - early.size
+            self._size += held.answer(early.shape(), early.line, early.file) - early.size
             return
         self._last = key
         if shape.id is not None:
@@ -94,7 +107,7 @@ class Waiting:
         held = self._queue.get(key) if key is not None else None
         if key is not None and held is not None and (None in (held.id, shape.id) or held.id == shape.id):
             self._forget(key, held)
-            self._size += held.answer(shape, line)
+            self._size += held.answer(shape, line, file)
             return True
         if shape.batch is None or shape.batch in self._early or self._size > MAX_WAITING:
             return False

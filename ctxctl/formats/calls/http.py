@@ -48,6 +48,8 @@ class Call(NamedTuple):
     error: str | None = None
     answer_line: int = 0
     """Line of the response, where it has one of its own."""
+    answer_file: str | None = None
+    """File of a directory that the response is from, where it has one of its own."""
     limit: Any = None
     """The model's window in tokens, where the capture tells it."""
     whole: bool = True
@@ -116,6 +118,7 @@ class Calls:
                 error=error,
                 dialect=dialect.name,
                 answer_line=call.answer_line,
+                answer_file=call.answer_file,
                 limit=count(call.limit) or None,
                 whole=call.whole and body is said,
             )
