@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ctxctl.errors import UnreadableError
@@ -36,7 +37,7 @@ def detect(folder: Folder) -> Format | str:
             continue
         if is_native(head):
             traces.append(name)
-        elif (known := registry.of_file(folder.path / name, head)) is not None:
+        elif (known := registry.of_file(folder.path / name, head, partial(folder.head, name))) is not None:
             found.append((name, known))
     if traces and not found and len(traces) == 1:
         return traces[0]

@@ -5,7 +5,7 @@ A plug-in brings another importer through the entry point group ``ctxctl.formats
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from ctxctl.formats.codex import Codex, CodexExec
 from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
 from ctxctl.formats.copilot_cli import CopilotCli
 from ctxctl.formats.copilot_snapshots import CopilotSnapshots
+from ctxctl.formats.ctxdiff import CtxDiff
 from ctxctl.formats.cursor import Cursor
 from ctxctl.formats.enough import Enough
 from ctxctl.formats.fidelity import About, Meter
@@ -56,6 +57,7 @@ from ctxctl.formats.openhands_completions import OpenHandsCompletions
 from ctxctl.formats.openinference import OpenInference
 from ctxctl.formats.otel import Otel
 from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
+from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.formats.pi import Pi
 from ctxctl.formats.pi_recordings import PiRecordings
 from ctxctl.formats.pi_rpc import PiRpc
@@ -73,8 +75,10 @@ from ctxctl.trace.source import Source
 
 GROUP: Final = "ctxctl.formats"
 HEAD: Final = 64 * 1024
-"""Bytes of a file that detection looks at."""
+"""Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
+_BEGINNINGS: Final = frozenset({"mcp-tools"})
+"""Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
 
 
 @runtime_checkable
@@ -163,6 +167,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     ClineSdk(),
     Aider(),
     Cursor(),
+    CtxDiff(),
     KimiCode(),
     HailSession(),
     QwenCode(),
@@ -200,33 +205,44 @@ def detect(source: Source) -> Format | None:
     Plug-ins are asked about what no built-in format claims.
     """
     head = source.read(0, HEAD)
-    path = None if source.spooled else source.path
-    return None if is_native(head) else of_file(path, head, source)
+    if is_native(head):
+        return None
+    return of_file(None if source.spooled else source.path, head, lambda size: source.read(0, size))
 
 
-def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
-    """The format of a foreign file by its first bytes; that of a database by the tables that it defines.
+def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None = None) -> Format | None:
+    """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
-    `source`: the open file, where there is one; a database without a path is read from there.
+    A database is known by the tables that it defines, wherever they lie; a request's messages may come behind
+    longer tools.
+
+    Args:
+        path: The file.
+        head: Its first `HEAD` bytes, decompressed.
+        more: Gives as many of its first bytes as asked for; without it, they are read from the path.
     """
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.formats.kit import database  # slow to import
 
-        defined = database.schema(path, lambda: _whole(path, source, head))
+        most = database.MAX_DATABASE + 1
+        defined = database.schema(path, lambda: _longer(path, head, more, most))
         if defined is not None:
             return of_head(defined)
-    return of_head(head)
+    found = of_head(head)
+    if len(head) < HEAD or (found is not None and found.name not in _BEGINNINGS):
+        return found
+    layout = outline(_longer(path, head, more, OUTLINED))
+    further = of_head(layout) if layout else None
+    return further or found
 
 
-def _whole(path: Path | None, source: Source | None, head: bytes) -> bytes:
-    """All of a database, up to what is read of one; the first bytes where there is no more to be had."""
-    from ctxctl.formats.kit.database import MAX_DATABASE
-
-    if source is not None:
-        return source.read(0, MAX_DATABASE + 1)
+def _longer(path: Path | None, head: bytes, more: Callable[[int], bytes] | None, size: int) -> bytes:
+    """The first bytes of a file, or its head where there is no more to be had."""
+    if more is not None:
+        return more(size)
     try:
         with path.open("rb") if path is not None else BytesIO(head) as file:
-            return file.read(MAX_DATABASE + 1)
+            return file.read(size)
     except OSError:
         return head
 

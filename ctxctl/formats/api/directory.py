@@ -11,15 +11,15 @@ import orjson
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.api import is_body_file
-from ctxctl.formats.api.reader import MAX_STREAM, NAME, Log
-from ctxctl.formats.api.shapes import is_answer, shape
+from ctxctl.formats.api.reader import MAX_STREAM, NAME, Log, framed
+from ctxctl.formats.api.shapes import shape
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls import bodies
+from ctxctl.formats.calls.kinds import is_answer
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, lines, values
-from ctxctl.formats.wire.stream import dialect_of
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
@@ -29,8 +29,6 @@ _ANSWERED: Final = re.compile(
 )
 _ENDS: Final = re.compile(r"(?:\.(?:json|jsonl|ndjson|sse|txt|body|gz|zst|event-stream))+\Z")
 _NUMBER: Final = re.compile(r"\d+")
-MAX_EVENTS: Final = 1_000_000
-"""Events of one answer's stream, one a line, that are put together."""
 _WHOLE: Final = Line(1, 0, b"")
 """The place of what is a file by itself."""
 
@@ -88,9 +86,9 @@ def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
         for name in names:
             run.make.file = name.file
             for record, line in _records(folder, name, run):
-                log.take(record, line)
+                yield from log.take(record, line)
         if len(names) > 1:
-            log.flush()
+            yield from log.flush()
         yield from run.drain()
     yield from log.finish()
 
@@ -108,31 +106,17 @@ def _records(folder: Folder, name: _Name, run: Run) -> Iterator[tuple[Any, Line]
             yield source.read(0, MAX_STREAM).decode("utf-8", "replace").removeprefix("\ufeff"), _WHOLE
             return
         if _is_lines(source):
-            found = ((record, line) for line, record in values(source, run.report))
-            pieces = _pieces(found) if name.answer else []
-            if len(pieces) > 1 and is_answer([record for record, _ in pieces]):
-                # One answer as it came over a socket: an event of its stream a line.
-                yield [record for record, _ in pieces], _WHOLE
+            answer = framed(source, run) if name.answer else None
+            if answer is not None:
+                yield answer, _WHOLE
             else:
-                yield from pieces
-                yield from found
+                yield from ((record, line) for line, record in values(source, run.report))
             return
         value = document(source, run.report)
     records = value if isinstance(value, list) and not is_answer(value) else [value]
     for record in records:
         if record is not None and (shape(record) is not None or name.answer is not None):
             yield record, _WHOLE
-
-
-def _pieces(found: Iterator[tuple[Any, Line]]) -> list[tuple[Any, Line]]:
-    """The records of an answer's file, held at once; none where it begins with no event of a stream."""
-    first = next(found, None)
-    if first is None:
-        return []
-    held = [first]
-    if isinstance(first[0], dict) and dialect_of(first[0]) is not None:
-        held += islice(found, MAX_EVENTS)
-    return held
 
 
 def _is_lines(source: Source) -> bool:

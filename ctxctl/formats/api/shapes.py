@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from ctxctl.formats import wire
-from ctxctl.formats.api import INNER, REQUESTS, RESPONSES
-from ctxctl.formats.build import Json
-from ctxctl.formats.calls import bodies
-from ctxctl.formats.wire import stream
+from ctxctl.formats.api import names
+from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.calls import envelopes
+from ctxctl.formats.calls.kinds import is_answer, is_answer_inside, is_request
 
-_URLS: Final = ("url", "path", "endpoint", "uri")
-_TIMES: Final = ("timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date")
-_STATUS: Final = ("status", "status_code", "statusCode", "response_status")
-_IDS: Final = ("request_id", "requestId", "id", "call_id")
-_SESSIONS: Final = ("session_id", "sessionId", "session")
-_THREADS: Final = ("thread_id", "threadId", "thread")
-_TURNS: Final = ("turn_id", "turnId", "turn")
+_LONG: Final = 120
+_ENDS: Final = ("errored", "canceled", "cancelled", "expired")
+"""How a request of a batch ends that has no answer."""
 
 
 class Shape(NamedTuple):
@@ -25,82 +21,154 @@ class Shape(NamedTuple):
     request: Any = None
     response: Any = None
     url: str | None = None
+    method: str = "POST"
     time: Any = None
     status: Any = None
     id: str | None = None
+    batch: str | None = None
+    """The id, where it is one that the sender gave to a request of a batch."""
     session: str | None = None
     thread: str | None = None
     turn: str | None = None
     error: str | None = None
 
-
-def is_request(value: Any) -> bool:
-    """Whether a value is the body of a request to a model."""
-    return isinstance(value, dict) and wire.of_body(value) is not None
-
-
-def is_answer(value: Any) -> bool:
-    """Whether a value is the body of an answer: JSON, an event stream, or the chunks of one."""
-    if isinstance(value, str):
-        return bodies.is_stream(value)
-    if isinstance(value, list):
-        return (
-            bool(value)
-            and all(isinstance(one, dict) for one in value)
-            and (wire.of_response(value[0]) is not None or stream.dialect_of(value[0]) is not None)
-        )
-    return isinstance(value, dict) and wire.of_response(value) is not None
+    def failure(self) -> str | None:
+        """Why there is no answer, in one line; None where there is one."""
+        if self.response is None:
+            return self.error or "no reason is given"
+        if not isinstance(self.status, int) or self.status < 400:
+            return None
+        inner = self.response.get("error") if isinstance(self.response, dict) else None
+        return self.error or _error(inner) or f"HTTP {self.status}"
 
 
 def shape(record: Any) -> Shape | None:
     """What a record holds; None if no body of either kind."""
-    if is_answer(record) and not _held(record, REQUESTS, is_request)[0]:
+    if is_answer(record) and not _held(record, names.REQUESTS, is_request)[0]:
         return Shape(response=record)
     if not isinstance(record, dict):
         return None
-    if is_request(record) and not _held(record, RESPONSES, is_answer)[0]:
+    if is_request(record) and not _held(record, names.RESPONSES, is_answer_inside)[0]:
         return Shape(request=record)
-    request, asked = _held(record, REQUESTS, is_request)
-    response, answered = _held(record, RESPONSES, is_answer)
+    # A message's content may quote a request; it is none.
+    asking = names.REQUESTS if "role" not in record else names.REQUESTS[:-1]
+    request, asked = _held(record, asking, is_request)
+    response, answered = _held(record, names.RESPONSES, is_answer_inside)
     if not request and is_request(record):
         request = record
     if not response and not request:
-        response, answered = _held(record, ("body", "payload", "data"), is_answer)
-    error = record.get("error")
+        response, answered = _held(record, names.EITHER, is_answer_inside)
+    answered = answered or _first_object(record)
+    if not response and _failed(record, answered):
+        response = answered.get("body") or answered
     if not request and not response:
-        return None
+        return _ended(record, answered) or _addressed(record)
+    return _shape(record, request, response, asked, answered)
+
+
+def requests_of(record: Any) -> list[Any]:
+    """The requests in the document that a batch is made with; else the record alone."""
+    several = record.get("requests") if isinstance(record, dict) else None
+    if isinstance(several, list) and several and all(isinstance(one, dict) for one in several):
+        return several
+    return [record]
+
+
+def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Json) -> Shape:
     outer = (record, asked, answered)
     return Shape(
         request=request or None,
-        response=response or (answered if isinstance(record.get("status"), int) else None) or None,
-        url=_text(_first(outer, _URLS)),
-        time=_first(outer, _TIMES),
-        status=_first((answered, record), _STATUS),
-        id=_text(_first((record,), _IDS)),
-        session=_text(_first((record,), _SESSIONS)),
-        thread=_text(_first((record,), _THREADS)),
-        turn=_text(_first((record,), _TURNS)),
-        error=error if isinstance(error, str) else None,
+        response=response or None,
+        url=_text(_first(outer, names.URLS)),
+        time=_first(outer, names.TIMES),
+        status=_first((answered, record), names.STATUS),
+        id=_id(record),
+        batch=_batch(record),
+        session=_text(_first((record,), names.SESSIONS)),
+        thread=_text(_first((record,), names.THREADS)),
+        turn=_text(_first((record,), names.TURNS)),
+        error=_error(record.get("error")),
     )
 
 
-def _held(record: Any, names: tuple[str, ...], wanted: Any) -> tuple[Any, Json]:
-    """The body in one of a record's fields, and the object around it, if there is one."""
+def _ended(record: Json, answered: Json) -> Shape | None:
+    """How a request ended that no model answered: refused, cancelled, expired."""
+    held = any(name in record for name in names.RESPONSES)
+    if not held or _id(record) is None:
+        return None
+    kind = answered.get("type")
+    told = kind if isinstance(kind, str) and kind in _ENDS else None
+    error = _error(answered.get("error")) or _error(record.get("error")) or told
+    return _shape(record, None, None, {}, answered)._replace(error=error) if error is not None else None
+
+
+def _failed(record: Json, answered: Json) -> bool:
+    status = _first((answered, record), names.STATUS)
+    return isinstance(status, int) and status >= 400 and bool(answered)
+
+
+def _first_object(record: Json) -> Json:
+    """The object in the first field that may hold an answer."""
+    held = (record.get(name) for name in names.RESPONSES)
+    return next((value for value in held if isinstance(value, dict)), {})
+
+
+def _addressed(record: Json) -> Shape | None:
+    """A call that asks no model that is read: its address tells what it was for."""
+    url = _text(_first((record,), names.URLS))
+    body = record.get("body")
+    if url is None or not isinstance(body, dict):
+        return None
+    method = record.get("method")
+    return Shape(
+        request=body,
+        response=record.get("response"),
+        url=url,
+        method=method if isinstance(method, str) else "POST",
+        id=_id(record),
+        batch=_batch(record),
+    )
+
+
+def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -> tuple[Any, Json]:
+    """The body in one of a record's fields, out of its envelopes, and the object in that field."""
     if not isinstance(record, dict):
         return None, {}
-    for name in names:
-        value = bodies.opened(record.get(name))
-        if wanted(value):
-            return value, {}
-        for inner in (*INNER, "body_raw", "text", "content") if isinstance(value, dict) else ():
-            found = bodies.opened(value.get(inner))
-            if wanted(found):
-                return found, value
+    for name in fields:
+        value = record.get(name)
+        if not value or isinstance(value, int | float):
+            continue
+        found = envelopes.opened(value, wanted)
+        if found is not None:
+            return found, value if isinstance(value, dict) and found is not value else {}
     return None, {}
 
 
-def _first(objects: tuple[Json, ...], names: tuple[str, ...]) -> Any:
-    return next((o[name] for o in objects for name in names if o.get(name) is not None), None)
+def _id(record: Json) -> str | None:
+    return _batch(record) or _text(_first((record,), names.IDS))
+
+
+def _batch(record: Json) -> str | None:
+    """The id that the sender of a batch gave to a request."""
+    found = _text(_first((record,), names.OF_BATCHES))
+    if found is None and "key" in record and record.keys() <= names.KEYED:
+        return _text(record["key"])
+    return found
+
+
+def _error(value: Any) -> str | None:
+    """One line of why there is no answer."""
+    while isinstance(value, dict):
+        inner = value.get("error") if isinstance(value.get("error"), dict) else value.get("message")
+        if inner is None:
+            value = canonical(value) if value else None
+            break
+        value = inner
+    return value.partition("\n")[0][:_LONG] if isinstance(value, str) and value else None
+
+
+def _first(objects: tuple[Json, ...], fields: tuple[str, ...]) -> Any:
+    return next((o[name] for o in objects for name in fields if o.get(name) is not None), None)
 
 
 def _text(value: Any) -> str | None:

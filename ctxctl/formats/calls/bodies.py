@@ -28,16 +28,20 @@ def opened(raw: Any, *, encoded: bool = False) -> Any:
     """
     if isinstance(raw, dict | list):
         return raw
+    text = text_of(raw, encoded=encoded)
+    return parsed(text) if text is not None else None
+
+
+def text_of(raw: Any, *, encoded: bool = False, limit: int = MAX_BODY) -> str | None:
+    """A body's text, decoded and decompressed to at most `limit` bytes; None for what is no text."""
     if isinstance(raw, str) and encoded:
         raw = unbase64(raw)
     if isinstance(raw, str) and raw.startswith("\x1f\x8b"):
         # Bytes that were written down as text, one character each.
         raw = raw.encode("latin-1", "replace")
     if isinstance(raw, bytes | bytearray):
-        raw = _text(bytes(raw))
-    if not isinstance(raw, str):
-        return None
-    return _parsed(raw)
+        raw = _text(bytes(raw), limit)
+    return raw if isinstance(raw, str) else None
 
 
 def unbase64(text: str) -> bytes | None:
@@ -48,8 +52,8 @@ def unbase64(text: str) -> bytes | None:
         return None
 
 
-def _text(data: bytes) -> str | None:
-    data = _inflated(data)
+def _text(data: bytes, limit: int) -> str | None:
+    data = _inflated(data, limit)
     if data.startswith(_ZSTD):
         return None
     try:
@@ -58,34 +62,35 @@ def _text(data: bytes) -> str | None:
         return data.decode("utf-8", "replace") if b"\0" not in data[:1024] else None
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflated(data: bytes, limit: int) -> bytes:
     if data.startswith(_GZIP):
         try:
-            return zlib.decompressobj(wbits=31).decompress(data, MAX_BODY)
+            return zlib.decompressobj(wbits=31).decompress(data, limit)
         except zlib.error:
             return b""
     if data[:1] == b"\x78" and data[1:2] in (b"\x01", b"\x5e", b"\x9c", b"\xda"):
         try:
-            return zlib.decompressobj().decompress(data, MAX_BODY)
+            return zlib.decompressobj().decompress(data, limit)
         except zlib.error:
             return data
     if data.startswith(_ZSTD):
-        return _unzstd(data)
+        return _unzstd(data, limit)
     return data
 
 
-def _unzstd(data: bytes) -> bytes:
+def _unzstd(data: bytes, limit: int) -> bytes:
     try:
         import zstandard
     except ImportError:
         return data
     try:
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)[:MAX_BODY]
+        return zstandard.ZstdDecompressor().stream_reader(data).read(limit)
     except zstandard.ZstdError:
         return b""
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """The JSON object or array that a text is, serialised once or twice; else the text."""
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith(_JSON_STARTS):
         try:

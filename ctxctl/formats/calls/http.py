@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import answers, bodies
+from ctxctl.formats.calls.kinds import answer_of, request_of
 from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
+from ctxctl.formats.calls.spelled import as_sent
 from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.parts import count, string
 from ctxctl.formats.kit.run import Run
@@ -46,6 +48,8 @@ class Call(NamedTuple):
     error: str | None = None
     answer_line: int = 0
     """Line of the response, where it has one of its own."""
+    answer_file: str | None = None
+    """File of a directory that the response is from, where it has one of its own."""
     limit: Any = None
     """The model's window in tokens, where the capture tells it."""
     whole: bool = True
@@ -75,12 +79,13 @@ class Calls:
 
     def take(self, call: Call) -> None:
         """The next call, in the order in which the capture has them."""
-        body = bodies.opened(call.request)
+        body = request_of(call.request)
         what = purpose(call.method, call.url, body)
         if what != MODEL or not isinstance(body, dict):
             self.others[what if what != MODEL else "other requests"] += 1
             return
-        body = _unwrapped(body)
+        said = _unwrapped(body)
+        body = as_sent(said)
         name = unread(call.url, body)
         if name is not None:
             self._refuse(name)
@@ -92,7 +97,7 @@ class Calls:
             return
         self.asked += 1
         status = _status(call.status)
-        given = bodies.opened(call.response)
+        given = answer_of(call.response)
         dialect = _told_by(given, body, dialect)
         answer = answers.final(given, dialect)
         error = call.error
@@ -113,14 +118,15 @@ class Calls:
                 error=error,
                 dialect=dialect.name,
                 answer_line=call.answer_line,
+                answer_file=call.answer_file,
                 limit=count(call.limit) or None,
-                whole=call.whole,
+                whole=call.whole and body is said,
             )
         )
 
     def session_of(self, request: Any) -> str | None:
         """The session that a Claude Code request names in its metadata; else that of the request before."""
-        body = bodies.opened(request)
+        body = request_of(request)
         metadata = body.get("metadata") if isinstance(body, dict) else None
         user = metadata.get("user_id") if isinstance(metadata, dict) else None
         if isinstance(user, str):

@@ -1,47 +1,204 @@
-"""A list of chat messages as requests: each answer was given to the messages before it."""
+"""Chat messages as requests: each answer was given to the messages before it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.calls.times import moment
+from ctxctl.formats.chat_messages.speakers import as_message
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Report
+from ctxctl.formats.lines import Line, Report, values
 from ctxctl.formats.wire import by_name
-from ctxctl.formats.wire.dialect import Names
+from ctxctl.formats.wire.dialect import Dialect, Names
 from ctxctl.trace.source import Source
 
 NAME: Final = "chat-messages"
+_LISTS: Final = ("messages", "conversations", "conversation")
+_IDS: Final = ("id", "conversation_id", "session_id", "conversation_hash", "uuid")
+_TIMES: Final = ("timestamp", "ts", "time", "created_at", "createdAt")
+_READ: Final = frozenset(
+    {*_LISTS, *_IDS, *_TIMES, "system", "tools", "functions", "model", "parallel_tool_calls"}
+)
+_BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+_SHOWN: Final = 6
+
+
+class _Talk:
+    """The conversation that is being read."""
+
+    def __init__(self, run: Run, session: str | None = None) -> None:
+        self._run = run
+        self._session = run.session = session
+        self._window = run.thread(None)
+        self._names = Names()
+        self._before: str | None = None
+        self._prompts = 0
+        self._position = 0
+        self.model: str | None = None
+        """The model that answers, where it is named."""
+
+    def begin(self, parts: list[Part]) -> None:
+        """What stands before the messages."""
+        self._put(parts)
+        self._position += bool(parts)
+
+    def take(self, message: Json) -> None:
+        """The next message; an answer in several messages is one."""
+        run, window = self._run, self._window
+        run.session = self._session
+        role = string(message.get("role"))
+        time = next((message[name] for name in _TIMES if message.get(name) is not None), None)
+        run.make.at(moment(time))
+        line = run.line.number
+        if role == "assistant" and self._before not in (None, "assistant"):
+            model = string(message.get("model")) or self.model
+            window.request(derived=True, line=line, model=model)
+        elif role == "user" and not _is_result(message):
+            self._prompts += 1
+            window.turn = f"turn-{self._prompts}"
+        self._put(_dialect(message).message(message, self._position, line, names=self._names))
+        self._position += 1
+        self._before = role
+
+    def end(self) -> None:
+        """A list without an answer is one request."""
+        self._run.session = self._session
+        if not self._window.steps and len(self._window):
+            self._window.request(derived=True, line=self._run.line.number, model=self.model)
+
+    def _put(self, parts: list[Part]) -> None:
+        for part in parts:
+            # A list is no request body: places in one would be made up.
+            part.wire = ""
+            self._window.append(part)
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
-    """The list's events; an answer in several messages is one."""
+    """The messages' events; a conversation of a file of several is a session.
+
+    Problems: `not-a-record`, `unread-fields`.
+    """
     run = Run(NAME, report)
-    conversation = run.thread(None)
-    dialect = by_name("openai-chat")
-    names = Names()
-    found = document(source, run.report)
-    before: str | None = None
-    prompts = 0
-    for position, message in enumerate(found if isinstance(found, list) else []):
-        if not isinstance(message, dict):
+    unread: Counter[str] = Counter()
+    talks: dict[str | None, _Talk] = {}
+    held: tuple[Line, Json] | None = None
+    named: Counter[str] = Counter()
+    number = 0
+    for line, entry in _entries(source, run):
+        run.line = line
+        if not isinstance(entry, dict):
             run.problem("not-a-record", "not a message; skipped")
-            continue
-        role = string(message.get("role"))
-        if role == "assistant" and before not in (None, "assistant"):
-            conversation.request(derived=True)
-        elif role == "user":
-            prompts += 1
-            conversation.turn = f"turn-{prompts}"
-        for part in dialect.message(message, position, names=names):
-            # A list is no request body: places in one would be made up.
-            part.wire = ""
-            conversation.append(part)
-        before = role
-        yield from run.drain()
-    if not conversation.steps and len(conversation):
-        conversation.request(derived=True)
+        elif any(isinstance(entry.get(name), list) for name in _LISTS):
+            # Of one conversation alone the session needs no name.
+            if held is not None:
+                number += 1
+                yield from _session(run, held, _name(held[1], number, named), unread)
+            held = line, entry
+        elif "role" in entry or "content" in entry:
+            session = _of(entry)
+            if session not in talks:
+                talks[session] = _Talk(run, session)
+            talks[session].take(entry)
+            yield from run.drain()
+        else:
+            run.problem("not-a-record", "neither a message nor a conversation; skipped")
+    for talk in talks.values():
+        talk.end()
+    if held is not None:
+        name = _name(held[1], number + 1, named) if number else None
+        yield from _session(run, held, name, unread)
+    _tell(run, unread)
     yield from run.finish()
+
+
+def _entries(source: Source, run: Run) -> Iterator[tuple[Line, Any]]:
+    head = source.read(0, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not head.startswith(b"["):
+        yield from values(source, run.report)
+        return
+    found = document(source, run.report)
+    for entry in found if isinstance(found, list) else []:
+        yield run.line, entry
+
+
+def _session(run: Run, held: tuple[Line, Json], name: str | None, unread: Counter[str]) -> Iterator[Json]:
+    """A conversation; `name`: of its session, None if it is the only one."""
+    line, entry = held
+    present, run.line = run.line, line
+    talk = _Talk(run, name)
+    talk.model = string(entry.get("model"))
+    unread.update(name for name in entry if name not in _READ)
+    talk.begin(_front(entry, line.number))
+    for message in next(entry[name] for name in _LISTS if isinstance(entry.get(name), list)):
+        if isinstance(message, dict):
+            talk.take(as_message(message))
+        else:
+            run.problem("not-a-record", "not a message; skipped")
+        yield from run.drain()
+    talk.end()
+    if name is not None:
+        yield from run.end_session()
+        run.session = None
+    run.line = present
+
+
+def _front(entry: Json, line: int) -> list[Part]:
+    """Tools and system prompt that a conversation has beside its messages."""
+    dialect = by_name("openai-chat")
+    tools = entry.get("tools", entry.get("functions"))
+    if isinstance(tools, str) and tools.lstrip().startswith("["):
+        try:
+            tools = orjson.loads(tools)
+        except orjson.JSONDecodeError:
+            tools = None
+    parts = dialect.tools(tools, line) if isinstance(tools, list) else []
+    system = entry.get("system")
+    if isinstance(system, str) and system:
+        parts += dialect.message({"role": "system", "content": system}, 0, line)
+    elif isinstance(system, list):
+        parts += by_name("anthropic").cut({"system": system}, line)
+    return parts
+
+
+def _name(entry: Json, number: int, named: Counter[str]) -> str:
+    """The session of one of several conversations: its id, told apart from others of that id."""
+    found = f"conversation-{number}"
+    for name in _IDS:
+        value = entry.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            found = str(value)
+            break
+    named[found] += 1
+    return found if named[found] == 1 else f"{found}~{named[found]}"
+
+
+def _of(message: Json) -> str | None:
+    """The conversation that a message says it is of."""
+    return string(message.get("session_id")) or string(message.get("conversation_id"))
+
+
+def _is_result(message: Json) -> bool:
+    """Whether a message of the user only gives back what tools did."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) and content else [None]
+    return all(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _dialect(message: Json) -> Dialect:
+    """Anthropic's where a message has blocks that only its API has."""
+    content = message.get("content")
+    kinds = {b.get("type") for b in content if isinstance(b, dict)} if isinstance(content, list) else set()
+    return by_name("openai-chat" if kinds.isdisjoint(_BLOCKS) else "anthropic")
+
+
+def _tell(run: Run, unread: Counter[str]) -> None:
+    if unread:
+        names = ", ".join(f"{name} ({count})" for name, count in unread.most_common(_SHOWN))
+        run.problem("unread-fields", f"fields of conversations that are not read: {names}", Line(1, 0, b""))

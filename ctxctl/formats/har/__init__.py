@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import body
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.fidelity import About, HeldAgainst
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -33,6 +33,7 @@ class Har:
         claims=BODIES,
         limits=(*LIMITS, "bodies that the writer left out (Chrome keeps none of some streams) are not there"),
         origin="HAR 1.2 specification",
+        held_against=HeldAgainst(client="HAR", newest="1.2"),
     )
 
     def detect(self, head: bytes) -> int:

@@ -25,6 +25,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     found = document(source, run.report)
     log = found.get("log") if isinstance(found, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
+    run.understood.version(log.get("version") if isinstance(log, dict) else None)
     if not isinstance(entries, list):
         run.problem("not-a-record", "the archive has no list of entries")
         entries = []

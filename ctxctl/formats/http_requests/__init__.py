@@ -47,7 +47,7 @@ class HttpRequests:
     def detect(self, head: bytes) -> int:
         """How sure the head looks like a list of requests; formats that hold requests claim them first."""
         start = body(head)
-        if start[:1] not in (b"{", b"["):
+        if start[:1] not in (b"{", b"[") or _is_log(start):
             return 0
         if not _REQUEST.search(start) or b'"method"' not in start:
             return 0
@@ -60,3 +60,10 @@ class HttpRequests:
         from ctxctl.formats.http_requests.reader import read
 
         return read(source, report)
+
+
+def _is_log(start: bytes) -> bool:
+    """Whether the head is a log of calls, one a line: a format of its own, in which each stands by itself."""
+    first, newline, rest = start.partition(b"\n")
+    following = rest.lstrip()[:1] == b"{" and first.rstrip()[-1:] == b"}"
+    return bool(newline) and following if start[:1] == b"{" else False

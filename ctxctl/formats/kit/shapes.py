@@ -78,6 +78,7 @@ _SCHEMA: Final = (
     "inputSchema",
     "parameters",
     "parametersJsonSchema",
+    "parameters_json_schema",
     "schema",
     "json_schema",
 )

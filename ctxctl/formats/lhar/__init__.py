@@ -42,6 +42,7 @@ class Lhar:
         ),
         held_against=HeldAgainst("LHAR", "0.1.0", "0.1.0", frozenset({"session", "entry"}), key=""),
         origin="larsderidder/context-lens, docs/LHAR.md and schema 0.1.0",
+        held_against=HeldAgainst(client="LHAR", newest="0.1.0", records=frozenset({"session", "entry", ""})),
     )
 
     def detect(self, head: bytes) -> int:

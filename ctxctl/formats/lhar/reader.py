@@ -50,8 +50,10 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     for record in _wrapped(source, run) if wrapped else run.records(source):
         kind = record.get("type", "entry" if "gen_ai" in record else None)
         if kind != "entry":
-            if kind != "session":
+            if kind is None:
                 run.problem("unknown-record", "neither a session nor an entry; skipped")
+            elif wrapped:
+                run.met(kind)
             continue
         raw = record.get("raw")
         bodies: Json = raw if isinstance(raw, dict) else {}
@@ -69,6 +71,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 def _wrapped(source: Source, run: Run) -> Iterator[Json]:
     found = document(source, run.report)
     archive = found.get("lhar") if isinstance(found, dict) else None
+    run.understood.version(archive.get("version") if isinstance(archive, dict) else None)
     entries = archive.get("entries") if isinstance(archive, dict) else None
     for entry in entries if isinstance(entries, list) else []:
         if isinstance(entry, dict):

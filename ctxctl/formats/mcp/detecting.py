@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.outline import OUTLINED, outline
 
 CERTAIN: Final = 97
 SURE: Final = 92
@@ -31,7 +32,11 @@ _RESULT: Final = re.compile(
 )
 _MESSAGES: Final = re.compile(rb'"(?:messages|contents|role|model|choices|resourceSpans|uuid)"\s*:')
 _OF_REQUESTS: Final = frozenset({"messages", "contents", "model", "input", "choices"})
+_ENVELOPES: Final = ("request", "requests", "req", "body", "request_body", "requestBody", "raw_request",
+                     "params", "payload", "data", "content", "json", "kwargs", "modelInput")  # fmt: skip
+"""Fields that a log of calls may hold a request in."""
 _HEAD = 16 * 1024
+_FILE = 64 * 1024
 _LOOKED = 24
 
 
@@ -42,9 +47,8 @@ def dump_score(head: bytes) -> int:
         return 0
     value = _loaded(body)
     if value is not None:
-        asks = isinstance(value, dict) and not _OF_REQUESTS.isdisjoint(value)
-        return SURE if not asks and _holds_tools(value) else 0
-    if _MESSAGES.search(body[:2048]):
+        return SURE if not _asks(value) and _holds_tools(value) else 0
+    if _MESSAGES.search(body[:2048]) or _asks(_loaded(body.partition(b"\n")[0])):
         return 0
     if body.startswith(b"["):
         return SURE if _REDUCED.match(body) or (_one(body) and b'"function"' not in body[:512]) else 0
@@ -53,6 +57,17 @@ def dump_score(head: bytes) -> int:
         rest = body[tools.start() : _HEAD + tools.start()]
         return SURE if _one(rest) or _REDUCED.search(rest) else 0
     return LIKELY if _BEGINS.match(body) and _one(body[:_HEAD]) else 0
+
+
+def _asks(value: Any, depth: int = 4) -> bool:
+    """Whether a document is a request to a model, or holds one that has the tools."""
+    if isinstance(value, dict):
+        if not _OF_REQUESTS.isdisjoint(value):
+            return True
+        inner = [value[name] for name in _ENVELOPES if name in value]
+    else:
+        inner = value[:1] if isinstance(value, list) else []
+    return depth > 0 and any(_asks(one, depth - 1) for one in inner)
 
 
 def _one(body: bytes) -> bool:
@@ -90,8 +105,18 @@ def folder_score(folder: Folder) -> int:
     if not names or len(names) * 2 < len(folder.files):
         return 0
     step = max(1, len(names) // _LOOKED)
-    looked = [dump_score(folder.head(name, 64 * 1024)) for name in names[::step]]
+    looked = [_file_score(folder, name) for name in names[::step]]
     return SURE if sum(score >= LIKELY for score in looked) * 2 > len(looked) else 0
+
+
+def _file_score(folder: Folder, name: str) -> int:
+    """As `dump_score`; a request may begin with more tools than its head holds."""
+    head = folder.head(name, _FILE)
+    score = dump_score(head)
+    if score and len(head) == _FILE:
+        layout = outline(folder.head(name, OUTLINED))
+        return dump_score(layout) if layout else score
+    return score
 
 
 def log_score(head: bytes) -> int:

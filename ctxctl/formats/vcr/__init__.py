@@ -21,7 +21,7 @@ _PHP: Final = re.compile(
     rb"\A(?:---[^\n]*\n)?-[ ]*\r?\n?[ ]+request[ ]*:[ ]*\r?\n[ ]+(?:method|url|headers)[ ]*:"
 )
 _JSON: Final = re.compile(
-    rb'\A\{\s*(?:"(?:version|recorded_with)"\s*:\s*+[^,{\[]++,\s*+)?"(?:http_)?interactions"\s*:\s*\['
+    rb'\A\{\s*(?:"(?:version|recorded_with|replay_id|replayId)"\s*:\s*+[^,{\[]++,\s*+)?"(?:http_)?interactions"\s*:\s*\['
 )
 _ROOT: Final = re.compile(rb'\A\[\s*\{\s*"(?:request|scope)"\s*:')
 _SURE: Final = 94
@@ -37,13 +37,19 @@ class Vcr:
     about: About = About(
         reads=(
             "Cassettes of vcrpy (and pytest-recording), Ruby VCR, PHP-VCR, go-vcr, Betamax and nock: bodies "
-            "parsed, as text, base64 or compressed, streamed answers included.  YAML needs the extra `yaml`."
+            "parsed, as text, base64 or compressed, under `body` or `content`, streamed answers included; "
+            "replay files of google-genai (`body_segments`).  YAML needs the extra `yaml`."
         ),
-        places=("tests/cassettes/*.yaml", "spec/vcr_cassettes/*.yml", "tests/fixtures of a library"),
+        places=(
+            "tests/cassettes/*.yaml",
+            "spec/vcr_cassettes/*.yml",
+            "tests/fixtures of a library",
+            "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json",
+        ),
         turns=TURNS,
         claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
         limits=(*LIMITS, "brotli bodies are not decompressed"),
-        origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock",
+        origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock, google-genai 3.4",
     )
 
     def detect(self, head: bytes) -> int:

@@ -17,6 +17,11 @@ NAME: Final = "vcr"
 LISTS: Final = ("interactions", "http_interactions")
 _BOM: Final = b"\xef\xbb\xbf"
 _SPACE: Final = b" \t\r\n"
+_ENVELOPE: Final = (
+    "content", "data", "text", "body_segments", "bodySegments", "base64_string", "base64", "encoding",
+    "content_encoding", "is_base64", "isBase64Encoded",
+)  # fmt: skip
+"""Fields that a message without `body` may hold its body in, and those that say how it is encoded."""
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:
@@ -79,7 +84,11 @@ def _body(message: Json) -> Any:
     parsed = message.get("parsed_body")
     if parsed is not None:
         return bodies.plain(parsed, bytes_too=True)
-    body = message.get("body")
+    if "body" not in message:
+        # An envelope by itself: `content`, segments, with what tells their encoding beside them.
+        held = {name: message[name] for name in _ENVELOPE if name in message}
+        return bodies.plain(held) if held else None
+    body = message["body"]
     if not isinstance(body, dict):
         return body
     if "base64_string" in body and isinstance(body["base64_string"], str):

@@ -34,6 +34,8 @@ class Exchange(NamedTuple):
     """Why there was no answer, in one line."""
     answer_line: int = 0
     """Line of the response, where it is another than the request's."""
+    answer_file: str | None = None
+    """File of a directory that the response is from, where it is another than the request's."""
     dialect: str | Dialect | None = None
     """The dialect, or the name of one; None: told by the address and the body."""
     limit: int | None = None

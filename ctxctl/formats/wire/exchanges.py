@@ -107,7 +107,10 @@ class Exchanges:
         if isinstance(response, dict):
             line = exchange.answer_line or exchange.line
             usage = request.dialect.usage(response, asked_model(exchange, request))
+            file = self._run.make.file
+            self._run.make.file = exchange.answer_file or file
             thread.conversation.usage(usage, line=line, place=place)
+            self._run.make.file = file
             parts = request.dialect.reply(response)
             self._answer(exchange, parts, thread, lent=lent)
             thread.handed = request.dialect.handed(response, parts)

@@ -27,6 +27,7 @@ _SYSTEM: Final = ("systemInstruction", "system_instruction")
 _DECLARED: Final = ("functionDeclarations", "function_declarations")
 _CACHED: Final = ("cachedContent", "cached_content")
 _CONFIG: Final = ("generationConfig", "generation_config")
+_USAGE: Final = ("usageMetadata", "usage_metadata")
 _SCHEMAS: Final = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
 
 
@@ -54,9 +55,9 @@ class Gemini(Dialect):
 
     def answers(self, response: Json) -> int:
         """How sure a response body is of this dialect."""
-        if "candidates" in response or "promptFeedback" in response:
-            return 95 if isinstance(response.get("candidates", []), list) else 0
-        return 80 if isinstance(response.get("usageMetadata"), dict) else 0
+        if any(name in response for name in ("candidates", "promptFeedback", "prompt_feedback")):
+            return 95 if isinstance(response.get("candidates") or [], list) else 0
+        return 80 if any(isinstance(response.get(name), dict) for name in _USAGE) else 0
 
     def units(self, body: Json) -> list[Unit]:
         """Tools, answer schema, cached content, system instruction, contents."""

@@ -15,6 +15,7 @@ from ctxctl.formats.wire.items_stream import of_items
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _MAX_INDEX: Final = 10_000
+_GEMINI: Final = frozenset({"candidates", "usageMetadata", "usage_metadata"})
 
 
 def events(text: str) -> Iterator[Json]:
@@ -76,7 +77,7 @@ def dialect_of(event: Json) -> str | None:
             return "anthropic"
     if "choices" in event:
         return "openai-chat"
-    return "gemini" if "candidates" in event or "usageMetadata" in event else None
+    return "gemini" if event.keys() & _GEMINI else None
 
 
 # -- Anthropic --------------------------------------------------------------------------------------------
@@ -260,7 +261,8 @@ def _gemini(found: list[Json]) -> Json | None:
     first: Json = {}
     for event in found:
         event = event["response"] if isinstance(event.get("response"), dict) else event
-        body.update((name, value) for name, value in event.items() if name != "candidates")
+        # The SDK's own dumps have every field of its types, most of them null.
+        body.update((n, value) for n, value in event.items() if n != "candidates" and value is not None)
         candidates = [c for c in listed(event.get("candidates")) if isinstance(c, dict)]
         for candidate in candidates[:1]:
             content = candidate.get("content")
@@ -286,7 +288,8 @@ def _grow(parts: list[Json], texts: list[list[str]], part: Json) -> None:
     last = parts[-1] if parts else None
     if (
         isinstance(text, str) and last is not None and texts[-1]
-        and set(part) <= {"text", "thought"} and last.get("thought") == part.get("thought")
+        and {name for name in part if part[name] is not None} <= {"text", "thought"}
+        and last.get("thought") == part.get("thought")
         and "thoughtSignature" not in last
     ):  # fmt: skip
         texts[-1].append(text)

@@ -8,7 +8,9 @@ import pytest
 from ctxctl.errors import UnavailableError
 from tests.unit.formats.calls_help import FIXTURES, detected, events, no_secrets, seen, slugs
 
-NAMES = sorted(path.name for path in (FIXTURES / "vcr").iterdir())
+OTHERS = ("content.json", "google_genai.json", "vcrpy_binary.yaml")
+"""Cassettes of other calls than the one that all these recorders recorded."""
+NAMES = sorted(path.name for path in (FIXTURES / "vcr").iterdir() if path.name not in OTHERS)
 BILLED = {
     "betamax.json": [70],
     "go.yaml": [70],
@@ -28,6 +30,41 @@ def test_every_recorders_cassette(name: str) -> None:
     assert not problems
     assert detected((FIXTURES / "vcr" / name).read_bytes()) == "vcr"
     no_secrets("vcr", f"vcr/{name}")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_cassettes(name: str) -> None:
+    data = (FIXTURES / "vcr" / name).read_bytes()
+    assert detected(data) == "vcr"
+    assert detected(json.dumps(json.loads(data)).encode() if name.endswith("json") else data) == "vcr"
+    steps, problems = seen(f"vcr/{name}")
+    assert not problems
+    no_secrets("vcr", f"vcr/{name}")
+    billed = {"content.json": [21, 22], "google_genai.json": [41, 61, 41], "vcrpy_binary.yaml": [28, 31]}
+    assert [step.billed for step in steps] == billed[name]
+
+
+def test_bodies_under_content_and_answers_in_base64() -> None:
+    steps, _ = seen("vcr/content.json")
+    assert [step.thread for step in steps] == ["main", "main"]
+    assert steps[1].texts() == [
+        "You read sea charts.", "Where is Juist?", "In the North Sea.", "How far from Norden?"
+    ]  # fmt: skip
+
+
+def test_replay_files_of_google_genai() -> None:
+    steps, _ = seen("vcr/google_genai.json")
+    assert [(step.thread, step.turn, step.model) for step in steps] == [
+        ("main", 1, "gemini-2.5-flash"), ("main", 1, "gemini-2.5-flash"), ("main", 2, "gemini-2.5-flash")
+    ]  # fmt: skip
+    assert steps[1].texts()[1:] == [
+        "You read tide tables, and say no more than what they say.", "When is high water at Norddeich?",
+        'read_tide {"harbour":"Norddeich"}',
+        '{"high":"11:42"}',
+    ]  # fmt: skip
+    found, _ = events("vcr", (FIXTURES / "vcr/google_genai.json").read_bytes())
+    said = [e["data"]["content"] for e in found if e["event_type"] == "context.item.added"]
+    assert "High water is at 11:42." in said, "an answer that was streamed in segments is one answer"
 
 
 def test_the_same_call_gives_the_same_window_whatever_recorded_it() -> None:
