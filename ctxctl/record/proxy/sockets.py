@@ -136,7 +136,8 @@ class Socket:
         made["client_metadata"] = told = _without_time(made.get("client_metadata"))
         if told is None:
             del made["client_metadata"]
-        if not isinstance(body.get("input"), list | str):
+        if before is None and not isinstance(body.get("input"), list | str):
+            # A stored prompt, or nothing that is understood.
             made.pop("input")
         self._last = fields, []
         exchange = self._exchanges.begin(
