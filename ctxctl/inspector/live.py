@@ -177,6 +177,9 @@ class Live:
             changed |= self._accept(self._feed.look(now))
         if self._inspector is not None:
             changed = self._read(self._inspector, changed)
+            if self._take is not None and self._state == "following" and self._feed.turn_over(now):
+                self._inspector.settle(self._feed.aside)
+                changed = True
         return changed or self._state != state
 
     def _read(self, inspector: LiveInspector, changed: bool) -> bool:
