@@ -199,7 +199,8 @@ class Live:
 
     def _owing(self, now_open: LiveInspector) -> bool:
         """Whether what is open could not be shown when it came, and can be now."""
-        return bool(self._unshown and now_open.events) and time.monotonic() >= self._open_free_at
+        there = now_open.events or (self._feed is not None and self._feed.aside)
+        return bool(self._unshown and there) and time.monotonic() >= self._open_free_at
 
     def _publish(self, inspector: LiveInspector) -> None:
         began = time.monotonic()
