@@ -321,13 +321,13 @@ class Live:
     def _choose(self, now: float) -> bool:
         """Go to another session, if there is a newer one."""
         path = self._sessions.newest(now, self._path)
-        if path is None or path == self._path:
+        if path == self._path or (path is None and self._inspector is not None):
             return False
         before, self._path = self._path, path
         if self._feed is not None:
             self._feed.close()
         self._feed, self._decided, self._state = None, False, "waiting"
-        if before is not None:
+        if before is not None and path is not None and self._inspector is not None:
             self._drop(Problem(0, 0, "newer-session", f"a newer session is followed: {path.name}"))
         return before is not None
 
