@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ctxctl.formats.fidelity import FACTS, Level, sentence
 from ctxctl.formats.registry import FORMATS, FolderFormat, Format
+from ctxctl.report.fidelity import held_words
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "formats"
 NOTE = "<!-- Written by `make docs` from the importer's declaration: change that, not this page. -->"
@@ -47,6 +48,8 @@ def _page(found: Format) -> Iterator[str]:
     if about.limits:
         yield from ("", "## Left out", "")
         yield from (f"- {sentence(limit)}" for limit in about.limits)
+    if told := held_words(about):
+        yield from ("", "## Held against", "", f"{told}.")
     if found.default_policy != "recorded":
         yield from ("", f"Replayed under the policy `{found.default_policy}` unless another is named.")
     if about.origin:

@@ -93,7 +93,7 @@ def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
                 encoding = settings.encoding or DEFAULT_ENCODING
                 with Inspector.open(path, encoding=encoding, format=settings.format) as inspector:
                     found += sessions_of(inspector.replay(out.progressed))
-                    damaged = damaged or bool(inspector.problem_count)
+                    damaged = damaged or bool(inspector.finding_count)
                     if was_named:
                         tell_problems(inspector, how)
             except UnreadableError as error:

@@ -62,7 +62,7 @@ def convert(
             done.append(_import(source, n if several else 0, target, how, others, taken))
     how.out.flush()
     _tell(done, how, output)
-    problems = sum(len(one.problems) for one in done)
+    problems = sum(not problem.is_note for one in done for problem in one.problems)
     raise typer.Exit(Exit.FINDINGS if how.settings.strict and problems else Exit.OK)
 
 

@@ -49,7 +49,7 @@ def _all(known: tuple[Format, ...], out: Output, *, json: bool) -> None:
 
 
 def _one(found: Format, out: Output, *, json: bool) -> None:
-    from ctxctl.report.fidelity import declared, declared_lines
+    from ctxctl.report.fidelity import declared, declared_lines, held_against
 
     about = found.about
     if json:
@@ -64,6 +64,7 @@ def _one(found: Format, out: Output, *, json: bool) -> None:
                 "turns": about.turns,
                 "limits": about.limits,
                 "origin": about.origin or None,
+                "held_against": held_against(about),
                 "facts": declared(about),
             }
         )
@@ -75,6 +76,7 @@ def _one(found: Format, out: Output, *, json: bool) -> None:
 def _described(found: Format, width: int) -> Iterator[str]:
     """What a format is, in labelled paragraphs."""
     from ctxctl.formats.fidelity import sentence
+    from ctxctl.report.fidelity import held_words
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible
 
@@ -84,6 +86,8 @@ def _described(found: Format, width: int) -> Iterator[str]:
     facts += [("found in", place) for place in about.places]
     facts.append(("turns", about.turns))
     facts += [("left out", sentence(limit)) for limit in about.limits]
+    if told := held_words(about):
+        facts.append(("held to", told))
     if about.origin:
         facts.append(("facts of", about.origin))
     for label, text in facts:

@@ -141,6 +141,6 @@ def tell_problems(inspector: Inspector, how: Manner) -> None:
 
 def verdict(inspector: Inspector, how: Manner, *, differs: bool = False) -> Exit:
     """The exit code: under ``--strict``, problems and a replay that differs are findings."""
-    if how.settings.strict and (inspector.problem_count or differs):
+    if how.settings.strict and (inspector.finding_count or differs):
         return Exit.FINDINGS
     return Exit.OK

@@ -46,6 +46,7 @@ def validate(
     with opened(trace, how, "validating") as inspector:
         found = sorted(_findings(inspector))
         total = inspector.problem_count + len(found) - len(inspector.problems)
+        wrong = total - inspector.problem_count + inspector.finding_count
         summary = inspector.summary
         events = summary.events if summary is not None else 0
         if json:
@@ -57,19 +58,19 @@ def validate(
                     "type": "validation",
                     "events": events,
                     "problems": total,
-                    "valid": not total,
+                    "valid": not wrong,
                     "fidelity": measured(summary.fidelity if summary is not None else ()),
                 }
             )
         else:
             cap = None if everything else max(how.settings.problems, 1)
             out.lines(problem_lines(inspector.name, found, total, cap))
-            verdict = f"{plural(total, 'problem')} in " if total else "valid: "
+            verdict = f"{plural(total, 'problem')} in " if wrong else "valid: "
             out.lines([f"{verdict}{plural(events, 'event')}"])
             if summary is not None:
                 out.lines(measured_lines(summary.fidelity, out.width))
         out.flush()
-    raise typer.Exit(Exit.FINDINGS if total else Exit.OK)
+    raise typer.Exit(Exit.FINDINGS if wrong else Exit.OK)
 
 
 def _findings(inspector: Inspector) -> list[Problem]:

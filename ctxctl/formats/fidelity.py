@@ -2,15 +2,17 @@
 
 A fact is `native` (the capture holds it), `derived` (computed from what it holds), `simulated` (rebuilt
 from rules) or `not recorded`.  The declaration says what a format can tell at best; the measurement counts
-what one capture told.
+what one capture told.  Where the capture has something that looks like the fact, and the importer did not
+take it, the fact is `not understood`: only a measurement says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from ctxctl.formats.understood import Understood
 from ctxctl.model import vocab
 from ctxctl.model.vocab import Stage
 
@@ -24,6 +26,7 @@ class Level(StrEnum):
     DERIVED = "derived"
     SIMULATED = "simulated"
     NOT_RECORDED = "not recorded"
+    NOT_UNDERSTOOD = "not understood"
 
 
 class Fact(NamedTuple):
@@ -71,6 +74,29 @@ class Claim(NamedTuple):
     level: Level
     note: str = ""
     """When, where or why; one short phrase."""
+    beside: tuple[str, ...] = ()
+    """Keys that look like the fact and are known to be none: a session's total is no bill of a request.
+
+    Each from the outermost key on, dots between them, lists left out; what stands under it counts too.
+    """
+
+
+class HeldAgainst(NamedTuple):
+    """What an importer was held against: whose versions, and which types of records."""
+
+    client: str = ""
+    """Whose versions these are: a program or a schema, as people call it."""
+    newest: str = ""
+    """The newest version of which real captures were read; empty where captures name none."""
+    oldest: str = ""
+    """The oldest one; empty where nobody noted it."""
+    records: frozenset[str] = frozenset()
+    """The types of records that the importer knows, those that it passes over on purpose included.
+
+    Empty where records have no type.  `""` stands for a record without one.
+    """
+    key: str = "type"
+    """The key of a record that says its type; empty where the importer tells of types by itself."""
 
 
 class About(NamedTuple):
@@ -88,6 +114,8 @@ class About(NamedTuple):
     """What is not read, or read only in part."""
     origin: str = ""
     """Where the facts about the format come from: a project, a specification, a version."""
+    held_against: HeldAgainst | None = None
+    """What the importer was held against; None where captures have neither versions nor types of records."""
 
     def claim(self, fact: str) -> Claim:
         """The claim about a fact; `not recorded` where the format makes none."""
@@ -103,14 +131,14 @@ def sentence(limit: str) -> str:
     return started if started.endswith((".", "!", "?")) else f"{started}."
 
 
-def native(note: str = "") -> Claim:
+def native(note: str = "", beside: tuple[str, ...] = ()) -> Claim:
     """The capture holds it."""
-    return Claim(Level.NATIVE, note)
+    return Claim(Level.NATIVE, note, beside)
 
 
-def derived(note: str = "") -> Claim:
+def derived(note: str = "", beside: tuple[str, ...] = ()) -> Claim:
     """It is computed from what the capture holds."""
-    return Claim(Level.DERIVED, note)
+    return Claim(Level.DERIVED, note, beside)
 
 
 def simulated(note: str = "") -> Claim:
@@ -118,9 +146,9 @@ def simulated(note: str = "") -> Claim:
     return Claim(Level.SIMULATED, note)
 
 
-def absent(note: str = "") -> Claim:
+def absent(note: str = "", beside: tuple[str, ...] = ()) -> Claim:
     """The capture does not hold it; the note says what it holds instead, if anything."""
-    return Claim(Level.NOT_RECORDED, note)
+    return Claim(Level.NOT_RECORDED, note, beside)
 
 
 # -- measuring ------------------------------------------------------------------------------------------
@@ -138,7 +166,9 @@ _OF_KIND: Final = {
 }
 _STANDING: Final = ("system_prompt", "tool_definitions")
 """Facts that every request should have: counted by request, the others by occurrence."""
-_IN_USAGE: Final = ("input_tokens", "cached_tokens", "output_tokens")
+IN_USAGE: Final = ("input_tokens", "cached_tokens", "output_tokens")
+SOUGHT: Final = ("system_prompt", "tool_definitions", "model", *IN_USAGE)
+"""Facts that the file is looked through for, before it is said that they are not recorded."""
 _OF_THE_FORMAT: Final = ("threads", "wrapper")
 """Facts that every request of a format tells or none does."""
 
@@ -149,9 +179,10 @@ class Meter:
     Nothing is counted as better than the format declares it.
     """
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: About, understood: Understood | None = None) -> None:
         self.requests = 0
         self._about = about
+        self._understood = understood or Understood(about.held_against)
         claims = about.claims
         self._of_the_format = tuple(
             fact for fact in _OF_THE_FORMAT if fact in claims and claims[fact].level is not Level.NOT_RECORDED
@@ -180,11 +211,14 @@ class Meter:
         if handler is not None and isinstance(data, dict):
             handler(event, data)
 
-    def measured(self) -> dict[str, dict[str, int]]:
+    def measured(self, not_understood: Iterable[str] = ()) -> dict[str, dict[str, int]]:
         """By fact, in the order of `FACTS`: how often at which level.  Facts never met are left out.
 
         `system_prompt` and `tool_definitions` are counted by request, usage by request too; the other facts
         by occurrence.  `not recorded` counts the requests that lack a fact which every request has.
+
+        Args:
+            not_understood: Facts among `missing` that the file seems to hold nevertheless.
         """
         if not self.requests:
             for known in self._standing.values():
@@ -193,11 +227,39 @@ class Meter:
             places = self._unsent.get(vocab.ASSEMBLY_CREATED) or self._unsent.get(vocab.SURFACE_CREATED, {})
             for (turned, timed), times in places.items():
                 self._place(turned, timed, times)
-        for fact in _IN_USAGE:
+        for fact in IN_USAGE:
             told = sum(self._counts.get(fact, {}).values())
             if self.requests > told:
                 self._add(fact, Level.NOT_RECORDED, self.requests - told)
+        for fact in not_understood:
+            levels = self._counts.setdefault(fact, {})
+            lacking = levels.pop(Level.NOT_RECORDED.value, 0)
+            levels[Level.NOT_UNDERSTOOD.value] = lacking or max(1, self.requests)
         return {fact: self._counts[fact] for fact in FACT_NAMES if fact in self._counts}
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing that a request holds was met, and no request."""
+        return not (self.requests or self._standing or "messages" in self._counts)
+
+    def missing(self) -> tuple[str, ...]:
+        """The facts of `SOUGHT` that no request has.
+
+        Of a capture without requests, those that its format can tell, the messages among them.
+        """
+        told = {fact for fact, levels in self._counts.items() if set(levels) - {Level.NOT_RECORDED.value}}
+        # What was announced anywhere was taken, be it of no request.
+        told |= {fact for known in self._standing.values() for fact in known}
+        if self.requests:
+            return tuple(fact for fact in SOUGHT if fact not in told)
+        claimed = {
+            fact for fact, claim in self._about.claims.items() if claim.level is not Level.NOT_RECORDED
+        }
+        return tuple(fact for fact in ("messages", *SOUGHT) if fact in claimed - told)
+
+    def beside(self, facts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """By fact, the keys that its claim knows to be something else."""
+        return {fact: self._about.claim(fact).beside for fact in facts}
 
     def _add(self, fact: str, level: Level, count: int = 1) -> None:
         if level is Level.NATIVE:
@@ -246,8 +308,11 @@ class Meter:
     def _assembly(self, event: Json, data: Json) -> None:
         if data.get("target", vocab.MODEL) == vocab.MODEL:
             self._add("order", _level(_marks(data)))
-            if "model" in _marks(data):
+            marks = _marks(data)
+            if "model" in marks:
                 self._add("model", Level.NATIVE)
+            if "client_version" in marks:
+                self._understood.version(marks["client_version"], _line(event))
             self._note_place(event)
 
     def _injection(self, event: Json, data: Json) -> None:
@@ -282,9 +347,15 @@ class Meter:
         self._add("summary", Level.NATIVE if data.get("summary_ref") else Level.NOT_RECORDED)
 
     def _usage(self, _event: Json, data: Json) -> None:
-        for fact in _IN_USAGE:
+        for fact in IN_USAGE:
             if data.get(fact) is not None:
                 self._add(fact, _level(_marks(data)))
+
+
+def _line(event: Json) -> int:
+    marks = event.get("metadata", {}).get("ctxctl", {})
+    line = marks.get("source_line") if isinstance(marks, dict) else None
+    return line if isinstance(line, int) else 0
 
 
 def _told_place(event: Json) -> tuple[bool, bool]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ctxctl.formats.understood import of
 from ctxctl.model.problem import Problem
 from ctxctl.trace.lines import blocks
 from ctxctl.trace.salvage import FAULTS_PER_LINE, PIECES_PER_LINE, opened, repair
@@ -99,6 +100,8 @@ def values(
                 yield line._replace(data=b""), joined
                 continue
             found = salvage(line, report)
+            if not found:
+                of(report).lost(len(data))
             if len(found) > 1:
                 # Each value would be looked for in the whole line again.
                 line = line._replace(data=b"")

@@ -38,6 +38,8 @@ from ctxctl.formats.har import Har
 from ctxctl.formats.http_requests import HttpRequests
 from ctxctl.formats.inspect_ai import InspectAi
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.measure import measure
+from ctxctl.formats.kit.still import Still
 from ctxctl.formats.langfuse import Langfuse
 from ctxctl.formats.langsmith import LangSmith
 from ctxctl.formats.lhar import Lhar
@@ -61,6 +63,7 @@ from ctxctl.formats.sibyl import Sibyl
 from ctxctl.formats.swe_agent import SweAgent
 from ctxctl.formats.swe_agent_calls import SweAgentCalls
 from ctxctl.formats.tau_bench import TauBench
+from ctxctl.formats.understood import Understood
 from ctxctl.formats.vcr import Vcr
 from ctxctl.model import vocab
 from ctxctl.trace.guess import is_native
@@ -228,15 +231,19 @@ def events(importer: Format, source: Source | Folder, report: Report) -> Iterato
     So an imported trace replays as the capture itself does.  The last one says what the capture held of each
     fact (`ctxctl.fidelity.measured`); a capture without any event gives one that says so.
     """
-    meter = Meter(importer.about)
+    account = Understood(importer.about.held_against)
+    meter, still = Meter(importer.about, account), Still()
     first = True
-    enough = Enough(report)
+    enough = Enough(report, account)
     for event in _read(importer, source, enough):
         if first:
             first = False
             _stamp(event, importer)
         meter.see(event)
+        if not still.moved:
+            still.see(event)
         yield event
+    measured = measure(source, meter, account, [*still.problems()], enough)
     enough.finish()
     make = Maker(importer.name, f"{importer.name}-end-")
     if first:
@@ -244,11 +251,7 @@ def events(importer: Format, source: Source | Folder, report: Report) -> Iterato
         opened = make.event(vocab.SOURCE_OPENED, data, Place())
         _stamp(opened, importer)
         yield opened
-    yield make.event(
-        vocab.FIDELITY_MEASURED,
-        {"format": importer.name, "requests": meter.requests, "facts": meter.measured()},
-        Place(),
-    )
+    yield make.event(vocab.FIDELITY_MEASURED, {"format": importer.name, **measured}, Place())
 
 
 def _read(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:

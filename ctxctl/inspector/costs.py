@@ -19,6 +19,7 @@ from ctxctl.inspector.bills import NO_OUTPUT, answer_of, bill_of
 from ctxctl.inspector.doubted import DoubtedSums
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.missing import MissSums, miss_price, write_rate
+from ctxctl.inspector.stated import StatedSums
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
@@ -109,6 +110,8 @@ class Costs:
         self.doubted = DoubtedSums()
         self.broken = self.saved = ZERO
         self.breaks = 0
+        self.stated = StatedSums()
+        """What the runtime itself says that requests cost."""
         self.misses = MissSums()
         """Cache misses that nothing recorded explains, by cause."""
         self.sources: dict[str, int] = {}
@@ -123,6 +126,7 @@ class Costs:
         """Take in one step with its frame."""
         cost = cost_of(step, self._book)
         self.doubted.add(cost)
+        self.stated.add(step, cost.billed)
         self.steps += 1
         self.counted_tokens = _plus(self.counted_tokens, cost.counted_tokens)
         if cost.billed_tokens is None:

@@ -75,6 +75,8 @@ class Inspector:
         self._survey_rows = Survey()
         self._counter = params.counter()
         self._recounts: dict[str, Recount] = {}
+        self._written: dict[tuple[str, str], int | None] = {}
+        """By digest and encoding: every thread has the same definitions."""
         """By encoding, for steps of models that have another one."""
         self._limiter = Limiter(params.runtime, load_settings().models)
         self._found = Reported()
@@ -155,6 +157,11 @@ class Inspector:
     def problem_count(self) -> int:
         """Number of problems found so far, those not kept included."""
         return len(self._opened.problems) + self.trace.problem_count + self._found.count
+
+    @property
+    def finding_count(self) -> int:
+        """As `problem_count`, without what is only worth telling: what ``--strict`` goes by."""
+        return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
 
     @property
     def summary(self) -> Summary | None:
@@ -335,9 +342,14 @@ class Inspector:
 
         None of what is no definition of a function: nobody knows how that is written out.
         """
-        if same_ranks(encoding, self.params.encoding):
-            return written_size(self.trace.contents.text(content), self._counter, encoding)
-        return self._recount(encoding).written(content)
+        key = (content.digest, encoding)
+        if key not in self._written:
+            if same_ranks(encoding, self.params.encoding):
+                text = self.trace.contents.text(content)
+                self._written[key] = written_size(text, self._counter, encoding)
+            else:
+                self._written[key] = self._recount(encoding).written(content)
+        return self._written[key]
 
     def _look_ahead(self, key: Any) -> Any:
         """Modes need the injections of the whole trace where the first step does not settle them."""

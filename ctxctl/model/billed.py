@@ -5,7 +5,8 @@ Plain code that loads nothing: a traced program waits for it.
 Providers' own fields, by name: `service_tier` (OpenAI, Anthropic), `speed` and `inference_geo` (Anthropic),
 tokens by modality (`audio_tokens` in OpenAI's details; `promptTokensDetails` of Gemini), calls of the
 provider's own tools (`server_tool_use`; `web_search_call` and its like in an answer of OpenAI), and the
-further samplings of one request, which Anthropic's totals leave out (`iterations`).
+further samplings of one request, which Anthropic's totals leave out (`iterations`).  What a runtime, a router
+or a tracing service says that the request cost stands there too, under many names.
 """
 
 from __future__ import annotations
@@ -45,6 +46,13 @@ _SAMPLED: Final = frozenset(("message", "fallback_message"))
 """Iterations of a request that its totals hold."""
 
 
+_STATED: Final = ("cost_usd", "costUSD", "response_cost", "total_cost", "totalCost", "cost")
+"""Names of what a request is said to have cost: Amplifier; Claude Code of 2025; LiteLLM; LangSmith; Langfuse;
+OpenRouter, pi and others."""
+_MOST_STATED: Final = 1_000_000
+"""US dollars; more is no cost of a request."""
+
+
 def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     """The fields of `ctxctl.usage.reported` that say it; empty where nothing does.
 
@@ -69,7 +77,28 @@ def fields_of(usage: Any, response: Any = None) -> dict[str, Any]:
     ):  # fmt: skip
         if found:
             made[name] = found
+    said = next((t for held in (usage, response) for n in _STATED if (t := dollars(held.get(n)))), None)
+    if said is not None:
+        made["stated_usd"] = said
     return made
+
+
+def dollars(value: Any) -> str | None:
+    """What is said to be an amount in US dollars, with all its digits; None for what is none.
+
+    A table of parts is its `total`.
+    """
+    if isinstance(value, Mapping):
+        value = value.get("total")
+    if isinstance(value, bool) or not isinstance(value, int | float | str) or len(str(value)) > 40:
+        return None
+    from decimal import Decimal, InvalidOperation  # loaded only where a cost is stated
+
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return f"{amount:f}" if amount.is_finite() and 0 <= amount < _MOST_STATED else None
 
 
 def worded(value: Any) -> str | None:

@@ -39,6 +39,12 @@ class Candidate(NamedTuple):
     """Its text, for the few rules that look into it; None where the trace does not have it."""
 
 
+def characters(candidate: Candidate) -> int:
+    """Characters of its text; where nobody knows that, as many as it may have."""
+    text = candidate.read()
+    return candidate.chars if text is None else len(text)
+
+
 class Room(NamedTuple):
     """What may be used, in tokens."""
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+NOTES: Final = frozenset({"newer-version"})
+"""Slugs of what is worth telling and is no fault of the input: no finding under ``--strict``."""
 
 
 class Problem(msgspec.Struct, frozen=True, order=True, gc=False):
@@ -15,3 +20,8 @@ class Problem(msgspec.Struct, frozen=True, order=True, gc=False):
     slug: str
     message: str
     """One line; may quote the trace, so it goes through `text.visible` before a person sees it."""
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is told only, and no finding."""
+        return self.slug in NOTES

@@ -304,7 +304,9 @@ class Fidelity(msgspec.Struct, frozen=True, eq=False):
     requests: int | None = None
     """Model requests in the capture."""
     facts: dict[str, dict[str, int]] = {}
-    """By fact: how often `native`, `derived`, `simulated` and `not recorded`."""
+    """By fact: how often `native`, `derived`, `simulated`, `not recorded` and `not understood`."""
+    understood: dict[str, Any] = {}
+    """What of the file was not understood, and where (`formats.kit.measure`); empty in older traces."""
 
 
 class Envelope(msgspec.Struct, frozen=True, eq=False):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.model.billed import worded
+from ctxctl.model.billed import dollars, worded
 from ctxctl.model.numbers import count
 
 
@@ -38,6 +38,10 @@ class Terms(msgspec.Struct, frozen=True):
     units: dict[str, int] = {}
     """Calls of the provider's tools, by tool: `web_search`, `web_fetch`, `code_execution`, ..."""
     further: tuple[Further, ...] = ()
+    stated_usd: str | None = None
+    """US dollars that the runtime, a router or a tracing service says that the request cost."""
+    stated_total_usd: str | None = None
+    """The same of all requests of a run, as told with its last one."""
 
 
 PLAIN: Final = Terms()
@@ -55,6 +59,8 @@ def terms_of(fields: Mapping[str, Any]) -> Terms:
         _counts(fields.get("modalities")),
         _counts(fields.get("units")),
         tuple(further),
+        dollars(fields.get("stated_usd")),
+        dollars(fields.get("stated_total_usd")),
     )
     return PLAIN if found == PLAIN else found
 

@@ -12,15 +12,15 @@ import msgspec
 
 from ctxctl.model.vocab import Provenance
 
-State = Literal["current", "stale", "out", "omitted", "untold", "available", "later", "unknown"]
+State = Literal["current", "stale", "out", "omitted", "untold", "available", "later", "unread", "unknown"]
 """Of an item at a step.
 
 `current`: a current copy is in the frame.  `stale`: only superseded copies are.  `out`: it was in an earlier
 frame and has left.  `omitted`: it was named there or before and never was in a frame.
 `untold`: the frame has an item that stands for what a compaction left, and whether it is part of that is not
-recorded.  `available`: it was
-on the surface and nobody named it.  `later`: it enters the trace behind the step.  `unknown`: the trace never
-has it.
+recorded.  `available`: it was on the surface and nobody named it.  `later`: it enters the trace behind the
+step.  `unread`: the capture holds the text, and its importer did not take it.  `unknown`: nothing that was
+recorded has it.
 """
 
 PRESENT = ("current", "stale")

@@ -10,12 +10,14 @@ import msgspec
 
 from ctxctl.inspector.costs import Costs, Spent, StepCost
 from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
+from ctxctl.inspector.stated import stated_of
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import AT_LEAST, Money, Tokens
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
 from ctxctl.report.money import dollars, exact, money_object, rates_object, tokens_object
+from ctxctl.report.stated import stated_lines, stated_object
 from ctxctl.report.tables import Column, labelled, number, plural, table
 from ctxctl.text import visible
 
@@ -123,6 +125,7 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         paid = ", ".join(_named(n, count) for n, count in costs.units.items() if n not in costs.not_priced)
         if paid:
             yield "tool calls", f"{paid}; {dollars(costs.billed.units)}"
+    yield from (("stated", line) for line in stated_lines(costs.stated, costs.steps))
     doubted = costs.doubted
     if doubted.requests or (costs.unreported and costs.sent_tokens.context):
         money = marked(_spread(costs.sent), True) if known else "not priced"
@@ -230,6 +233,7 @@ def step_object(cost: StepCost) -> dict[str, Any]:
         "sent": money_object(cost.sent),
         "units": dict(cost.units),
         "not_priced": dict(cost.not_priced),
+        "stated": exact(stated_of(step)),
         **_believed(cost),
     }
 
@@ -285,6 +289,7 @@ def sum_object(costs: Costs) -> dict[str, Any]:
         "doubted": _doubted(costs.doubted),
         "units": dict(costs.units),
         "not_priced": dict(costs.not_priced),
+        "stated": stated_object(costs.stated),
         "lower_bound": costs.at_least,
         "as_of": costs.as_of,
         "catalogue": catalogue_object(),

@@ -11,6 +11,9 @@ from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
 _LEVELS = tuple(level.value for level in Level)
+_TAB = 13
+_TYPES = 6
+"""Unknown types of records that are named."""
 
 
 def declared(about: About) -> list[dict[str, Any]]:
@@ -42,15 +45,50 @@ def declared_lines(about: About, width: int) -> Iterator[str]:
         yield from labelled(fact.name.replace("_", " "), text, width, indent=2, tab=17)
 
 
+def held_against(about: About) -> dict[str, Any] | None:
+    """What an importer was held against as JSON values; None where it declares nothing."""
+    held = about.held_against
+    if held is None:
+        return None
+    return {
+        "client": held.client or None,
+        "oldest": held.oldest or None,
+        "newest": held.newest or None,
+        "records": sorted(held.records),
+    }
+
+
+def held_words(about: About) -> str:
+    """What an importer was held against, in words; empty where it declares nothing."""
+    held = about.held_against
+    if held is None:
+        return ""
+    versions = (
+        f"{held.oldest} to {held.newest}" if held.oldest and held.oldest != held.newest else held.newest
+    )
+    told = [f"{held.client or 'version'} {versions}"] if versions else [held.client] * bool(held.client)
+    names = [name or "(none)" for name in sorted(held.records)]
+    told += [f"records of the types {', '.join(names)}"] * bool(names)
+    return "; ".join(told)
+
+
 def measured(found: Sequence[Fidelity]) -> list[dict[str, Any]] | None:
     """What imports measured as JSON values, one an import; None where nothing was imported."""
     if not found:
         return None
-    return [{"format": one.format, "requests": one.requests, "facts": one.facts} for one in found]
+    return [
+        {
+            "format": one.format,
+            "requests": one.requests,
+            "facts": one.facts,
+            "understood": one.understood or None,
+        }
+        for one in found
+    ]
 
 
 def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) -> Iterator[str]:
-    """What was native, derived, simulated and not recorded, one paragraph each.
+    """What was native, derived, simulated, not recorded and not understood, one paragraph each.
 
     A fact that held for some requests only says for how many.
     """
@@ -61,9 +99,56 @@ def measured_lines(found: Sequence[Fidelity], width: int, *, indent: int = 2) ->
         for fact in FACTS:
             for level, text in _told(fact, one):
                 known[level].append(text)
+        tab = _TAB + 2 * bool(known[Level.NOT_UNDERSTOOD.value])
         for level in _LEVELS:
             if known[level]:
-                yield from labelled(level, ", ".join(known[level]), width, indent=indent, tab=13)
+                yield from labelled(level, ", ".join(known[level]), width, indent=indent, tab=tab)
+        for label, text in _not_understood(one):
+            yield from labelled(label, text, width, indent=indent, tab=tab)
+
+
+def _not_understood(found: Fidelity) -> Iterator[tuple[str, str]]:
+    """What of the file the importer did not understand, and how far it looked; nothing where it is all."""
+    told = found.understood
+    newer, held = told.get("newer_version"), told.get("held_against")
+    if isinstance(newer, str):
+        yield "written by", f"version {visible(newer)}; read as {visible(str(held))} is, the newest one known"
+    missed, size = _count(told, "not_understood"), _count(told, "bytes")
+    kinds = told.get("unknown_records")
+    if missed or kinds:
+        text = f"{missed:,} of {size:,} bytes not understood"
+        if isinstance(kinds, dict) and kinds:
+            text += f": {_kinds(kinds)}"
+        yield "file", text
+    looked = _count(told, "looked_at")
+    if 0 < looked < size and told.get("looked_for"):
+        yield "looked at", f"{looked:,} of {size:,} bytes for what is not recorded"
+
+
+def _kinds(kinds: dict[str, Any]) -> str:
+    """Types of records with how many there are of each."""
+    shown = [
+        f"{visible(name) or '(no type)'} {count:,}" for name, count in kinds.items() if isinstance(count, int)
+    ]
+    more = f" and {len(shown) - _TYPES:,} more types" if len(shown) > _TYPES else ""
+    return f"records of unknown types ({', '.join(shown[:_TYPES])}{more})"
+
+
+def _count(told: dict[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def place(found: Fidelity, fact: str) -> str:
+    """Where something stands that looks like a fact and was not taken: `usage.in on line 3`; may be empty."""
+    places = found.understood.get("places")
+    told = places.get(fact) if isinstance(places, dict) else None
+    if not isinstance(told, dict):
+        return ""
+    file = told.get("file")
+    where = f" of {visible(file)}" if isinstance(file, str) else ""
+    key = visible(str(told.get("key") or "")) or "the outermost list"
+    return f"{key} on line {_count(told, 'line'):,}{where}"
 
 
 def _told(fact: Fact, measured: Fidelity) -> Iterator[tuple[str, str]]:
@@ -75,4 +160,6 @@ def _told(fact: Fact, measured: Fidelity) -> Iterator[tuple[str, str]]:
         return
     total = sum(counts.values())
     for level, n in counts.items():
-        yield level, name if n == total else f"{name} ({n:,} of {total:,})"
+        where = place(measured, fact.name) if level == Level.NOT_UNDERSTOOD.value else ""
+        said = [f"{n:,} of {total:,}"] * (n != total) + [where] * bool(where)
+        yield level, f"{name} ({'; '.join(said)})" if said else name

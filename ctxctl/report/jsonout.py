@@ -109,16 +109,21 @@ def segments(values: Mapping[str, int]) -> dict[str, int]:
 
 
 def usage(value: UsageView | None) -> dict[str, Any] | None:
-    """The bill; `terms` only where it was not served as usual, or something is billed apart."""
+    """The bill; `terms` only where it was not served as usual, or something is billed apart, and what the
+    runtime says that it cost only where it does."""
     if value is None:
         return None
     told = msgspec.structs.asdict(value)
     terms = {name: held for name, held in msgspec.structs.asdict(told.pop("terms")).items() if held}
+    stated: dict[str, Any] = {
+        name: terms.pop(name) for name in ("stated_usd", "stated_total_usd") if name in terms
+    }
     reasoned = told.pop("reported_reasoning")
     return {
         **told,
         **({"reported_reasoning": reasoned} if reasoned is not None else {}),
         **({"terms": terms} if terms else {}),
+        **stated,
     }
 
 

@@ -19,7 +19,8 @@ _SAYS: Final = {
     "untold": "may be in the window or not: what a compaction left of it is not recorded",
     "available": "is not in the window: it was available, and nothing named it",
     "later": "is not there yet",
-    "unknown": "was never there",
+    "unread": "is not known to be there: the capture holds it, and its importer did not take it",
+    "unknown": "is in nothing that was recorded",
 }
 _ROLES: Final = {"current": "added", "stale": "updated"}
 _AT: Final = 7

@@ -290,7 +290,7 @@ def fidelity(fields: Fields) -> Fidelity:
                 for level, count in levels.items()
                 if isinstance(count, int) and not isinstance(count, bool) and count >= 0
             }
-    return Fidelity(fields.text("format"), fields.count("requests"), facts)
+    return Fidelity(fields.text("format"), fields.count("requests"), facts, fields.table("understood"))
 
 
 BUILDERS: dict[str, Callable[[Fields], Record | None]] = {

@@ -318,7 +318,7 @@ def chained(requests: list[Request]) -> list[list[Block]]:
         front = list(takewhile(lambda b: b.part in {"tools", "schema"} or b.kind == "system", own))
         held = [*front, *before, *own[len(front) :]]
         found.append(held)
-        said = _whole(request.said)
+        said = answer(request.said)
         output = [item for item in _list(said.get("output")) if isinstance(item, dict)]
         if said.get("id"):
             kept = [*before, *own[len(front) :], *blocks({"input": output, "model": ""})]
@@ -344,12 +344,12 @@ def _tools(found: Any) -> Iterator[Block]:
         yield Block("tools", "tool", f"tool {name}", canonical(tool), None)
 
 
-def _whole(answer: Any) -> Object:
+def answer(said: Any) -> Object:
     """The body of an answer of the Responses interface, also of a streamed one: its last event has it."""
-    if isinstance(answer, str):
-        told = events(answer) or [one for one in values(answer) if isinstance(one, dict)]
-        answer = next((e["response"] for e in reversed(told) if isinstance(e.get("response"), dict)), None)
-    return answer if isinstance(answer, dict) else {}
+    if isinstance(said, str):
+        told = events(said) or [one for one in values(said) if isinstance(one, dict)]
+        said = next((e["response"] for e in reversed(told) if isinstance(e.get("response"), dict)), None)
+    return said if isinstance(said, dict) else {}
 
 
 def _anthropic(body: Object) -> Iterator[Block]:

@@ -78,7 +78,10 @@ class Session(Requests):
         sent = body(found)
         model = string(found.field("model")) or self.model
         if not self.billed:
-            self._bill(_own_bill(sent, model) or self._reported(found.field("usage"), model), found)
+            own, told = _own_bill(sent, model), self._reported(found.field("usage"), model)
+            if own is not None and told is not None and "stated_usd" in told:
+                own.setdefault("stated_usd", told["stated_usd"])
+            self._bill(own or told, found)
         if found.field("status") != "error" and not found.field("error"):
             self.stage = "answered"
             self.responded = True

@@ -47,7 +47,10 @@ class ClaudeSdkLog:
             "times": native("of some messages"),
             "input_tokens": native(),
             "cached_tokens": native(),
-            "output_tokens": native("where the answer's end was told; the stream repeats its beginning"),
+            "output_tokens": native(
+                "where the answer's end was told; the stream repeats its beginning",
+                ("message.message.usage", "messages.message.message.usage", "messages.message.usage"),
+            ),
             "limit": native("the model's context window, from the result at the end of the run"),
         },
         limits=("hook callbacks and permission requests are not the model's",),

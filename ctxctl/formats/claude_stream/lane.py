@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.claude_code import blocks
 from ctxctl.formats.claude_code.blocks import Entry
@@ -11,6 +13,7 @@ from ctxctl.formats.claude_stream.pieces import Pieces
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.model import vocab
+from ctxctl.model.billed import dollars
 
 _WITHOUT_ID = frozenset({"assistant_message", "reasoning"})
 _TRIGGERS = {"auto": "token_pressure", "manual": "manual"}
@@ -111,14 +114,20 @@ class Lane:
                 self._fill(self.pieces)
             self.pieces.take(event)
 
-    def close(self, totals: Json | None = None) -> None:
-        """The answer has ended: its bill, and what only the stream of it held; `totals`: the run's usage."""
+    def close(self, totals: Json | None = None, stated: Any = None) -> None:
+        """The answer has ended: its bill, and what only the stream of it held.
+
+        `totals`: the run's usage; `stated`: what the runtime says that the run cost, in US dollars.
+        """
         self.flush()
         answer, self.answer = self.answer, None
         if answer is not None and answer.place is not None:
             if totals is not None:
                 answer.bill.settle(totals)
-            self.conversation.usage(answer.bill.record(), line=answer.line, place=answer.place)
+            record, said = answer.bill.record(), dollars(stated)
+            if record is not None and said is not None:
+                record["stated_total_usd"] = said
+            self.conversation.usage(record, line=answer.line, place=answer.place)
 
     def compact(self, summary: list[Part]) -> None:
         """Do the compaction that was told of; `summary` is empty where none was."""

@@ -209,7 +209,10 @@ class Stream:
         """The end of a run.  Its totals are of calls that were billed above: they are not added to them."""
         totals = value.get("usage")
         for (_, call), lane in self._lanes.items():
-            lane.close(totals if isinstance(totals, dict) and call is None else None)
+            if call is None:
+                lane.close(totals if isinstance(totals, dict) else None, value.get("total_cost_usd"))
+            else:
+                lane.close()
         models = value.get("modelUsage")
         for name, usage in models.items() if isinstance(models, dict) else ():
             size = count(usage.get("contextWindow")) if isinstance(usage, dict) else None

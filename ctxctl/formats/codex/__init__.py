@@ -88,9 +88,9 @@ _EXEC_LOG: Final = About(
         "reminders": derived("plans and notices"),
         "system_prompt": absent(),
         "tool_definitions": absent(),
-        "input_tokens": absent("only the thread's running total at the end of each turn"),
-        "cached_tokens": absent("only the thread's running total at the end of each turn"),
-        "output_tokens": absent("only the thread's running total at the end of each turn"),
+        "input_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
+        "cached_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
+        "output_tokens": absent("only the thread's running total at the end of each turn", ("usage",)),
     },
     limits=(
         "The log holds no context: neither the prompt nor the system prompt, tools or files read.",

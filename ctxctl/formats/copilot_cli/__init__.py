@@ -24,6 +24,9 @@ _TYPE: Final = re.compile(
     r"(session|assistant|user|tool|subagent|hook|system|model|permission|skill|mcp)\.[a-z_.]+|abort"
 )
 
+_TOTALS: Final = ("data.modelMetrics", "data.preTruncationTokensInMessages")
+"""A session's sums by model, and the size of a history before it was cut."""
+
 _ABOUT: Final = About(
     reads="The events of a Copilot CLI session, JSON Lines, from 0.0.354 to 1.0.102: the log on disk, or the "
     "stream of copilot --json with its transient events.",
@@ -48,9 +51,13 @@ _ABOUT: Final = About(
         "threads": native("sub-agents, by the call that started them"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("where usage events were kept (1.0.102 keeps them); else a session's total"),
-        "cached_tokens": native("where usage events were kept (1.0.102 keeps them); else a session's total"),
-        "output_tokens": native(),
+        "input_tokens": native(
+            "where usage events were kept (1.0.102 keeps them); else a session's total", _TOTALS
+        ),
+        "cached_tokens": native(
+            "where usage events were kept (1.0.102 keeps them); else a session's total", _TOTALS
+        ),
+        "output_tokens": native("", _TOTALS),
     },
     limits=(
         "Truncation tells how many messages left, not which: the window shown keeps them.",

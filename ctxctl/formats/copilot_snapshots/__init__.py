@@ -29,7 +29,7 @@ class CopilotSnapshots:
         turns="Each stored answer is a step, given to the messages before it; a user message begins a turn.",
         claims={
             "item_ids": derived("call ids are numbered anew in each conversation"),
-            "system_prompt": absent("replaced by ${system}"),
+            "system_prompt": absent("replaced by ${system}", ("role",)),
             "tool_definitions": absent(),
             "messages": native("with placeholders for paths and the like"),
             "reminders": absent("taken out when the snapshot was made"),

@@ -38,9 +38,11 @@ ABOUT: Final = About(
         "threads": native("a sub-agent's chat is a file of its own"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("not in checkpoints; printed events give totals only, which are not read"),
-        "cached_tokens": native(),
-        "output_tokens": native(),
+        "input_tokens": native(
+            "not in checkpoints; printed events give totals only, which are not read", ("stats",)
+        ),
+        "cached_tokens": native("", ("stats",)),
+        "output_tokens": native("", ("stats",)),
         "system_prompt": absent(),
         "tool_definitions": absent(),
         "compaction": derived("where the chat's file rewrites its history (0.4x); else a cut not recorded"),

@@ -17,6 +17,11 @@ _LINES: Final = 20
 _SQLITE: Final = b"SQLite format 3\0"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking")
 
+_TOTALS: Final = tuple(
+    f"{lead}{kind}_tokens" for lead in ("", "accumulated_") for kind in ("input", "output")
+) + tuple(f"sessions.{lead}{kind}_tokens" for lead in ("", "accumulated_") for kind in ("input", "output"))
+"""A session's last and summed counts, in files and in the table of sessions."""
+
 ABOUT: Final = About(
     reads="Session files (a head and messages, JSON lines), exported sessions, `sessions.db`.",
     places=(
@@ -40,9 +45,9 @@ ABOUT: Final = About(
         "model": native("sessions.db and exports, as configured last"),
         "times": native(),
         "system_prompt": absent(),
-        "input_tokens": absent("totals only, which are not read"),
-        "cached_tokens": absent(),
-        "output_tokens": absent("totals only"),
+        "input_tokens": absent("totals only, which are not read", _TOTALS),
+        "cached_tokens": absent("", _TOTALS),
+        "output_tokens": absent("totals only", _TOTALS),
         "limit": absent(),
     },
     limits=("goose adds notes of its own to a request (time, to-do list) that it does not store.",),

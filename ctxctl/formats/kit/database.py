@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,6 +70,32 @@ def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
             return database.execute(query).fetchmany(most)
         except (sqlite3.Error, OverflowError, IndexError):
             return []
+
+
+def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, None]:
+    """The first rows of each table, with the table's name and the row's number in it, columns by name.
+
+    Nothing where the database cannot be read; close it to be done sooner.
+    """
+    data = _with_log(source, source.read(0, MAX_DATABASE + 1))
+    if len(data) > MAX_DATABASE:
+        return
+    with closing(sqlite3.connect(":memory:")) as opened:
+        try:
+            opened.deserialize(data[:18] + _LEGACY + data[20:])
+            opened.execute("PRAGMA trusted_schema = OFF")
+            opened.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
+            opened.set_progress_handler(lambda: 1, STEPS)
+            _without_views(opened)
+            names = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for (name,) in names:
+                quoted = str(name).replace('"', '""')
+                found = opened.execute(f'SELECT * FROM "{quoted}"')
+                columns = [str(column[0]) for column in found.description]
+                for number, row in enumerate(islice(found, most), 1):
+                    yield str(name), number, dict(zip(columns, row, strict=False))
+        except (sqlite3.Error, OverflowError, IndexError):
+            return
 
 
 def _with_log(source: Source, data: bytes) -> bytes:

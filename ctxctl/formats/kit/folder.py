@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.lines import Report
+from ctxctl.formats.understood import of
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
@@ -90,17 +91,25 @@ def _ended(session: str, last: dict[str, Any], event_id: str, name: str) -> dict
 
 
 def _one(importer: Importer, folder: Folder, name: str, report: Report) -> Iterator[dict[str, Any]]:
-
-    def tell(problem: Problem) -> None:
-        report(Problem(problem.line, problem.byte, problem.slug, f"{name}: {problem.message}"))
-
     try:
         source = folder.open(name)
     except UnreadableError as error:
         report(Problem(0, 0, error.slug, f"{name}: {error.message}"))
         return
     with source:
-        yield from importer.events(source, tell)
+        yield from importer.events(source, _Named(report, name))
+
+
+class _Named:
+    """Passes problems on with the name of their file."""
+
+    def __init__(self, report: Report, name: str) -> None:
+        self.understood = of(report)
+        self._report = report
+        self._name = name
+
+    def __call__(self, problem: Problem) -> None:
+        self._report(Problem(problem.line, problem.byte, problem.slug, f"{self._name}: {problem.message}"))
 
 
 def told_apart(event: dict[str, Any], session: str, number: int) -> dict[str, Any]:

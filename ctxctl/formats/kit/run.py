@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ctxctl.formats import understood
 from ctxctl.formats.build import Json, Maker, Place
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.lines import Line, Report, values
@@ -34,6 +35,8 @@ class Run:
         self.session: str | None = None
         self.threads: dict[tuple[str | None, str | None], Conversation] = {}
         self._report = report
+        self.understood = understood.of(report)
+        """The account of what of the capture was not understood."""
 
     def problem(self, slug: str, message: str, line: Line | None = None) -> None:
         """Report something wrong at the line that is being read."""
@@ -52,14 +55,23 @@ class Run:
     def records(self, source: Source, skip: Callable[[bytes], Any] | None = None) -> Iterator[Json]:
         """The JSON objects of a file of JSON lines (or of one document); sets `line`, reports the rest.
 
-        Lines that `skip` says yes to, by their bytes, are not parsed.
+        Lines that `skip` says yes to, by their bytes, are not parsed.  Records of a type that the importer
+        does not declare (`fidelity.HeldAgainst`) are handed on too, and counted.
         """
+        key, known = self.understood.key, self.understood.known
         for line, value in values(source, self.report, skip):
             self.line = line
             if isinstance(value, dict):
+                if key is not None and value.get(key) not in known:
+                    self.met(value.get(key))
                 yield value
             else:
                 self.problem("not-a-record", "not a JSON object; skipped")
+
+    def met(self, kind: Any) -> bool:
+        """Say of which type the record of this line is; whether that is declared (`Understood.met`)."""
+        line = self.line
+        return self.understood.met(kind, line.number, line.offset, len(line.data), self.make.file)
 
     def thread(self, thread: str | None = None, **options: Any) -> Conversation:
         """The conversation of a thread of the present session, made at its first mention with `options`."""

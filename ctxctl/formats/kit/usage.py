@@ -7,7 +7,7 @@ from typing import Any
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import count
 from ctxctl.formats.kit.shallow import shallow
-from ctxctl.model.billed import fields_of
+from ctxctl.model.billed import dollars, fields_of
 
 
 def usage_record(
@@ -25,6 +25,7 @@ def usage_record(
     miss_cause: str | None = None,
     bill: Any = None,
     response: Any = None,
+    stated: Any = None,
 ) -> Json | None:
     """The record of `ctxctl.usage.reported`; None where no input count is reported.
 
@@ -42,6 +43,7 @@ def usage_record(
         miss_cause: Why the cache was not read, as the provider or the client says.
         bill: The usage as the provider wrote it, for what it bills apart (`model.billed`); default: `native`.
         response: The response that it stands in, where tier and calls of tools stand beside it.
+        stated: US dollars that the runtime says the request cost, where that stands elsewhere.
 
     Values that are no counts are taken as not reported.
     """
@@ -66,6 +68,8 @@ def usage_record(
         if value is not None:
             made[name] = value
     made |= fields_of(native if bill is None else bill, response)
+    if (said := dollars(stated)) is not None:
+        made["stated_usd"] = said
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made

@@ -172,14 +172,21 @@ def _kind(value: Json) -> str:
     return _KINDS.get(str(value.get("type")).upper(), "other")
 
 
+_STATED: Final = ("totalCost", "calculatedTotalCost", "costDetails", "cost_details")
+"""US dollars, as Langfuse priced it by its own table or was told."""
+
+
 def bill(value: Json, model: str | None) -> Json | None:
     """What a generation bills: by its details, else by what is left of them in older exports."""
+    stated = next((value[name] for name in _STATED if value.get(name)), None)
     for name in ("usageDetails", "usage_details", "usage"):
-        found = billing.of_details(value.get(name), model)
+        found = billing.of_details(value.get(name), model, stated)
         if found is not None:
             return found
     sums = {"input": value.get("inputUsage"), "output": value.get("outputUsage")}
-    return billing.of_details(sums, model) or billing.of_response(talks.opened(value.get("output")), model)
+    return billing.of_details(sums, model, stated) or billing.of_response(
+        talks.opened(value.get("output")), model
+    )
 
 
 def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:

@@ -207,4 +207,5 @@ def bill(tokens: Any, info: Json) -> Json | None:
         provider=string(info.get("providerID")),
         model=string(info.get("modelID")),
         native=tokens,
+        stated=info.get("cost"),
     )

@@ -21,6 +21,7 @@ _SURE: Final = 93
 _LIKELY: Final = 86
 _PERHAPS: Final = 58
 _TRIED: Final = 5
+_TOOLS: Final = native("without function calling they stand in the prompt only", ("tools",))
 
 
 class OpenHandsCompletions:
@@ -36,7 +37,11 @@ class OpenHandsCompletions:
         ),
         places=("logs/completions/*.json", "the log_completions_folder of an LLM"),
         turns=TURNS,
-        claims={**BODIES, "limit": native("the model's window as the agent knew it (SDK)")},
+        claims={
+            **BODIES,
+            "tool_definitions": _TOOLS,
+            "limit": native("the model's window as the agent knew it (SDK)"),
+        },
         limits=(*LIMITS, "one file by itself is one step"),
         origin="All-Hands-AI/OpenHands openhands/llm/llm.py; software-agent-sdk telemetry.py",
     )

@@ -33,6 +33,14 @@ _REASONED: Final = (
     "llm.token_count.completion_details.reasoning", "ai.usage.reasoningTokens",
     "gen_ai.usage.details.reasoning_tokens",
 )  # fmt: skip
+_STATED: Final = (
+    "gen_ai.usage.cost",
+    "gen_ai.cost.total_cost",
+    "operation.cost",
+    "llm.cost.total",
+    "ai.usage.cost",
+)
+"""US dollars: OpenLIT, Traceloop, pydantic-ai, OpenInference."""
 _PREFIXES: Final = ("gen_ai.usage.", "llm.usage.", "llm.token_count.", "ai.usage.")
 
 
@@ -54,6 +62,7 @@ def of_span(attributes: Json, provider: str | None, model: str | None) -> Json |
         provider=provider,
         model=model,
         native=native,
+        stated=next((attributes[name] for name in _STATED if name in attributes), None),
     )
 
 
@@ -72,8 +81,8 @@ _LF_REASONED: Final = (
 )  # fmt: skip
 
 
-def of_details(details: Any, model: str | None) -> Json | None:
-    """The bill of a Langfuse observation: `usageDetails`, or the older `usage`.
+def of_details(details: Any, model: str | None, stated: Any = None) -> Json | None:
+    """The bill of a Langfuse observation: `usageDetails`, or the older `usage`; `stated` is its cost.
 
     Langfuse's buckets are disjoint where they add up to the total, as its LangChain callback sends them; the
     details of OpenTelemetry's (with a dot in the name) are parts of input and output.
@@ -102,7 +111,7 @@ def of_details(details: Any, model: str | None) -> Json | None:
     return usage_record(
         input_tokens=billed, output_tokens=made, cached=read, cache_write=written, reasoning=reasoned,
         model=model, native={n: v for n, v in details.items() if _whole(v)},
-        bill=details,
+        bill=details, stated=stated,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ NAME: Final = "tau-bench"
 _SURE = 95
 _LIKELY = 80
 ABOUT: Final = About(
-    reads="Results of tau-bench and of tau2-bench; each trial of a task is a session.",
+    reads="Results of tau-bench (all tasks, or one) and of tau2-bench; each trial of a task is a session.",
     places=("results/<agent>-<model>-….json", "data/simulations/<run>.json (tau2)"),
     turns="A turn is one message of the simulated user; a step is one answer of the agent.",
     claims={
@@ -52,12 +52,14 @@ class TauBench:
     about: About = ABOUT
 
     def detect(self, head: bytes) -> int:
-        """How sure the head is an array of tasks with a `traj`, or results with `simulations`."""
+        """How sure the head is an array of tasks with a `traj`, one task, or results with `simulations`."""
         seen = skim(head)
         if seen.has("[].task_id", "[].reward"):
             if seen.any("[].traj", "[].traj[].role"):
                 return _SURE
             return _LIKELY if seen.any("[].info.task", "[].info.reward_info") else 0
+        if seen.has("task_id", "reward") and seen.any("traj", "traj[].role"):
+            return _SURE
         if seen.any("info.environment_info.policy", "info.user_info.global_simulation_guidelines"):
             return _SURE
         if seen.has("simulations[].task_id", "simulations[].messages"):

@@ -11,6 +11,7 @@ from ctxctl.inspector.why.chain import Chain
 from ctxctl.inspector.why.chronicle import Chronicle, Entry, Row
 from ctxctl.inspector.why.gaps import gaps
 from ctxctl.inspector.why.known import chronicle_of
+from ctxctl.inspector.why.raw import untaken
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.inspector.why.resolving import Asked, Resolver
 from ctxctl.inspector.why.room import carried, compacts, room
@@ -104,7 +105,11 @@ def _never(
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
     links = gaps(chronicle, reader, ordinal, (name,), only_these=True)
-    if not links:
+    told = [] if links else untaken(inspector, name)
+    state: State = "unread" if any(link.verdict == "not-understood" for link in told) else "unknown"
+    if state == "unread":
+        links = told
+    elif not links:
         near = resolver.near(name)
         if near:
             raise UsageError(
@@ -115,11 +120,12 @@ def _never(
             Link(
                 "surface", "unknown", "was never on the surface: no item has that id, title, source or text",
                 provenance="derived",
-            )
+            ),
+            *told,
         ]  # fmt: skip
         links += gaps(chronicle, reader, ordinal, (), only_these=False)
     span = reader.span(ordinal)
     return Why(
         name, None, None, None, None, ordinal, span.session, span.thread, span.turn, span.step,
-        inspector.params.target, "unknown", None, 0, tuple(links),
+        inspector.params.target, state, None, 0, tuple(links),
     )  # fmt: skip

@@ -25,7 +25,7 @@ def priced(inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | N
     """
     chronicle, reader = chronicle_of(inspector), Reader(inspector)
     entry = chronicle.find(chronicle.thread_of(why.ordinal), why.item)
-    if entry is None or why.state in ("unknown", "later", "available"):
+    if entry is None or why.state in ("unknown", "unread", "later", "available"):
         return
     from ctxctl.tokens.catalogue.rates import RateBook
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict, characters
 from ctxctl.policies.fitting.ground import Ground, Unit
 from ctxctl.policies.fitting.keepers import Line
 from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops, units
@@ -69,7 +69,7 @@ def _stays(candidate: Candidate) -> bool:
 
 
 def _chars(candidate: Candidate) -> int:
-    return candidate.chars or 4 * candidate.tokens
+    return characters(candidate) or 4 * candidate.tokens
 
 
 class _Shedder:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from ctxctl.model.fitting import Drop, Fate, Moves, Outcome, Room, Seat, Swap
+from ctxctl.model.fitting import Drop, Fate, Moves, Outcome, Room, Seat, Swap, characters
 from ctxctl.policies.sibyl.markdown import sizes, trailer
-from ctxctl.policies.sibyl.pieces import HEADER, KIND, TRAILER, is_heading, length, shortened
+from ctxctl.policies.sibyl.pieces import HEADER, KIND, TRAILER, is_heading, shortened
 
 _GONE: Final = Drop(0, "budget_limit")
 _by_place = attrgetter("place")
@@ -177,7 +177,7 @@ class Packer:
         """Characters of an item, a heading or the header; read once, while it is there."""
         found = self._lengths.get(seat)
         if found is None:
-            found = self._lengths[seat] = length(seat.candidate)
+            found = self._lengths[seat] = characters(seat.candidate)
         if sign < 0:
             del self._lengths[seat]
         return found

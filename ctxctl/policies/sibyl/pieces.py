@@ -19,12 +19,6 @@ def is_heading(candidate: Candidate) -> bool:
     return candidate.item.startswith(SECTION)
 
 
-def length(candidate: Candidate) -> int:
-    """Characters of its text; where nobody knows that, as many as it may have."""
-    text = candidate.read()
-    return candidate.chars if text is None else len(text)
-
-
 def shortened(text: str | None, most: int) -> str | None:
     """An item with at most so many characters of content; None where nobody knows its text."""
     if text is None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Room, Swap, Verdict
+from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Room, Swap, Verdict, characters
 from ctxctl.model.recompute import Part, Recomputed, Recorded
 from ctxctl.policies.fitting.units import size
 from ctxctl.policies.sibyl.keeper import Packer
@@ -23,7 +23,7 @@ from ctxctl.policies.sibyl.markdown import (
     sizes,
     trailer,
 )
-from ctxctl.policies.sibyl.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, length, shortened
+from ctxctl.policies.sibyl.pieces import HEADER, KIND, SECTION, TRAILER, is_heading, shortened
 
 LAYERS: Final = {"wake": 8, "recall": 24, "deep_search": 50}
 _HINT: Final = "\n_Hint: "
@@ -78,13 +78,13 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         limit = sizes(room.cap, len(items), len(sections))
         assert limit.chars is not None
         pack = [*items, *_header(candidates), *_headings(candidates)]
-        if not items or sum(length(candidates[at]) + 1 for at in pack) <= limit.chars:
+        if not items or sum(characters(candidates[at]) + 1 for at in pack) <= limit.chars:
             # By characters, as Sibyl has it; an item that takes more than its share is cut all the same.
             cut = {at: text for at in items if (text := _cut(candidates[at], limit.content)) is not None}
             if cut:
                 return _fit(candidates, set(), cut, room)
             return Fit("fits" if size(candidates) <= room.cap else "still_over")
-        used = sum(length(candidates[at]) + 1 for at in _header(candidates))
+        used = sum(characters(candidates[at]) + 1 for at in _header(candidates))
         kept: list[int] = []
         swaps: dict[int, str] = {}
         opened: set[int] = set()
@@ -95,9 +95,9 @@ class Sibyl(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             elif candidate.kind == KIND:
                 was = candidate.read()
                 text = shortened(was, limit.content)
-                block = (length(candidate) if text is None else len(text)) + 1
+                block = (characters(candidate) if text is None else len(text)) + 1
                 if heading is not None and heading not in opened:
-                    block += length(candidates[heading]) + 1
+                    block += characters(candidates[heading]) + 1
                 if kept and used + block > limit.chars:
                     break
                 if heading is not None:

@@ -44,7 +44,7 @@ USUAL: Final = (0.05, 0.14, 0.23, 0.32, 0.41, 0.5, 0.59, 0.68, 0.77, 0.86, 0.95,
 """What stands beside them: how far a dozen bills of other threads are off, in shares of the stated error."""
 WIDTHS: Final = (0.3, 100.0)
 """Bounds of a thread's own factor of the error."""
-FRESH: Final = {FITTED: 1.0, KIN: 2.0, ESTIMATED: 1.0, EXACT: 2.8}
+FRESH: Final = {FITTED: 1.0, KIN: 2.0, ESTIMATED: 1.0, EXACT: 3.2}
 """That factor before a thread has shown any: a runtime may add to the second request what no other gets."""
 _FAR: Final = 2.0
 """Half widths; a change that is off by more says nothing of the scale: it is of something else."""

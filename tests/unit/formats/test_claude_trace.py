@@ -59,7 +59,9 @@ def test_a_log_without_model_calls_says_so() -> None:
     pair["request"] |= {"url": "https://statsig.test/v1/telemetry", "body": {"events": []}}
     found, problems = events("claude-trace", json.dumps(pair).encode())
     assert slugs(problems) == ["no-model-calls"]
-    assert problems[0].message == "no request to a model in it: telemetry (1)"
+    said, looked, *_ = problems[0].message.split("; ")
+    assert said == "no request to a model in it: telemetry (1)"
+    assert looked == "looked at 1 record (keys request, response, logged_at)"
     assert not [e for e in found if e["event_type"] == "context.injection.applied"]
 
 

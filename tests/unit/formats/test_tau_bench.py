@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.unit.formats.trajectories import detected, read
+from tests.unit.formats.trajectories import FIXTURES, detected, read
 
 Json = dict[str, Any]
 
@@ -74,3 +74,11 @@ def test_wrong_types_everywhere_do_no_harm() -> None:
     found = read(tasks)
     assert len(found.requests()) == 1
     assert [p.slug for p in found.problems] == ["not-a-record"]
+
+
+def test_one_task_alone_is_read_as_it_is_among_others() -> None:
+    alone, all_ = read(Path("tau_bench/task.json")), read(Path("tau_bench/tasks.json"))
+    whole = [r for r in all_.requests() if r.session == "task-0.trial-0"]
+    assert [(r.session, r.turn) for r in alone.requests()] == [(r.session, r.turn) for r in whole]
+    assert [alone.kinds(at) for at in range(4)] == [all_.kinds(at) for at in range(4)]
+    assert detected((FIXTURES / "tau_bench" / "task.json").read_bytes()) == "tau-bench"

@@ -47,7 +47,8 @@ def test_a_damaged_interaction_leaves_the_others() -> None:
     data = (FIXTURES / "vcr/typed.yaml").read_bytes()
     damaged = data.replace(b"    status: 200", b"    status: [200", 1)
     found, problems = events("vcr", damaged)
-    assert slugs(problems) == ["bad-yaml", "bad-yaml"]
+    assert slugs(problems)[:2] == ["bad-yaml", "bad-yaml"]
+    assert set(slugs(problems)[2:]) <= {"not-understood"}, "what the damaged one held"
     assert b"headers: *" in data, "what an entry takes over from a damaged one is null"
     assert [e["data"]["input_tokens"] for e in found if "usage" in e["event_type"]] == [95]
 

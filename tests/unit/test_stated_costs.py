@@ -1,0 +1,150 @@
+"""What a runtime says that its requests cost: read under its names, kept apart, and laid beside the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxctl.cli.main import run
+from ctxctl.formats import registry
+from ctxctl.inspector import Inspector
+from ctxctl.inspector.costs import Costs, walk
+from ctxctl.model.billed import dollars, fields_of
+from ctxctl.report.stated import stated_lines, stated_object
+from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.trace.source import open_source
+from tests.oracle.build import Event, assembly, at, event, inject, item, lines
+
+OWN = {"mine": {"window": 1000, "input_price": 10, "output_price": 50}}
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ({"cost": 0.0125}, "0.0125"),  # OpenRouter
+        ({"cost": {"input": 0.001, "output": 0.002, "total": 0.003}}, "0.003"),  # pi
+        ({"cost_usd": "0.4724725"}, "0.4724725"),  # Amplifier
+        ({"response_cost": 1.5e-7}, "0.00000015"),  # LiteLLM
+        ({"cost": 0}, "0"),
+        ({"cost": {"input": 0.001}}, None),
+        ({"cost": "cheap"}, None),
+        ({"cost": -1}, None),
+        ({"cost": float("nan")}, None),
+        ({"cost": True}, None),
+        ({"cost": "9" * 200}, None),
+        ({"cost": 10**7}, None),
+        ({"input_tokens": 12}, None),
+    ],
+)
+def test_the_names_and_forms_of_a_stated_cost(usage: dict[str, Any], said: str | None) -> None:
+    assert fields_of(usage).get("stated_usd") == said
+
+
+def test_no_amount_is_made_of_what_is_none() -> None:
+    assert [dollars(value) for value in (None, [], {}, "", "inf", "1e999", {"total": {"total": 1}})] == [
+        None
+    ] * 7
+
+
+def usage(tokens: int, model: str = "mine", **more: str) -> Event:
+    return event(
+        "ctxctl.usage.reported", {"model": model, "input_tokens": tokens, "output_tokens": 0, **more}
+    )
+
+
+def trace(path: Path, *bills: Event) -> Path:
+    steps = []
+    for number, bill in enumerate(bills, 1):
+        refs = [f"i{n}" for n in range(1, number + 1)]
+        steps += at(
+            1, number, item(f"i{number}", "some words"), assembly(f"w{number}", refs), inject(f"w{number}")
+        )
+        steps += at(1, number, bill)
+    path.write_bytes(lines(steps))
+    return path
+
+
+def sums(path: Path) -> Costs:
+    with Inspector.open(path) as inspector:
+        costs = Costs(RateBook(OWN))
+        list(walk(inspector, costs))
+        return costs
+
+
+def test_the_same_requests_are_compared(tmp_path: Path) -> None:
+    """1 000 tokens are $0.01 by the table; the third has no stated cost and enters no side."""
+    path = trace(
+        tmp_path / "t.jsonl", usage(1000, stated_usd="0.011"), usage(2000, stated_usd="0.02"), usage(500)
+    )
+    stated = sums(path).stated
+    assert (stated.requests, stated.usd, stated.table) == (2, Decimal("0.031"), Decimal("0.03"))
+    (line,) = stated_lines(stated, 3)
+    assert line == (
+        "$0.0310 by the runtime's own account, for 2 of 3 steps;"
+        " the table's prices come to $0.0300 for the same (stated +3.3%)"
+    )
+
+
+def test_what_the_table_does_not_know_is_said(tmp_path: Path) -> None:
+    path = trace(
+        tmp_path / "t.jsonl", usage(1000, stated_usd="0.01"), usage(1000, "nobody's", stated_usd="0.5")
+    )
+    (line,) = stated_lines(sums(path).stated, 2)
+    assert line.endswith("the table's prices come to $0.0100, without 1 that have none")
+    alone = trace(tmp_path / "u.jsonl", usage(1000, "nobody's", stated_usd="0.5"))
+    (line,) = stated_lines(sums(alone).stated, 1)
+    assert line.endswith("the table has no price for them")
+    told = stated_object(sums(alone).stated)
+    assert told is not None
+    assert (told["usd"], told["table_usd"], told["unpriced_requests"]) == ("0.5", None, 1)
+
+
+def test_what_is_said_of_runs_is_listed_and_not_summed_up(tmp_path: Path) -> None:
+    path = trace(tmp_path / "t.jsonl", *(usage(1000, stated_total_usd=f"0.0{n}") for n in range(1, 8)))
+    stated = sums(path).stated
+    assert (stated.requests, len(stated.runs)) == (0, 7)
+    told = list(stated_lines(stated, 7))
+    assert told[0] == "$0.0100 in all by the runtime's own account, as of 1.1"
+    assert told[-1] == "and 2 others (--json lists them)"
+    held = stated_object(stated)
+    assert held is not None
+    assert [one["usd"] for one in held["runs"]] == [f"0.0{n}" for n in range(1, 8)]
+
+
+def test_nothing_is_said_where_nothing_states_a_cost(tmp_path: Path) -> None:
+    stated = sums(trace(tmp_path / "t.jsonl", usage(1000))).stated
+    assert stated_object(stated) is None
+    assert not list(stated_lines(stated, 1))
+
+
+def test_a_stream_says_what_its_run_cost() -> None:
+    found = [
+        path
+        for path in sorted(Path("fixtures/claude_stream_json").rglob("*.jsonl"))
+        if b'"total_cost_usd"' in path.read_bytes()
+    ]
+    assert found
+    for path in found:
+        with open_source(path) as source:
+            form = registry.detect(source)
+            assert form is not None
+            events = list(registry.events(form, source, lambda _: None))
+        said = [e["data"]["stated_total_usd"] for e in events if "stated_total_usd" in e["data"]]
+        # A run that nobody answered costs 0 and has no request to stand with.
+        raw = re.findall(r'"total_cost_usd": *([0-9.]*[1-9][0-9]*)', path.read_text())
+        assert said == [dollars(one) for one in raw]
+
+
+def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = trace(tmp_path / "t.jsonl", usage(1000, "gpt-4o", stated_usd="0.01"))
+    assert run(["cost", str(path)]) == 0
+    assert "stated      $0.0100 by the runtime's own account" in capsys.readouterr().out
+    assert run(["cost", str(path), "--json", "--steps"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert next(one for one in told if one["type"] == "step_cost")["stated"] == "0.01"
+    assert next(one for one in told if one["type"] == "cost")["stated"]["usd"] == "0.01"
