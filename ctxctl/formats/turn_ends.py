@@ -40,6 +40,7 @@ _CODEX_EXEC: Final = {
 _COPILOT: Final = {
     "session.shutdown": True, "session.idle": True, "abort": True, "user.message": False,
     "assistant.turn_start": False, "tool.execution_start": False, "tool.execution_complete": False,
+    "subagent.started": False, "subagent.completed": False,
 }  # fmt: skip
 _NEWEST: Final = (
     "SELECT m.data FROM message m JOIN session s ON s.id = m.session_id WHERE s.parent_id IS NULL"
@@ -119,9 +120,13 @@ def _pi(record: Json) -> Verdict:
 
 
 def _copilot_cli(record: Json) -> Verdict:
-    kind = record.get("type")
+    kind, data = record.get("type"), _inner(record, "data")
+    if data.get("parentToolCallId") is not None:
+        return False  # a sub-agent's: the call that it answers is running
     if kind == "assistant.message":
-        return not _inner(record, "data").get("toolRequests")
+        chunks = data.get("chunkCount")
+        whole = not isinstance(chunks, int) or data.get("chunkIndex") == chunks - 1
+        return whole and not data.get("toolRequests")
     return _COPILOT.get(str(kind))
 
 

@@ -33,11 +33,13 @@ _SETTLED: Final = 0.3
 """Seconds that a capture which seems to have shrunk must stay as it is: it may be half written."""
 _LAST_WORDS: Final = 0.5
 """Seconds in which a runtime that has ended a turn may still write of it, as what it was billed."""
+ANEW: Final = "replayed-anew"
+LATER: Final = "what came later changes how the first steps are to be read; replayed from the first line"
 _COPY: Final = 1 << 20
 _FILES: Final = 20_000
 _ABOUT = re.compile(rb'"event_type":"ctxctl\.(?:session\.ended|fidelity\.measured)"')
 """What importers write where a capture ends: it is no part of what is there for good."""
-_LEADING = re.compile(rb'"event_type":"context\.(?:item|budget|compaction|surface|selection)\.')
+_LEADING = re.compile(rb'"event_type":"context\.(?!assembly|injection|exported)')
 """Nor is what no request has carried yet: it is told with the step that does, in its turn."""
 
 
@@ -97,10 +99,11 @@ class CaptureFeed:
         if self._doubtful(marks, made, now):
             made.close()
             return Look("following", False)
+        grew = _grew(self._mark or {}, marks)
         self._mark, self._short = marks, None
         if self._is_over:
             self._over_at = time.monotonic() + _LAST_WORDS
-        return self._compare(opened, made)
+        return self._compare(opened, made, grew=grew)
 
     def _imported(self) -> tuple[Opened | None, BinaryIO]:
         file = cast("BinaryIO", tempfile.TemporaryFile(prefix="ctxctl-"))  # noqa: SIM115 - lives on
@@ -129,7 +132,7 @@ class CaptureFeed:
         self._free_at = max(self._free_at, self._short[1] + _SETTLED)
         return now - self._short[1] < _SETTLED
 
-    def _compare(self, opened: Opened, made: BinaryIO) -> Look:
+    def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> Look:
         before, self._last = self._last, made
         known = self._opened
         self._opened = opened
@@ -144,9 +147,8 @@ class CaptureFeed:
         rollback = None
         if common < self._size:
             if not common:
-                return self._begin(
-                    opened, Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
-                )
+                otherwise = Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
+                return self._begin(opened, Problem(0, 0, ANEW, LATER) if grew else otherwise)
             assert self._source is not None
             rollback = Rollback(self._address(common), self._source.size)
             self._places = [(a, b) for a, b in self._places if a < common]
@@ -257,6 +259,13 @@ def marks_of(path: Path) -> Marks:
         else:
             _mark(there, name, found)
     return found
+
+
+def _grew(before: Marks, now: Marks) -> bool:
+    """Whether all that was there is there still, and nothing of it is shorter."""
+    return all(
+        name in now and now[name][:2] == mark[:2] and now[name][2] >= mark[2] for name, mark in before.items()
+    )
 
 
 def companion(path: Path, name: str) -> bool:
