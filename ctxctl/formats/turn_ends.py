@@ -89,9 +89,11 @@ def _claude_code(record: Json) -> Verdict:
         return None
     message = _inner(record, "message")
     if kind == "assistant":
-        blocks = [block.get("type") for block in listed(message.get("content")) if isinstance(block, dict)]
+        blocks = [
+            str(block.get("type")) for block in listed(message.get("content")) if isinstance(block, dict)
+        ]
         # Each block is a record; behind thoughts there comes another one.
-        return message.get("stop_reason") in _STOPPED and not _THOUGHTS.issuperset(blocks)
+        return str(message.get("stop_reason")) in _STOPPED and not _THOUGHTS.issuperset(blocks)
     if kind == "user":
         content = message.get("content")
         first = content[0] if isinstance(content, list) and content else content
