@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from ctxctl.formats.capture import NATIVE
-from ctxctl.inspector.live_capture import CaptureFeed, companion
+from ctxctl.inspector.live_capture import ANEW, LATER, CaptureFeed, companion
 from ctxctl.inspector.live_choice import Sessions, kind_of, nothing, warm_up
 from ctxctl.inspector.live_feeds import Feed, Look, NativeFeed
 from ctxctl.inspector.live_inspector import LiveInspector, Take
@@ -40,7 +40,6 @@ _PACE: Final = (0.02, 0.05)
 """Seconds between two looks at least: a busy writer is read in gulps, greater ones where each is shown."""
 _CHEAP: Final = 0.02
 """Seconds that may always go into it."""
-_ANEW: Final = "replayed-anew"
 _LASTING: Final = frozenset({"trace-truncated", "trace-rewritten", "unfinished-line", "trace-rotated"})
 _RATE: Final = 2.0
 """Seconds over which the rate is taken."""
@@ -177,6 +176,9 @@ class Live:
             changed |= self._accept(self._feed.look(now))
         if self._inspector is not None:
             changed = self._read(self._inspector, changed)
+            if self._take is not None and self._state == "following" and self._feed.turn_over(now):
+                self._inspector.settle(self._feed.aside)
+                changed = True
         return changed or self._state != state
 
     def _read(self, inspector: LiveInspector, changed: bool) -> bool:
@@ -196,7 +198,8 @@ class Live:
 
     def _owing(self, now_open: LiveInspector) -> bool:
         """Whether what is open could not be shown when it came, and can be now."""
-        return bool(self._unshown and now_open.events) and time.monotonic() >= self._open_free_at
+        there = now_open.events or (self._feed is not None and self._feed.aside)
+        return bool(self._unshown and there) and time.monotonic() >= self._open_free_at
 
     def _publish(self, inspector: LiveInspector) -> None:
         began = time.monotonic()
@@ -257,7 +260,7 @@ class Live:
 
     def _drop(self, why: Problem | None) -> None:
         """The view begins afresh; but for the same lines read anew, what was open is over."""
-        if self._inspector is not None and (why is None or why.slug != _ANEW):
+        if self._inspector is not None and (why is None or why.slug != ANEW):
             self._inspector.finish()
         self._epoch += 1
         self._why = why
@@ -272,8 +275,7 @@ class Live:
     def _anew(self, inspector: LiveInspector) -> None:
         """Replay the same bytes under what is known now."""
         assert self._feed is not None
-        what = "what came later changes how the first steps are to be read; replayed from the first line"
-        self._begin(self._feed.again(), Problem(0, 0, _ANEW, what))
+        self._begin(self._feed.again(), Problem(0, 0, ANEW, LATER))
         self._state = "reading"
 
     def _better_params(self, inspector: LiveInspector) -> bool:
@@ -317,13 +319,13 @@ class Live:
     def _choose(self, now: float) -> bool:
         """Go to another session, if there is a newer one."""
         path = self._sessions.newest(now, self._path)
-        if path is None or path == self._path:
+        if path == self._path or (path is None and self._inspector is not None):
             return False
         before, self._path = self._path, path
         if self._feed is not None:
             self._feed.close()
         self._feed, self._decided, self._state = None, False, "waiting"
-        if before is not None:
+        if before is not None and path is not None and self._inspector is not None:
             self._drop(Problem(0, 0, "newer-session", f"a newer session is followed: {path.name}"))
         return before is not None
 
@@ -362,7 +364,7 @@ class Live:
             self._feed = self._capture(self._path)
             self._told = []
             if self._inspector is not None:
-                self._drop(Problem(0, 0, _ANEW, "it turned out to be a capture of a known format"))
+                self._drop(Problem(0, 0, ANEW, "it turned out to be a capture of a known format"))
         return True
 
     def _capture(self, path: Path) -> CaptureFeed:

@@ -14,8 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+import orjson
+
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.capture import open_capture
+from ctxctl.formats.turn_ends import is_over
 from ctxctl.inspector.learned import OFF, chosen
 from ctxctl.inspector.live_feeds import Look, Rollback
 from ctxctl.inspector.opening import Opened, write_native
@@ -28,10 +31,16 @@ _SHARE: Final = 0.3
 """Share of the time that importing may take at most."""
 _SETTLED: Final = 0.3
 """Seconds that a capture which seems to have shrunk must stay as it is: it may be half written."""
+_LAST_WORDS: Final = 0.5
+"""Seconds in which a runtime that has ended a turn may still write of it, as what it was billed."""
+ANEW: Final = "replayed-anew"
+LATER: Final = "what came later changes how the first steps are to be read; replayed from the first line"
 _COPY: Final = 1 << 20
 _FILES: Final = 20_000
 _ABOUT = re.compile(rb'"event_type":"ctxctl\.(?:session\.ended|fidelity\.measured)"')
 """What importers write where a capture ends: it is no part of what is there for good."""
+_LEADING = re.compile(rb'"event_type":"context\.(?!assembly|injection|exported)')
+"""Nor is what no request has carried yet: it is told with the step that does, in its turn."""
 
 
 class CaptureFeed:
@@ -61,6 +70,9 @@ class CaptureFeed:
         self._free_at = 0.0
         """When the next import may begin."""
         self._short: tuple[Marks, float] | None = None
+        self._over_at: float | None = None
+        """When the turn counts as over, as the capture says so and if nothing more comes."""
+        self._is_over = False
         self.aside = b""
 
     def look(self, now: float) -> Look:
@@ -70,6 +82,7 @@ class CaptureFeed:
             return Look("waiting" if self._mark is None else "gone", False)
         if marks == self._mark or now < self._free_at:
             return Look("following", False)
+        self._over_at = None
         began = time.monotonic()
         try:
             opened, made = self._imported()
@@ -86,8 +99,11 @@ class CaptureFeed:
         if self._doubtful(marks, made, now):
             made.close()
             return Look("following", False)
+        grew = _grew(self._mark or {}, marks)
         self._mark, self._short = marks, None
-        return self._compare(opened, made)
+        if self._is_over:
+            self._over_at = time.monotonic() + _LAST_WORDS
+        return self._compare(opened, made, grew=grew)
 
     def _imported(self) -> tuple[Opened | None, BinaryIO]:
         file = cast("BinaryIO", tempfile.TemporaryFile(prefix="ctxctl-"))  # noqa: SIM115 - lives on
@@ -100,6 +116,7 @@ class CaptureFeed:
             if used is not None:
                 used.grows = True
             write_native(capture.source, found, problems, file, self._pause, used)
+            self._is_over = isinstance(capture.source, Source) and is_over(found.name, capture.source)
             faults = capture.source.problems if isinstance(capture.source, Source) else ()
         file.flush()
         fresh = GrowingTrace(GrowingSource(self._name, self._path))
@@ -115,7 +132,7 @@ class CaptureFeed:
         self._free_at = max(self._free_at, self._short[1] + _SETTLED)
         return now - self._short[1] < _SETTLED
 
-    def _compare(self, opened: Opened, made: BinaryIO) -> Look:
+    def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> Look:
         before, self._last = self._last, made
         known = self._opened
         self._opened = opened
@@ -130,9 +147,8 @@ class CaptureFeed:
         rollback = None
         if common < self._size:
             if not common:
-                return self._begin(
-                    opened, Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
-                )
+                otherwise = Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
+                return self._begin(opened, Problem(0, 0, ANEW, LATER) if grew else otherwise)
             assert self._source is not None
             rollback = Rollback(self._address(common), self._source.size)
             self._places = [(a, b) for a, b in self._places if a < common]
@@ -183,8 +199,16 @@ class CaptureFeed:
         return there + at - first
 
     def due(self, now: float) -> float:
-        """Until the next import may begin."""
-        return max(0.0, self._free_at - now) or 3600.0
+        """Until the next import may begin, or the turn is over."""
+        due = max(0.0, self._free_at - now) or 3600.0
+        return due if self._over_at is None else min(due, max(0.0, self._over_at - now))
+
+    def turn_over(self, now: float) -> bool:
+        """Whether the turn's end was the last that came, a moment ago."""
+        if self._over_at is None or now < self._over_at or marks_of(self._path) != self._mark:
+            return False
+        self._over_at = None
+        return True
 
     def last(self) -> Look:
         """What was held back is there for good."""
@@ -235,6 +259,13 @@ def marks_of(path: Path) -> Marks:
         else:
             _mark(there, name, found)
     return found
+
+
+def _grew(before: Marks, now: Marks) -> bool:
+    """Whether all that was there is there still, and nothing of it is shorter."""
+    return all(
+        name in now and now[name][:2] == mark[:2] and now[name][2] >= mark[2] for name, mark in before.items()
+    )
 
 
 def companion(path: Path, name: str) -> bool:
@@ -300,13 +331,24 @@ def _line_start(file: BinaryIO, at: int) -> int:
 
 
 def _for_good(file: BinaryIO, start: int, size: int) -> int:
-    """Where the lines about the capture's end begin."""
+    """Where the lines about the capture's end begin, as far as they are among the last million bytes."""
     begin = max(start, size - _COPY)
     data = os.pread(file.fileno(), size - begin, begin)
     end = len(data)
     while end > 0:
         cut = data.rfind(b"\n", 0, end - 1) + 1
-        if not _ABOUT.search(data, cut, end):
+        if not _ABOUT.search(data, cut, end) and not _is_uncarried(data[cut:end]):
             break
         end = cut
     return begin + end
+
+
+def _is_uncarried(line: bytes) -> bool:
+    """Whether a line tells of something that a step will carry, and names none."""
+    if not _LEADING.search(line):
+        return False
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(event, dict) and event.get("step_id") is None

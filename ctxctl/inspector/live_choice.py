@@ -37,19 +37,29 @@ class Sessions:
     def __init__(self, path: str | Path | None, format_name: str | None, *, pin: bool) -> None:
         self._format = format_name
         self._pin = pin
+        self._given = None if path is None else Path(path)
         self._file: Path | None = None
+        self._is_folder = False
+        """What was given is a directory, as far as was seen."""
         self._roots: tuple[Path, ...] = ()
         self.name = "the places where runtimes write" if path is None else str(path)
         """What is searched, for messages."""
-        if path is None:
-            self._roots = (Path(), *places())
-        elif Path(path).is_dir() and not self._is_capture(Path(path)):
-            self._roots = (Path(path),)
-        else:
-            self._file = Path(path)
+        self._look_around()
         self._again_at = 0.0
         self._kinds: dict[tuple[str, int, int], bool] = {}
         self._found: Path | None = None
+
+    def _look_around(self) -> None:
+        """Find out what there is to search: a place may be made, or turn out to be a directory, later on."""
+        given = self._given
+        if given is None:
+            self._roots = (Path(), *places())
+            return
+        self._is_folder = given.is_dir()
+        if self._is_folder and not self._is_capture(given):
+            self._file, self._roots = None, (given,)
+        else:
+            self._file, self._roots = given, ()
 
     @property
     def several(self) -> bool:
@@ -57,14 +67,24 @@ class Sessions:
         return self._file is None
 
     def newest(self, now: float, at: Path | None) -> Path | None:
-        """The session to follow; `at` is the one followed now."""
+        """The session to follow; `at` is the one followed now.  None where there is none yet to be found."""
+        if self._file is not None and not self._is_folder and self._file.is_dir():
+            # What was waited for as a file.
+            self._look_around()
+            self._again_at = now
         if self._file is not None:
             return self._file
+        if at == self._given:
+            at = None
         if self._pin and at is not None:
             return at
         if now < self._again_at:
             return self._found or at
         began = time.monotonic()
+        if self._given is None or self._found is None:
+            self._look_around()
+        if self._file is not None:
+            return self._file
         self._found = self._search() or self._found
         self._again_at = now + max(_EVERY, 20 * (time.monotonic() - began))
         return self._found or at

@@ -60,6 +60,10 @@ class Feed(Protocol):
         """The same trace, to be read from its first line."""
         ...
 
+    def turn_over(self, now: float) -> bool:
+        """Whether what is there now says that the turn is over; once for each state of the capture."""
+        ...
+
     def close(self) -> None:
         """Let the files go; those of traces that were opened stay."""
         ...
@@ -135,6 +139,10 @@ class NativeFeed:
         assert self._source is not None
         self._source = self._source.again()
         return self._opened()
+
+    def turn_over(self, now: float) -> bool:
+        """Events say so themselves."""
+        return False
 
     def close(self) -> None:
         """Let the file go."""

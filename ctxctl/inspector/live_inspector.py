@@ -254,6 +254,22 @@ class LiveInspector(Inspector):
             ats += paired(engine, engine.end())
             return tail_of(survey, ats, self._totals(engine))
 
+    def settle(self, aside: bytes) -> None:
+        """The runtime says that its turn is over: hand out its last step and the turn, as they are now.
+
+        Of the main thread: others have ends of their own.  What comes all the same, and changes them, makes
+        them come again.  `aside`: what follows what was read and may still change.
+        """
+        done: list[Step | Turn] = []
+        with self.trace.contents.aside():
+            engine = self._engine_now.copy(_unheard).aside()
+            for event in self._reading.aside(aside, whole=False) if aside else ():
+                done += engine.feed(event) or ()
+            done += engine.end()
+        for result in done:
+            if result.thread == vocab.MAIN_THREAD:
+                self._give(result)
+
     def _totals(self, engine: Engine) -> Summary:
         return engine.totals.summary(problems=self.problem_count, unique_contents=len(self.trace.contents))
 

@@ -16,7 +16,13 @@ _LIMIT: Final = 64 << 20
 _TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,79}\Z")
 _ENDS: Final = {
     "anthropic": ("message_stop", "error"),
-    "openai-responses": ("response.completed", "response.incomplete", "response.failed", "error"),
+    "openai-responses": (
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "response.done",
+        "error",
+    ),
 }
 """Types of the event that a stream ends with."""
 MARKS: Final = (
@@ -25,6 +31,7 @@ MARKS: Final = (
     b"response.completed",
     b"response.incomplete",
     b"response.failed",
+    b"response.done",
 )
 """One of these stands in what a stream ends with."""
 _TAIL: Final = 1 << 20

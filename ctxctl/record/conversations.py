@@ -74,14 +74,15 @@ class Conversations(Exchanges):
         own = self._own(dialect)
         assert exchange.request is not None
         request, goes_on = self._opener.open(exchange.request, own)
-        known = goes_on.thread if goes_on is not None else None
+        known = goes_on.thread if goes_on is not None and not exchange.apart else None
         if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
             known = None
         main = bool(request.head.tools) or not is_aside(exchange.request)
         generation = core.journal.generation
         self._bring_up(generation)
         thread, place, lent = self._ask(exchange, request, known, main=main)
-        self._opener.keep(request, thread)
+        if not exchange.apart:
+            self._opener.keep(request, thread)
         for _ in range(_TRIES):
             if core.journal.put(entries_of(core, live.taken()), generation) != "stale":
                 break
@@ -123,7 +124,7 @@ class Conversations(Exchanges):
         self._answer(asked.exchange, parts, thread, lent=asked.lent)
         if id(thread) in self._branches:
             self._kept.said_by(thread, parts)
-        if isinstance(response.get("id"), str):
+        if isinstance(response.get("id"), str) and not asked.exchange.apart:
             self._chains.answered(response["id"], thread)
         thread.conversation.finish()
         core.journal.put(entries_of(core, live.taken()))

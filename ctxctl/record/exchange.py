@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ctxctl.formats.build import Json
     from ctxctl.formats.wire.dialect import Dialect
+    from ctxctl.formats.wire.exchange import Exchange as Wire
     from ctxctl.record.answering import Came, Told
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
@@ -76,8 +77,9 @@ class Exchanges:
         """Ends of exchanges that came in the middle of another one."""
 
     def begin(
-        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None
-    ) -> Exchange | None:
+        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None,
+        *, apart: str | None = None, derived: bool = False,
+    ) -> Exchange | None:  # fmt: skip
         """Record a request that is about to be sent, and return what takes its answer.
 
         None where it asks no model (a count of tokens, an embedding, a file, an unknown address): then
@@ -88,25 +90,38 @@ class Exchanges:
             url: The whole address; only its path is looked at.
             headers: As sent; only ids of sessions, the content's type and encoding are looked at.
             body: As sent, with its Content-Encoding.
+            apart: The thread of a request that no conversation goes on with; None: told by the request.
+            derived: The body was put together from several messages.
         """
-        found = self._begin(method, url, headers, body)
+        found = self._begin(method, url, headers, body, apart, derived)
         return found if isinstance(found, Exchange) else None
 
     @_quiet
     def _begin(
-        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None
-    ) -> Exchange | None:
+        self, method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes | None,
+        apart: str | None, derived: bool,
+    ) -> Exchange | None:  # fmt: skip
         if method.upper() != "POST" or not body:
             return None
         scope = self._scope()
         if isinstance(scope, Step):
             return None
+        from ctxctl.formats.wire.exchange import Exchange as Wire
         from ctxctl.record.asking import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
         if asked is None:
             return None
-        return Exchange(self, asked.dialect, self._ask(asked.body, asked.dialect, asked.session, url, scope))
+        wire = Wire(
+            asked.body,
+            None,
+            url=url,
+            session=asked.session,
+            thread=apart,
+            apart=apart is not None,
+            derived=derived,
+        )
+        return Exchange(self, asked.dialect, self._ask(wire, asked.dialect, scope))
 
     def asked(
         self, body: Any, dialect: Dialect | None = None, *, url: str = "", session: str | None = None
@@ -121,6 +136,7 @@ class Exchanges:
     @_quiet
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
         from ctxctl.formats.wire import of_body
+        from ctxctl.formats.wire.exchange import Exchange as Wire
         from ctxctl.record.asking import session_of
         from ctxctl.record.bodies import body_of
 
@@ -130,9 +146,8 @@ class Exchanges:
         dialect = dialect or of_body(given, url or None)
         if dialect is None:
             return None
-        return Exchange(
-            self, dialect, self._ask(given, dialect, session or session_of({}, given), url, scope)
-        )
+        wire = Wire(given, None, url=url, session=session or session_of({}, given))
+        return Exchange(self, dialect, self._ask(wire, dialect, scope))
 
     def _scope(self) -> Scope | None:
         """The turn or step of this recorder that is open here."""
@@ -141,22 +156,20 @@ class Exchanges:
             scope = scope._outer
         return scope
 
-    def _ask(
-        self, body: Json, dialect: Dialect, session: str | None, url: str, scope: Scope | None
-    ) -> _Attempt | None:
-        from ctxctl.formats.wire.exchange import Exchange as Wire
+    def _ask(self, wire: Wire, dialect: Dialect, scope: Scope | None) -> _Attempt | None:
         from ctxctl.record.asking import key_of
 
         recorder = self.recorder
         # A session that the program gave its recorder, or its turn, says more than a request does.
-        turn = thread = None
+        turn, thread = None, wire.thread
         if scope is not None:
             place = scope._place
             turn, session = place.turn, place.session
-            thread = place.thread if place.thread != recorder._thread else None
+            thread = place.thread if place.thread != recorder._thread else thread
         else:
-            session = recorder._given or self._core.name(session)
-        key = key_of(body, session, dialect)
+            session = recorder._given or self._core.name(wire.session)
+        assert wire.request is not None
+        key = key_of(wire.request, session, dialect)
         self._bury()
         with recorder._alone() as free:
             if not free:
@@ -165,7 +178,8 @@ class Exchanges:
             before = self._failed.pop(key, None)
             if before is not None and talks.again(before):
                 return _Attempt(before, key)
-            wire = Wire(body, None, url=url.partition("?")[0], session=session, thread=thread, turn=turn)
+            url = (wire.url or "").partition("?")[0]
+            wire = wire._replace(url=url, session=session, thread=thread, turn=turn)
             return _Attempt(talks.ask(wire, dialect), key)
 
     def _conversations(self) -> Conversations:

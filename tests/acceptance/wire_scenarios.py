@@ -122,6 +122,21 @@ _SOCKET = [
     b"",
 ]
 _SWITCH = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+ASK = b'{"type":"response.create","model":"gpt-5","input":[{"role":"user","content":"Why?"}],"store":false}'
+
+
+def masked(first: int, data: bytes) -> bytes:
+    """A short frame of a client; the key of its mask is zeros."""
+    return bytes((first, 0x80 | len(data), 0, 0, 0, 0)) + data
+
+
+def told(kind: str, status: str) -> bytes:
+    """An event of a response as a frame of a server."""
+    response = b'{"id":"r","status":"%b","output":[]}' % status.encode()
+    data = b'{"type":"response.%b","response":%b}' % (kind.encode(), response)
+    return bytes((0x81, len(data))) + data
+
+
 _PARTS = [
     b"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n",
     b"Trailer: X-Sum\r\n\r\n",
@@ -374,6 +389,39 @@ REQUESTS = [
             rest,
         ],
         [until(b"\r\n\r\n"), send(_SWITCH), until(b"hello"), send(b"\x81\x02ok"), rest, close],
+        asks=0,
+    ),
+    Scenario(
+        "responses over a websocket",
+        [
+            send(b"\r\n".join(_SOCKET).replace(b"realtime?model=x", b"responses")),
+            until(b"hello"),
+            dribble(masked(0x01, ASK[:9]) + masked(0x89, b"p") + masked(0x80, ASK[9:]), 11),
+            until(b"completed"),
+            send(masked(0x88, b"\x03\xe8")),
+            rest,
+        ],
+        [
+            until(b"\r\n\r\n"),
+            send(_SWITCH + b"\x81\x07hello {"),
+            until(b"false}"),
+            send(b"\x8a\x01p"),
+            dribble(told("created", "in_progress") + told("completed", "completed"), 7),
+            until(b"\x03\xe8"),
+            send(b"\x88\x02\x03\xe8"),
+            close,
+        ],
+    ),
+    Scenario(
+        "a websocket that says something else",
+        [
+            send(b"\r\n".join(_SOCKET).replace(b"realtime?model=x", b"responses")),
+            until(b"\r\n\r\n"),
+            send(b"GET / HTTP/1.1\r\n\r\n" + bytes(range(256)) * 300 + b"the end"),
+            until(b"ok"),
+            rest,
+        ],
+        [until(b"\r\n\r\n"), send(_SWITCH), until(b"the end"), send(b"\xff" * 999 + b"ok"), close],
         asks=0,
     ),
     Scenario(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.inspector import Inspector, live_capture
 from ctxctl.inspector.live import Live, News
 from ctxctl.model.results import Step, Turn
 from ctxctl.report import jsonout
@@ -193,6 +193,41 @@ def test_a_capture_in_pieces_ends_as_one_replay(where: Path, path: Path) -> None
     except CtxctlError:
         pytest.skip("not to be opened by itself")
     grow(where / path.name, data, [n / 12 + 0.017 for n in range(12)])
+
+
+COPIED = {"fork"}
+"""Begin with another session's history, which is written in one piece."""
+
+
+@pytest.mark.parametrize("path", fixtures(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_turn_is_told_once_and_whole(where: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log grows line by line, each of which is looked at: what was told is what a replay has at the end."""
+    try:
+        with Inspector.open(path) as inspector:
+            whole = {turn_key(turn): turn.steps for turn in inspector.replay() if isinstance(turn, Turn)}
+    except CtxctlError:
+        pytest.skip("not to be opened by itself")
+    if path.stem in COPIED:
+        pytest.skip("copied, not grown")
+    monkeypatch.setattr(live_capture, "_LAST_WORDS", 0.0)
+    told: list[Turn] = []
+    growing = where / f"turns-{path.parent.name}-{path.name}"
+    growing.write_bytes(b"")
+    with Live(growing, take=lambda one: told.append(one) if isinstance(one, Turn) else None) as live:
+        for line in path.read_bytes().splitlines(keepends=True):
+            with growing.open("ab") as file:
+                file.write(line)
+            for _ in range(2):
+                if isinstance(live._feed, live_capture.CaptureFeed):
+                    live._feed._free_at = 0.0
+                live.poll(0)
+        live.finish()
+    assert [turn_key(turn) for turn in told] == list(dict.fromkeys(turn_key(turn) for turn in told)), "again"
+    assert {turn_key(turn): turn.steps for turn in told} == whole
+
+
+def turn_key(turn: Turn) -> tuple[object, ...]:
+    return turn.session, turn.thread, turn.turn
 
 
 def test_a_capture_that_is_written_anew_each_time(where: Path) -> None:

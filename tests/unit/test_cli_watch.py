@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-m", "ctxctl"]
 WINDOW = (ROOT / "tests" / "golden" / "traces" / "window.jsonl").read_bytes()
 DEMO = (ROOT / "traces" / "notes-assistant.jsonl").read_bytes()
+ROLLOUT = (ROOT / "fixtures" / "codex" / "rollout.jsonl").read_bytes()
 CAPTURE = (ROOT / "fixtures" / "claude_code" / "session.jsonl").read_bytes()
 
 
@@ -63,6 +64,7 @@ def objects(out: bytes) -> list[dict[str, object]]:
 
 
 def append(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         file.write(data)
 
@@ -108,6 +110,50 @@ def test_it_ends_with_the_turn_that_was_asked_for(tmp_path: Path) -> None:
     assert turns[-1]["turn"] == 2
     assert said[-1]["type"] == "summary"
     assert said[-1]["turns"] == len(turns)
+
+
+def test_a_turn_is_over_when_the_runtime_says_so(tmp_path: Path) -> None:
+    lines = ROLLOUT.splitlines(keepends=True)
+    end = next(n for n, line in enumerate(lines) if b'"task_complete"' in line)
+    path, told = tmp_path / "rollout.jsonl", tmp_path / "turns"
+    append(path, lines[0])
+    with watching(str(path), "--json", "--until", "1", "--exec", f'cat >> "{told}"') as process:
+        until(process, b"following")
+        for line in lines[1:end]:
+            append(path, line)
+            time.sleep(0.05)
+        time.sleep(1.5)
+        assert process.poll() is None
+        assert not told.exists()
+        append(path, lines[end])
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    whole = objects(ctxctl("replay", str(path), "--json").stdout)
+    assert [(one["turn"], one["step"]) for one in objects(out) if one["type"] == "step"] == [
+        (one["turn"], one["step"]) for one in whole if one["type"] == "step"
+    ]
+    assert objects(told.read_bytes()) == [one for one in whole if one["type"] == "turn"]
+
+
+def test_a_directory_that_is_made_later(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "sessions"
+    with watching(str(folder), "--json", "--until", "2") as process:
+        until(process, b"waiting for")
+        (folder / "a").mkdir(parents=True)
+        time.sleep(0.5)
+        append(folder / "a" / "run.jsonl", DEMO)
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert [one["turn"] for one in objects(out) if one["type"] == "turn"] == [1, 2]
+
+
+def test_a_newer_session_in_a_directory_that_is_made_later(tmp_path: Path) -> None:
+    append(tmp_path / "one" / "run.jsonl", DEMO)
+    with watching(str(tmp_path), "--plain", "--until", "99") as process:
+        until(process, b"one/run.jsonl")
+        append(tmp_path / "two" / "deep" / "run.jsonl", WINDOW)
+        until(process, b"a newer session is followed")
+        until(process, b"two/deep/run.jsonl")
 
 
 def test_a_turn_that_is_none_is_wrong_usage(tmp_path: Path) -> None:

@@ -44,3 +44,7 @@ class Exchange(NamedTuple):
     """The request body is the one that was sent; False: a log's account of the call."""
     origin: Json | None = None
     """Where the thread comes from (`parent_thread` …), for a thread that is named; told at its beginning."""
+    apart: bool = False
+    """No conversation goes on with it, though its thread is named: it only warms a cache."""
+    derived: bool = False
+    """The request was put together from several messages: it named a history that was seen."""

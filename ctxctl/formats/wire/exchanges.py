@@ -135,7 +135,11 @@ class Exchanges:
                 thread, compacted, lent = self._thread_of(exchange, request, main=main)
             tail = self._window(exchange, request, thread, compacted=compacted)
             marks = _marks(request, thread, tail)
-            self._threads.carried(thread, request, len(request.prints) - len(tail))
+            if exchange.derived:
+                marks["derived"] = True
+            thread.apart = exchange.apart
+            if not exchange.apart:
+                self._threads.carried(thread, request, len(request.prints) - len(tail))
         self._turn(exchange, thread, tail)
         if exchange.limit is not None:
             self._limit(exchange, thread)
@@ -172,7 +176,8 @@ class Exchanges:
                     self._threads.called(thread, part.item, name, orjson.loads(text))
                 except orjson.JSONDecodeError:
                     continue
-        self._threads.answered(thread, parts)
+        if not exchange.apart:
+            self._threads.answered(thread, parts)
         if lent:
             self._threads.summed_up(parts)
         thread.conversation.append(*parts)

@@ -61,6 +61,8 @@ class Thread:
         """Counts the requests that had their whole history in them."""
         self.compacting = False
         """Its history went to a request of another kind since its last one."""
+        self.apart = False
+        """No request goes on with it."""
 
     def rows_before(self) -> int:
         """Rows of the window that no answer takes along: a request that goes on from one says them anew."""
@@ -179,6 +181,7 @@ class Threads:
             thread
             for thread in reversed(self._all)
             if thread.conversation.session == session
+            and not thread.apart
             and thread.dialect == request.dialect.name
             and thread.head.like(request.head)
         ]

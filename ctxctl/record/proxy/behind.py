@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.messages import Body, MalformedError, Request
+from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
 from ctxctl.record.proxy.resets import reset
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Server(asyncio.Protocol):
             connection.transport.write(data)
             connection.answered = True
         if self.blind:
+            if connection.socket is not None:
+                connection.socket.told(data)
             return
         try:
             self._look(data)
@@ -155,10 +157,22 @@ class Server(asyncio.Protocol):
         answer = messages.answer(head, exchange.request.method)
         if answer.interim:
             return rest
-        exchange.copy.head(answer.status, answer.fields)
         exchange.answering = answer.body
         if answer.status == 101:
-            self._connection.tunnel = self.blind = True
-            self._connection.listener.tunnels += 1
+            self._switch(exchange, answer, rest)
             return None
+        exchange.copy.head(answer.status, answer.fields)
         return rest
+
+    def _switch(self, exchange: Exchange, answer: Answer, rest: bytes) -> None:
+        """Both sides go on with another protocol; `rest` came behind the head."""
+        connection = self._connection
+        connection.tunnel = self.blind = True
+        if not exchange.request.asks_over_socket:
+            connection.listener.tunnels += 1
+            exchange.copy.head(answer.status, answer.fields)
+            return
+        connection.socket = exchange.copy
+        exchange.copy.switched(answer.fields)
+        if rest:
+            exchange.copy.told(rest)

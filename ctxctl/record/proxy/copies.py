@@ -154,6 +154,18 @@ class Copy:
         """A piece of the answer's body, as it came over the wire."""
         self._piece(b"D", piece)
 
+    def switched(self, fields: Fields) -> None:
+        """The answer says that both sides go on with a WebSocket; `said` and `told` follow."""
+        self._put(b"W", _encoded({"headers": _texts(fields)}))
+
+    def said(self, data: bytes) -> None:
+        """Bytes of the WebSocket that the program sent."""
+        self._put(b"S", data)
+
+    def told(self, data: bytes) -> None:
+        """Bytes of the WebSocket that the server sent."""
+        self._put(b"T", data)
+
     def end(self, how: str) -> None:
         """It is over: `complete`, `upstream_reset`, `client_gone`, `malformed`; the first word counts."""
         if self._ended:

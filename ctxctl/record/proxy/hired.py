@@ -33,6 +33,8 @@ class Books:
     """Requests to a model."""
     passed: int = 0
     """Others."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """WebSockets that could not be read, or not to their end, by why."""
     kept: bool = True
     """False: it ended before its time, and what it wrote until then is not counted here."""
 

@@ -119,6 +119,12 @@ class Request(NamedTuple):
         """Whether it asks to go on with another protocol (WebSocket)."""
         return b"upgrade" in tokens(self.fields, b"connection") and bool(values(self.fields, b"upgrade"))
 
+    @property
+    def asks_over_socket(self) -> bool:
+        """Whether it asks for a WebSocket with Responses: their address is that of the HTTP requests."""
+        path = self.target.partition(b"?")[0].rstrip(b"/")
+        return path.endswith(b"/responses") and b"websocket" in tokens(self.fields, b"upgrade")
+
 
 class Answer(NamedTuple):
     """The head of an answer."""

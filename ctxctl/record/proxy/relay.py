@@ -18,6 +18,7 @@ from ctxctl.record.proxy.messages import MalformedError
 from ctxctl.record.proxy.resets import reset, reset_when_flushed
 
 if TYPE_CHECKING:
+    from ctxctl.record.proxy.copies import Copy
     from ctxctl.record.proxy.server import Listener
 
 _AHEAD: Final = 1 << 20
@@ -38,6 +39,8 @@ class Connection(asyncio.Protocol):
         """Whether any byte went to the program since its last request was whole."""
         self.tunnel = False
         """Both sides go on with another protocol, or with something that is not understood."""
+        self.socket: Copy | None = None
+        """Takes copies of both sides, where the other protocol is a WebSocket with requests to a model."""
         self._head = bytearray()
         self._exchange: Exchange | None = None
         """The request that is being sent."""
@@ -62,6 +65,8 @@ class Connection(asyncio.Protocol):
             return
         if self.tunnel:
             self._send(data)
+            if self.socket is not None:
+                self.socket.said(data)
             return
         try:
             self._take(data)

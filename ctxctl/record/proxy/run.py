@@ -147,7 +147,9 @@ class _Recording:
             others.append(_counted(self._proxy.tunnels, "WebSocket"))
         more = f", {' and '.join(others)} passed on unrecorded" if others else ""
         lines.append(f"{_counted(books.recorded, 'call')} of a model{more}")
-        if not books.recorded and not others:
+        for why, number in books.unread.items():
+            lines.append(f"{_counted(number, 'WebSocket')} not recorded, or in part: {why}")
+        if not books.recorded and not others and not books.unread:
             lines.append("nothing came by: does the program read these variables? See docs/recording.md")
         return lines
 

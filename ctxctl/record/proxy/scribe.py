@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.record.proxy.copies import FRAME, MAX_BODY
+from ctxctl.record.proxy.histories import Histories
 
 if TYPE_CHECKING:
     from ctxctl.record.exchange import Exchange, Exchanges
+    from ctxctl.record.proxy.sockets import Socket
 
 _ALL: Final = 256 << 20
 """Bytes of requests that are not whole."""
@@ -64,7 +66,7 @@ def main(connection: int) -> None:
         recorder.end_session(session)
     recorder.close()
     counts = {"written": recorder.written, "dropped": recorder.dropped, "redacted": recorder.redacted}
-    _say({**counts, "recorded": desk.recorded, "passed": desk.passed})
+    _say({**counts, "recorded": desk.recorded, "passed": desk.passed, "unread": desk.unread})
 
 
 def _say(value: dict[str, Any]) -> None:
@@ -85,7 +87,7 @@ def _warm() -> None:
 class _Coming:
     """An exchange, from its first frame to its last."""
 
-    __slots__ = ("body", "exchange", "head", "size", "stuck")
+    __slots__ = ("body", "exchange", "head", "size", "socket", "stuck")
 
     def __init__(self, head: dict[str, Any]) -> None:
         self.head = head
@@ -95,6 +97,13 @@ class _Coming:
         self.stuck = False
         """Too much of it came."""
         self.exchange: Exchange | None = None
+        self.socket: Socket | None = None
+        """What it went on as."""
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether it asks to go on with another protocol: the answer tells what it was."""
+        return any(name.lower() == "upgrade" for name, _ in self.head["headers"])
 
 
 class Desk:
@@ -111,6 +120,9 @@ class Desk:
         """Requests to a model."""
         self.passed = 0
         """Others."""
+        self.unread: dict[str, int] = {}
+        """WebSockets that could not be read, or not to their end, by why."""
+        self._histories = Histories()
 
     def take(self, kind: bytes, number: int, payload: bytes) -> None:
         """One frame."""
@@ -127,9 +139,13 @@ class Desk:
             self._body(coming, payload)
         elif kind == b"G":
             self._begin(coming, int(payload))
+        elif kind in (b"W", b"S", b"T"):
+            self._socket(coming, kind, payload)
         elif kind == b"H":
             self._begin(coming, coming.size)
             told = orjson.loads(payload)
+            if coming.upgrades and told["status"] != 101:
+                self.passed += 1
             if coming.exchange is not None:
                 coming.exchange.head(told["status"], [(name, value) for name, value in told["headers"]])
         elif kind == b"D":
@@ -163,17 +179,62 @@ class Desk:
             headers = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
         coming.exchange = self._exchanges.begin(head["method"], head["url"], headers, body or None)
         if coming.exchange is not None:
-            self.recorded += 1
-            if len(self._sessions) < _SESSIONS and (session := coming.exchange.session) is not None:
-                self._sessions[session] = None
-        else:
+            self._begun(coming.exchange)
+        elif not coming.upgrades:
             self.passed += 1
         self._let_go(coming)
         coming.body = None
 
+    def _begun(self, exchange: Exchange) -> None:
+        self.recorded += 1
+        if len(self._sessions) < _SESSIONS and (session := exchange.session) is not None:
+            self._sessions[session] = None
+
+    # -- WebSockets -----------------------------------------------------------------------------------------
+
+    def _socket(self, coming: _Coming, kind: bytes, payload: bytes) -> None:
+        """What a connection that was upgraded says: a head, then bytes of both sides."""
+        from ctxctl.record.proxy.sockets import Socket, UnreadableError
+
+        try:
+            if kind == b"W":
+                answer = orjson.loads(payload)["headers"]
+                head = coming.head
+                coming.socket = Socket(
+                    self._exchanges, head["url"], head["headers"], answer, self._histories, self._begun
+                )
+            elif coming.socket is not None:
+                self._feed(coming.socket, kind, payload)
+        except ModuleNotFoundError:
+            self._leave(coming, "`pip install 'ctxctl[serve]'` is needed to read its frames")
+        except UnreadableError as error:
+            self._leave(coming, str(error))
+
+    def _feed(self, socket: Socket, kind: bytes, payload: bytes) -> None:
+        from ctxctl.record.proxy.frames import UnreadableError
+
+        before = socket.pending
+        if before + len(payload) + self._held > _ALL:
+            raise UnreadableError("messages that are too large")
+        try:
+            (socket.said if kind == b"S" else socket.told)(payload)
+        finally:
+            self._held += socket.pending - before
+
+    def _leave(self, coming: _Coming, why: str) -> None:
+        self.unread[why] = self.unread.get(why, 0) + 1
+        self._close_socket(coming, "malformed")
+
+    def _close_socket(self, coming: _Coming, how: str) -> None:
+        socket, coming.socket = coming.socket, None
+        if socket is not None:
+            self._held -= socket.pending
+            socket.end(how)
+
     def _end(self, number: int, coming: _Coming, how: str) -> None:
         del self._open[number]
         self._let_go(coming)
+        self._close_socket(coming, how)
         if coming.exchange is not None:
             coming.exchange.end(how)
 

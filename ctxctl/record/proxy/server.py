@@ -35,7 +35,7 @@ class Listener:
         self.hosts = own_hosts(self.port)
         self.connections: set[Connection] = set()
         self.tunnels = 0
-        """Connections that went on with another protocol."""
+        """Connections that went on with another protocol, and were not copied."""
         self.faults = 0
         """Answers that we could not follow by a fault of our own; they were passed on."""
 

@@ -1,0 +1,247 @@
+"""Responses over a WebSocket: each `response.create` is a request, with the events that answer it.
+
+A request that names an earlier response sends only what is new.  What stands before it was seen on the wire
+(the earlier request's input, and what was answered), so the request is recorded whole, marked as derived.
+A message with `generate: false` warms the provider's cache and is answered with an id that the next request
+names: it is a request with a bill of its own, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ctxctl.formats.wire.dialect import listed
+from ctxctl.record.proxy.copies import MAX_BODY
+from ctxctl.record.proxy.frames import Reader, UnreadableError
+from ctxctl.record.proxy.histories import Histories, Key
+
+if TYPE_CHECKING:
+    from ctxctl.formats.build import Json
+    from ctxctl.record.exchange import Exchange, Exchanges
+
+WARM_UP: Final = "warm-up"
+"""The thread of requests that only warm a cache."""
+CLOSED: Final = "websocket_closed"
+_STREAM: Final = [("content-type", "text/event-stream")]
+_JSON: Final = [("content-type", "application/json")]
+_NOT_BODY: Final = frozenset(("type", "generate", "event_id", "previous_response_id"))
+_ENDS: Final = frozenset(
+    ("response.completed", "response.incomplete", "response.failed", "response.done", "response.cancelled")
+)
+_OVER: Final = frozenset(("completed", "incomplete", "failed", "cancelled"))
+_SENT_AT: Final = "x-codex-ws-stream-request-start-ms"
+"""Tells when a message was sent: with it no request would be like the one that is sent again."""
+_WAITING: Final = 64
+"""Requests of one connection that wait for an answer; the API knows one at a time."""
+
+
+class _Asked:
+    """A request on its way to its answer."""
+
+    __slots__ = ("before", "begun", "exchange", "items", "new", "response_id", "warms")
+
+    def __init__(self, exchange: Exchange, before: list[Key], new: list[bytes], *, warms: bool) -> None:
+        self.exchange = exchange
+        self.before = before
+        """Where its history is kept; none: it sent all of it."""
+        self.new = new
+        self.warms = warms
+        self.begun = False
+        self.response_id: str | None = None
+        self.items: list[Any] = []
+        """What was answered, as far as it came item by item."""
+
+
+class Socket:
+    """One connection.
+
+    Args:
+        exchanges: Where its requests are recorded.
+        url: Where it leads to.
+        headers: Of the request that it began with.
+        answer: Headers that it was answered with.
+        histories: Of all connections.
+        begun: Called with each request that is recorded.
+
+    Raises:
+        UnreadableError: an extension that is not known here.
+        ModuleNotFoundError: `websockets` is not installed.
+    """
+
+    def __init__(
+        self, exchanges: Exchanges, url: str, headers: Iterable[tuple[str, str]],
+        answer: Iterable[tuple[str, str]], histories: Histories, begun: Callable[[Exchange], None],
+    ) -> None:  # fmt: skip
+        agreed = [value for name, value in answer if name.lower() == "sec-websocket-extensions"]
+        self._said = Reader(agreed, masked=True, limit=MAX_BODY)
+        self._told = Reader(agreed, masked=False, limit=MAX_BODY)
+        self._exchanges = exchanges
+        self._url = url
+        self._server = "/".join(url.split("/", 3)[:3])
+        self._headers = _named(dict(headers))
+        self._histories = histories
+        self._number = histories.connection()
+        self._begun = begun
+        self._waiting: list[_Asked] = []
+        self._last: tuple[Json, list[Key]] | None = None
+        """The last request's fields without its input, and its response's keys."""
+
+    @property
+    def pending(self) -> int:
+        """Bytes of messages that are not whole."""
+        return self._said.pending + self._told.pending
+
+    def said(self, data: bytes) -> None:
+        """Bytes that the program sent.  Raises UnreadableError."""
+        for text in self._said.feed(data):
+            message = _loaded(text)
+            if message.get("type") in ("response.create", "response.append"):
+                self._ask(message)
+
+    def told(self, data: bytes) -> None:
+        """Bytes that the server sent.  Raises UnreadableError."""
+        for text in self._told.feed(data):
+            if self._waiting:
+                self._answer(text, _loaded(text))
+
+    def end(self, how: str) -> None:
+        """It is closed, or not read any further: what was not answered is cut."""
+        waiting, self._waiting = self._waiting, []
+        for asked in waiting:
+            asked.exchange.end(CLOSED if how == "complete" else how)
+
+    # -- requests -------------------------------------------------------------------------------------------
+
+    def _ask(self, message: Json) -> None:
+        inner = message.get("response")
+        body = inner if isinstance(inner, dict) and "input" in inner else message
+        new = _items(body.get("input"))
+        named = body.get("previous_response_id")
+        keys = self._keys(named) if isinstance(named, str) else []
+        if message["type"] == "response.append":
+            # Codex at first: it goes on with the last response of the connection, and names none.
+            if self._last is None:
+                return
+            body, keys = {**self._last[0], **body}, self._last[1]
+        before = self._histories.find(keys)
+        fields = {name: value for name, value in body.items() if name not in _NOT_BODY}
+        if before is None and isinstance(named, str):
+            # Of a history that was not seen: the provider's.
+            fields["previous_response_id"] = named
+        warms = body.get("generate") is False
+        made = {**fields, "input": [orjson.Fragment(item) for item in (*(before or ()), *new)]}
+        made["client_metadata"] = told = _without_time(made.get("client_metadata"))
+        if told is None:
+            del made["client_metadata"]
+        if before is None and not isinstance(body.get("input"), list | str):
+            # A stored prompt, or nothing that is understood.
+            made.pop("input")
+        self._last = fields, []
+        exchange = self._exchanges.begin(
+            "POST", self._url, {**self._headers, **_named(told)}.items(), orjson.dumps(made),
+            apart=WARM_UP if warms else None, derived=before is not None,
+        )  # fmt: skip
+        if exchange is None:
+            return
+        self._begun(exchange)
+        self._waiting.append(_Asked(exchange, keys if before is not None else [], new, warms=warms))
+        if len(self._waiting) > _WAITING:
+            self._waiting.pop(0).exchange.end("no_answer")
+
+    def _keys(self, response_id: str) -> list[Key]:
+        """What a response is known by: on this connection first, as a server's ids may begin anew on each."""
+        return [(self._number, response_id), (self._server, response_id)]
+
+    # -- answers --------------------------------------------------------------------------------------------
+
+    def _answer(self, text: bytes, event: Json) -> None:
+        kind = event.get("type")
+        if not isinstance(kind, str) or not kind.startswith(("response.", "error")):
+            return
+        asked = self._whose(event, kind)
+        if asked is None:
+            return
+        exchange = asked.exchange
+        status = event.get("status", event.get("status_code"))
+        if kind == "error" and not asked.begun and isinstance(status, int) and 300 <= status < 600:
+            exchange.head(status, _JSON)
+            exchange.data(text)
+            self._over(asked)
+            return
+        if not asked.begun:
+            asked.begun = True
+            exchange.head(200, _STREAM)
+        exchange.data(b"data: " + text.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n\n")
+        if kind == "response.output_item.done":
+            asked.items.append(event.get("item"))
+        response = event.get("response")
+        if kind in _ENDS or (isinstance(response, dict) and response.get("status") in _OVER):
+            self._keep(asked, response if isinstance(response, dict) else {})
+            self._over(asked)
+        elif kind == "error":
+            self._over(asked)
+
+    def _whose(self, event: Json, kind: str) -> _Asked | None:
+        """The request that an event answers: by the response's id, else the one that is being answered."""
+        response = event.get("response")
+        named = response.get("id") if isinstance(response, dict) else event.get("response_id")
+        if isinstance(named, str):
+            known = next((one for one in self._waiting if one.response_id == named), None)
+            if known is None:
+                known = next((one for one in self._waiting if one.response_id is None), None)
+                if known is not None:
+                    known.response_id = named
+            return known
+        begun = (one for one in reversed(self._waiting) if one.response_id is not None)
+        return next(begun, self._waiting[0] if self._waiting else None)
+
+    def _keep(self, asked: _Asked, response: Json) -> None:
+        """What a request that names this response goes on from."""
+        if asked.response_id is None:
+            return
+        output = [] if asked.warms else listed(response.get("output")) or asked.items
+        keys = self._keys(asked.response_id)
+        self._histories.keep(keys, asked.before, [*asked.new, *map(orjson.dumps, output)])
+        if self._last is not None:
+            self._last = self._last[0], keys
+
+    def _over(self, asked: _Asked) -> None:
+        asked.exchange.end("complete")
+        self._waiting.remove(asked)
+
+
+def _items(given: Any) -> list[bytes]:
+    if isinstance(given, str):
+        given = [{"type": "message", "role": "user", "content": given}]
+    return [orjson.dumps(item) for item in listed(given)]
+
+
+def _loaded(text: bytes) -> Json:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _without_time(metadata: Any) -> Any:
+    if not isinstance(metadata, dict):
+        return metadata
+    return {name: value for name, value in metadata.items() if name != _SENT_AT}
+
+
+def _named(metadata: Any) -> Mapping[str, str]:
+    """What would be headers if each request had its own: Codex names its session and thread so."""
+    if not isinstance(metadata, dict):
+        return {}
+    return {
+        name.lower(): value
+        for name, value in metadata.items()
+        if isinstance(value, str) and not name.lower().startswith("content-")
+    }
+
+
+__all__ = ["CLOSED", "WARM_UP", "Socket", "UnreadableError"]
