@@ -21,6 +21,7 @@ from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import Thread, common
 from ctxctl.model import vocab
 from ctxctl.record.bodies import entries_of
+from ctxctl.record.ended import Ended
 from ctxctl.record.place import Place
 from ctxctl.record.redacting import Redacting
 from ctxctl.record.remembered import Remembered, is_aside
@@ -60,6 +61,7 @@ class Conversations(Exchanges):
         self._told: dict[int, int] = {}
         """By thread: the generation of the file that its window was told in."""
         self._generation = self._core.journal.generation
+        self._ended = Ended(recorder)
 
     # -- a request and its answer ---------------------------------------------------------------------------
 
@@ -70,6 +72,7 @@ class Conversations(Exchanges):
         """
         live, core = self._live, self._core
         live.session = exchange.session or self._recorder.session
+        self._kept.mark = self._recorder._mark(Place(live.session))
         live.make.at(core.journal.stamp())
         own = self._own(dialect)
         assert exchange.request is not None
@@ -193,6 +196,7 @@ class Conversations(Exchanges):
             return max(free, key=lambda one: common(one, request))
         name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
         made = Thread(self._live.thread(name), request)
+        made.conversation.mark = self._kept.mark
         self._kept.add(made)
         family.append(made)
         self._branches[id(made)] = family
@@ -209,7 +213,28 @@ class Conversations(Exchanges):
     def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
         made = super()._thread(name, request, origin)
         self._kept.used(made)
+        conversation = made.conversation
+        if not conversation.steps:
+            conversation.mark = self._kept.mark
+            made.summaries.update(self._ended.hand_over(conversation))
         return made
+
+    def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
+        """As the importers' rules have it, if it does not go on with what another writer of the file began."""
+        session, own = self._live.session, self._recorder._thread
+        if session not in self._mains and self._ended.has(session, own):
+            told = any(self._threads.continues(text) for text in texts)
+            found, whole = self._ended.find(session, request, told=told and not lent)
+            if found is not None:
+                thread = self._thread(found, request)
+                if found == own:
+                    self._mains[session] = thread
+                return thread
+            if not whole and not lent and main and not request.head.tools:
+                return self._thread(self._threads.name("conversation", ""), request)
+            # The main conversation is the one that is there.
+            return super()._begin(request, texts, main=False, lent=lent or whole)
+        return super()._begin(request, texts, main=main, lent=lent)
 
     # -- its window -----------------------------------------------------------------------------------------
 
@@ -227,8 +252,7 @@ class Conversations(Exchanges):
         if thread.turns != before:
             conversation = thread.conversation
             place = Place(conversation.session, conversation.thread)
-            counts = self._recorder._turns
-            conversation.turn = self._recorder._counted(counts, place.key, "turn")
+            conversation.turn = self._recorder._turn_name(place)
 
     def _step_name(self, thread: Thread) -> str | None:
         conversation = thread.conversation
