@@ -157,6 +157,11 @@ class Inspector:
         return len(self._opened.problems) + self.trace.problem_count + self._found.count
 
     @property
+    def late_events(self) -> int:
+        """Number of events so far for steps that were over: what they say is missing from those steps."""
+        return self._found.late
+
+    @property
     def summary(self) -> Summary | None:
         """Totals of the last replay that came to its end."""
         return self._summary

@@ -57,6 +57,7 @@ def trace(header: Header) -> dict[str, Any]:
         "supposed": supposed(header.limits, header.edited),
         "calibration": header.calibration,
         **({"learned": header.learned} if header.learned is not None else {}),
+        **({"late_events": header.late} if header.late else {}),
     }
 
 
