@@ -20,6 +20,7 @@ from ctxctl.formats.wire.prints import Request
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import Thread, common
 from ctxctl.model import vocab
+from ctxctl.record.agents import Agents
 from ctxctl.record.bodies import entries_of
 from ctxctl.record.ended import Ended
 from ctxctl.record.place import Place
@@ -27,6 +28,7 @@ from ctxctl.record.redacting import Redacting
 from ctxctl.record.remembered import Remembered, is_aside
 
 if TYPE_CHECKING:
+    from ctxctl.record.asking import Agent
     from ctxctl.record.recorder import Recorder
 
 _TRIES: Final = 3
@@ -62,16 +64,20 @@ class Conversations(Exchanges):
         """By thread: the generation of the file that its window was told in."""
         self._generation = self._core.journal.generation
         self._ended = Ended(recorder)
+        self._agents = Agents()
 
     # -- a request and its answer ---------------------------------------------------------------------------
 
-    def ask(self, exchange: Exchange, dialect: Dialect) -> Asked:
+    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> Asked:
         """Record a request as items, an assembly and an injection.
 
         `exchange` has the request and what is known of its place; a session of None is the recorder's.
+        `agent`: the sub-agent that asks, where the request says so: it has a thread of its own.
         """
         live, core = self._live, self._core
         live.session = exchange.session or self._recorder.session
+        if agent is not None and exchange.session is not None and not self._recorder._given:
+            live.session = self._agents.root(exchange.session, agent)
         self._kept.mark = self._recorder._mark(Place(live.session))
         live.make.at(core.journal.stamp())
         own = self._own(dialect)
@@ -81,6 +87,10 @@ class Conversations(Exchanges):
         if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
             known = None
         main = bool(request.head.tools) or not is_aside(exchange.request)
+        if agent is not None and main:
+            exchange = self._by_agent(exchange, request, agent)
+        elif known is not None and self._agents.has(known):
+            known = None
         generation = core.journal.generation
         self._bring_up(generation)
         thread, place, lent = self._ask(exchange, request, known, main=main)
@@ -167,6 +177,20 @@ class Conversations(Exchanges):
             for thread in self._kept.threads():
                 thread.conversation.tell_anew()
         self._generation = generation
+
+    def _by_agent(self, exchange: Exchange, request: Request, agent: Agent) -> Exchange:
+        """The exchange in its agent's thread; where it comes from is told at the thread's beginning."""
+        session = self._live.session
+        name = self._agents.thread(session, agent.id)
+        if name is not None:
+            return exchange._replace(thread=name)
+        origin = self._threads.origin(self._texts(request, self._first_own(request)))
+        if origin is None:
+            origin = {"parent_thread": self._agents.thread(session, agent.parent) or self._recorder._thread}
+        kind = origin.get("agent_type") or self._core.name(agent.kind)
+        name = self._threads.name("agent", kind or "")
+        self._agents.named(session, agent.id, name)
+        return exchange._replace(thread=name, origin=origin)
 
     # -- which thread ---------------------------------------------------------------------------------------
 

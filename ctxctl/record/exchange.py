@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ctxctl.formats.build import Json
     from ctxctl.formats.wire.dialect import Dialect
     from ctxctl.record.answering import Came, Told
+    from ctxctl.record.asking import Model
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
 
@@ -106,7 +107,7 @@ class Exchanges:
         asked = asked_model(method, url, dict(_lower(headers)), body)
         if asked is None:
             return None
-        return Exchange(self, asked.dialect, self._ask(asked.body, asked.dialect, asked.session, url, scope))
+        return Exchange(self, asked.dialect, self._ask(asked, url, scope))
 
     def asked(
         self, body: Any, dialect: Dialect | None = None, *, url: str = "", session: str | None = None
@@ -121,7 +122,7 @@ class Exchanges:
     @_quiet
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
         from ctxctl.formats.wire import of_body
-        from ctxctl.record.asking import session_of
+        from ctxctl.record.asking import Model, session_of
         from ctxctl.record.bodies import body_of
 
         scope, given = self._scope(), body_of({}, body)
@@ -130,9 +131,8 @@ class Exchanges:
         dialect = dialect or of_body(given, url or None)
         if dialect is None:
             return None
-        return Exchange(
-            self, dialect, self._ask(given, dialect, session or session_of({}, given), url, scope)
-        )
+        model = Model(given, dialect, session or session_of({}, given))
+        return Exchange(self, dialect, self._ask(model, url, scope))
 
     def _scope(self) -> Scope | None:
         """The turn or step of this recorder that is open here."""
@@ -141,13 +141,12 @@ class Exchanges:
             scope = scope._outer
         return scope
 
-    def _ask(
-        self, body: Json, dialect: Dialect, session: str | None, url: str, scope: Scope | None
-    ) -> _Attempt | None:
+    def _ask(self, model: Model, url: str, scope: Scope | None) -> _Attempt | None:
         from ctxctl.formats.wire.exchange import Exchange as Wire
         from ctxctl.record.asking import key_of
 
         recorder = self.recorder
+        body, dialect, session, agent = model
         # A session that the program gave its recorder, or its turn, says more than a request does.
         turn = thread = None
         if scope is not None:
@@ -166,7 +165,7 @@ class Exchanges:
             if before is not None and talks.again(before):
                 return _Attempt(before, key)
             wire = Wire(body, None, url=url.partition("?")[0], session=session, thread=thread, turn=turn)
-            return _Attempt(talks.ask(wire, dialect), key)
+            return _Attempt(talks.ask(wire, dialect, agent if thread is None else None), key)
 
     def _conversations(self) -> Conversations:
         from ctxctl.record.conversations import Conversations
