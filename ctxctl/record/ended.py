@@ -102,9 +102,7 @@ def _window(rows: list[Row]) -> _Window:
             continue
         mark = block.ref[len(block.item) + 1 :]
         said.add(("", block.item) if kind in ("tool_call", "tool_result") else (block.role, mark))
-    tools = frozenset(
-        block.item.removeprefix("tool:") for block, kind in rows if kind == "tool_definition"
-    )
+    tools = frozenset(block.item.removeprefix("tool:") for block, kind in rows if kind == "tool_definition")
     return _Window(rows, tools, frozenset(said))
 
 

@@ -71,7 +71,7 @@ class Exchanges:
         self._held = 0
         self._writer = self._core.journal.writer
         self._talks: Conversations | None = None
-        self._failed: OrderedDict[bytes, Asked] = OrderedDict()
+        self._failed: OrderedDict[bytes, _Attempt] = OrderedDict()
         self._open: WeakSet[Exchange] = WeakSet()
         self._orphans: deque[Callable[[], object]] = deque()
         """Ends of exchanges that came in the middle of another one."""
@@ -162,8 +162,8 @@ class Exchanges:
                 return None
             talks = self._conversations()
             before = self._failed.pop(key, None)
-            if before is not None and talks.again(before):
-                return _Attempt(before, key)
+            if before is not None and talks.again(before.asked):
+                return before._replace(number=before.number + 1)
             wire = Wire(body, None, url=url.partition("?")[0], session=session, thread=thread, turn=turn)
             return _Attempt(talks.ask(wire, dialect, agent if thread is None else None), key)
 
@@ -200,9 +200,11 @@ class Exchanges:
                     core.record(vocab.USAGE_REPORTED, bill, asked.place)
                 if failure is not None:
                     core.record(STEP_FAILED, failure, asked.place)
+                elif attempt.number > 1:
+                    core.record(vocab.STEP_ANSWERED, {"attempts": attempt.number}, asked.place)
             self._talks.answered(asked, response, cut=told.cut, dialect=dialect)
             if response is None and failure is not None:
-                self._failed[attempt.key] = asked
+                self._failed[attempt.key] = attempt
                 while len(self._failed) > _FAILED:
                     self._failed.popitem(last=False)
 
@@ -235,6 +237,8 @@ class _Attempt(NamedTuple):
     asked: Asked
     key: bytes
     """What the same request is known by when it is sent again."""
+    number: int = 1
+    """How often it was sent, this time among them."""
 
 
 class Exchange:

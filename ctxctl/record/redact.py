@@ -305,7 +305,9 @@ _TYPE: Final = re2.compile(
     rb"(?:Optional|Union|List|Field|Secret|Annotated|Mapped|Column|Literal|None|Any)\b.*|[a-z]+(?:\.[A-Za-z_]+)+"
 )
 _NUMBER: Final = re2.compile(rb"[0-9]{1,4}|true|false|True|False")
-_NAME: Final = re2.compile(rb"[A-Z][A-Za-z]*[a-z][A-Za-z]*|[a-z]+[A-Z][A-Za-z]*|[A-Za-z_]+_[A-Za-z_]*|_[a-z]+")
+_NAME: Final = re2.compile(
+    rb"[A-Z][A-Za-z]*[a-z][A-Za-z]*|[a-z]+[A-Z][A-Za-z]*|[A-Za-z_]+_[A-Za-z_]*|_[a-z]+"
+)
 """What programs call things: `SecretStr`, `userInput`, `new_password`."""
 _WORD: Final = re2.compile(
     rb"[A-Za-z_]+(?:[-.][A-Za-z_]+)*|(?:password|passwd|pass|pwd|pw|secret|token|value|arg|var)[0-9]+"

@@ -217,8 +217,18 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule("password", _PASS, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_PASS}{_ENV_VALUE}", weak=3),
     Rule("secret", _NAMES, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_NAME}{_ENV_VALUE}", weak=3),
-    Rule("password", _PASS, rf"{_PASS_LEAD}:[ \t]{{1,8}}{_PASS_VALUE}(?:[ \t]{{0,8}}(?:[\r\n]|$|#)|[\"'`\\])", weak=4),
-    Rule("password", _PASS, rf"{_PASS_LEAD}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}}){_PASS_VALUE}(?:[\s;\"'`\\]|$)", weak=5),
+    Rule(
+        "password",
+        _PASS,
+        rf"{_PASS_LEAD}:[ \t]{{1,8}}{_PASS_VALUE}(?:[ \t]{{0,8}}(?:[\r\n]|$|#)|[\"'`\\])",
+        weak=4,
+    ),
+    Rule(
+        "password",
+        _PASS,
+        rf"{_PASS_LEAD}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}}){_PASS_VALUE}(?:[\s;\"'`\\]|$)",
+        weak=5,
+    ),
 )
 """In the order in which they are tried; what one has replaced the next ones do not see."""
 

@@ -237,7 +237,9 @@ class Conversation:
     def compacted(self, sources: list[str], into: str | None, *, line: int = 0, **record: Any) -> None:
         """Tell of a compaction with the next request, without changing the window."""
         self._made += 1
-        native_id = record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}{self.mark}"
+        native_id = (
+            record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}{self.mark}"
+        )
         self.tell(
             vocab.COMPACTION_COMPLETED,
             {
