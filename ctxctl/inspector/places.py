@@ -21,7 +21,6 @@ from ctxctl.model.records import Injection
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
 
-
 _SHAPES: Final = frozenset(
     {
         vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED, vocab.SUMMARY_CREATED,

@@ -244,7 +244,7 @@ class Conversations(Exchanges):
         return made
 
     def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
-        """As the importers' rules have it, if it does not go on with what another writer of the file began."""
+        """As the importers' rules have it, unless it goes on with what another writer of the file began."""
         session, own = self._live.session, self._recorder._thread
         if session not in self._mains and self._ended.has(session, own):
             told = any(self._threads.continues(text) for text in texts)

@@ -70,7 +70,7 @@ class Ended:
         return best, lent and best is None
 
     def hand_over(self, conversation: Conversation) -> Iterable[str]:
-        """Have a thread that begins here go on from its last window; returns the versions of its summaries."""
+        """Have a thread that begins here go on from its last window; gives the versions of its summaries."""
         window = self._of(conversation.session).pop(conversation.thread or "", None)
         if window is None:
             return ()

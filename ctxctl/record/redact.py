@@ -6,6 +6,8 @@ one stub, so that differences stay visible, and nobody without the key can try s
 pass over a text that holds nothing suspicious, and time linear in the text in any case.
 """
 
+# ruff: noqa: E501 - patterns stand in one piece
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

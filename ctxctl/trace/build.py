@@ -13,11 +13,11 @@ from typing import Any
 
 from ctxctl.model import vocab
 from ctxctl.model.records import (
+    Answered,
     Assembly,
     Block,
     Budget,
     Dropped,
-    Answered,
     Failure,
     Fidelity,
     Injection,

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a record stands in one line
 """Events for steps that were over: how many there are is said first, wherever a replay is shown."""
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Conversation:
         return len(self.rows)
 
     def go_on_from(self, rows: Iterable[_Row]) -> None:
-        """Begin with a window that somebody else has told: what comes may be known by it, and is told anew."""
+        """Begin with a window that somebody else has told: what comes is known by it, and told anew."""
         self.rows = list(rows)
         self._old, self._clean = [], 0
 
