@@ -157,11 +157,6 @@ class Inspector:
         return len(self._opened.problems) + self.trace.problem_count + self._found.count
 
     @property
-    def late_events(self) -> int:
-        """Number of events so far for steps that were over: what they say is missing from those steps."""
-        return self._found.late
-
-    @property
     def summary(self) -> Summary | None:
         """Totals of the last replay that came to its end."""
         return self._summary
@@ -252,6 +247,11 @@ class Inspector:
     def surveyed(self) -> Survey:
         """What a running or finished `outline` has noted."""
         return self._survey_rows
+
+    @property
+    def late_events(self) -> int:
+        """Number of events so far for steps that were over: what they say is missing from those steps."""
+        return self._found.late
 
     def _survey(self, progress: Progress | None) -> Outline:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from ctxctl.formats.build import Json
     from ctxctl.formats.wire.dialect import Dialect
+    from ctxctl.formats.wire.exchange import Exchange as Wire
     from ctxctl.record.answering import Came, Told
-    from ctxctl.record.asking import Model
+    from ctxctl.record.asking import Agent
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
 
@@ -102,12 +103,14 @@ class Exchanges:
         scope = self._scope()
         if isinstance(scope, Step):
             return None
+        from ctxctl.formats.wire.exchange import Exchange as Wire
         from ctxctl.record.asking import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
         if asked is None:
             return None
-        return Exchange(self, asked.dialect, self._ask(asked, url, scope))
+        wire = Wire(asked.body, None, url=url, session=asked.session)
+        return Exchange(self, asked.dialect, self._ask(wire, asked.dialect, scope, asked.agent))
 
     def asked(
         self, body: Any, dialect: Dialect | None = None, *, url: str = "", session: str | None = None
@@ -122,7 +125,8 @@ class Exchanges:
     @_quiet
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
         from ctxctl.formats.wire import of_body
-        from ctxctl.record.asking import Model, session_of
+        from ctxctl.formats.wire.exchange import Exchange as Wire
+        from ctxctl.record.asking import session_of
         from ctxctl.record.bodies import body_of
 
         scope, given = self._scope(), body_of({}, body)
@@ -131,8 +135,8 @@ class Exchanges:
         dialect = dialect or of_body(given, url or None)
         if dialect is None:
             return None
-        model = Model(given, dialect, session or session_of({}, given))
-        return Exchange(self, dialect, self._ask(model, url, scope))
+        wire = Wire(given, None, url=url, session=session or session_of({}, given))
+        return Exchange(self, dialect, self._ask(wire, dialect, scope))
 
     def _scope(self) -> Scope | None:
         """The turn or step of this recorder that is open here."""
@@ -141,21 +145,23 @@ class Exchanges:
             scope = scope._outer
         return scope
 
-    def _ask(self, model: Model, url: str, scope: Scope | None) -> _Attempt | None:
-        from ctxctl.formats.wire.exchange import Exchange as Wire
+    def _ask(
+        self, wire: Wire, dialect: Dialect, scope: Scope | None, agent: Agent | None = None
+    ) -> _Attempt | None:
         from ctxctl.record.asking import key_of
 
         recorder = self.recorder
-        body, dialect, session, agent = model
         # A session that the program gave its recorder, or its turn, says more than a request does.
-        turn = thread = None
+        turn, thread = None, wire.thread
         if scope is not None:
             place = scope._place
             turn, session = place.turn, place.session
-            thread = place.thread if place.thread != recorder._thread else None
+            thread = place.thread if place.thread != recorder._thread else thread
         else:
-            session = recorder._given or self._core.name(session)
-        key = key_of(body, session, dialect)
+            session = recorder._given or self._core.name(wire.session)
+        assert wire.request is not None
+        # Two agents may be told the same.
+        key = key_of(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
         self._bury()
         with recorder._alone() as free:
             if not free:
@@ -164,7 +170,8 @@ class Exchanges:
             before = self._failed.pop(key, None)
             if before is not None and talks.again(before.asked):
                 return before._replace(number=before.number + 1)
-            wire = Wire(body, None, url=url.partition("?")[0], session=session, thread=thread, turn=turn)
+            url = (wire.url or "").partition("?")[0]
+            wire = wire._replace(url=url, session=session, thread=thread, turn=turn)
             return _Attempt(talks.ask(wire, dialect, agent if thread is None else None), key)
 
     def _conversations(self) -> Conversations:

@@ -63,7 +63,7 @@ def test_claude_code_s_agents_by_their_ids_though_they_begin_alike(tmp_path: Pat
 
 def test_codex_names_a_thread_in_headers_or_in_the_body() -> None:
     turn = json.dumps(
-        {"session_id": "s", "thread_id": "t", "parent_thread_id": "p", "agent_name": "/root/look"}
+        {"session_id": "s", "thread_id": "t", "parent_thread_id": "p", "agent_name": "/top/look"}
     )
     agent = Agent("t", "p", "look")
     headers = {"session-id": "s", "thread-id": "t", "x-codex-turn-metadata": turn}

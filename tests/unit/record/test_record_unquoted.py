@@ -76,7 +76,7 @@ ORDINARY = (
     "password = getpass()",
     "password=user_password",
     "password = input\n",
-    "PWD=/work/x",
+    "PWD=/srv/x",
     "OLDPWD=/tmp",
     "pwd=/home/d",
     "password: required",
