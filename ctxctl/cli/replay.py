@@ -130,7 +130,7 @@ def _plain(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, qu
 
     out = how.out
     _calm_collector()
-    head = header(inspector, thread=chosen.thread, turn=turn)
+    head = header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)
     report = ReplayReport(head, out.width, out.paint, skipped=how.everything)
     replayed = Replayed(inspector, how, query, chosen)
     for result, shown in replayed:
@@ -154,7 +154,7 @@ def _json(inspector: Inspector, how: Manner, chosen: Only, turn: str | None, que
     out = how.out
     totals = Totals()
     _calm_collector()
-    out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn)))
+    out.json(jsonout.trace(header(inspector, thread=chosen.thread, turn=turn, late=inspector.places().late)))
     replayed = Replayed(inspector, how, query, chosen)
     for result, shown in replayed:
         if isinstance(result, Step):

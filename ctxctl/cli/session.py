@@ -79,7 +79,9 @@ def base_name(path: str) -> str:
     return os.path.basename(path) or path
 
 
-def header(inspector: Inspector, *, thread: str | None = None, turn: str | None = None) -> Header:
+def header(
+    inspector: Inspector, *, thread: str | None = None, turn: str | None = None, late: int = 0
+) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
     from ctxctl.inspector import learned
@@ -101,6 +103,7 @@ def header(inspector: Inspector, *, thread: str | None = None, turn: str | None 
         version=__version__,
         thread=thread,
         turn=turn,
+        late=late,
         limits=params.limits,
         edited=params.edited,
         fitting=params.fitting,

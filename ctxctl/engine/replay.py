@@ -19,6 +19,7 @@ from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
 from ctxctl.model.records import (
+    Answered,
     Assembly,
     Budget,
     Compaction,
@@ -356,6 +357,8 @@ class Engine:
             self._usage(thread, record)
         elif isinstance(record, Failure):
             thread.failures += (record,)
+        elif isinstance(record, Answered):
+            thread.answered()
         elif isinstance(record, Budget):
             if record.target == target:
                 thread.open_facts().budgets.append(record)
@@ -437,6 +440,8 @@ class Engine:
     def _usage(self, thread: ThreadState, record: Usage) -> None:
         if thread.ids is not None:
             thread.usage = record
+            # What is billed was answered; an answer that was cut is billed before it is told to have failed.
+            thread.answered()
 
     def _seal(self, thread: ThreadState) -> None:
         if thread.mode is None:
@@ -515,6 +520,6 @@ _FAULTS = {
     "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
 }
 _ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
-_OF_THEIR_STEP = frozenset({Usage, Injection, Failure})
+_OF_THEIR_STEP = frozenset({Usage, Injection, Failure, Answered})
 """Records that say something of their own step only, and nothing of a later frame."""
 _SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

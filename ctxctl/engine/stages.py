@@ -61,7 +61,7 @@ def stage_views(
         "window": _window(sealed, segments_of(thread.frame, window)),
         "assembly": _assembly(sealed, thread.windows),
         "injection": _injection(sealed),
-        "evidence": _evidence(usage, window.recorded, thread.failures, size, altered=thread.altered),
+        "evidence": _evidence(thread, usage, window.recorded, size, altered=thread.altered),
     }
 
 
@@ -260,21 +260,29 @@ def provenance_of(usage: Usage) -> Provenance:
     return "derived" if isinstance(marks, dict) and marks.get("derived") else "native"
 
 
+def _error(failures: tuple[Failure, ...]) -> str | None:
+    """What the last of them was."""
+    return (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None
+
+
 def _evidence(
+    thread: ThreadState,
     usage: Usage | None,
     counted: int,
-    failures: tuple[Failure, ...],
     size: SentSize,
     *,
     altered: bool,
 ) -> StageView:
+    failures, retried = thread.failures, thread.retried
     failed = {
-        "failed": (failures[-1].error or "unnamed").removeprefix("builtins.") if failures else None,
+        "failed": _error(failures),
         "failures": len(failures) if len(failures) > 1 else None,
         "status": failures[-1].status if failures else None,
+        "retried": len(retried) or None,
+        "retried_after": _error(retried),
     }
     if usage is None:
-        return _view(True, failed) if failures else _NOTHING
+        return _view(True, failed) if failures or retried else _NOTHING
     reported = usage.input_tokens
     return _view(
         True,

@@ -132,7 +132,9 @@ class ThreadState:
         self.sealed: Sealed | None = None
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
-        """Of the open step's request, in order."""
+        """Of the open step's request, in order, less those behind which it was answered."""
+        self.retried: tuple[Failure, ...] = ()
+        """Those."""
         self.model: str | None = None
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()
@@ -267,7 +269,13 @@ class ThreadState:
         self.later = None
         self.sealed = None
         self.usage = self.asked = None
-        self.failures = ()
+        self.failures = self.retried = ()
+
+    def answered(self) -> None:
+        """The open step's request got its answer: what failed before was tried again."""
+        if self.failures:
+            self.retried += self.failures
+            self.failures = ()
 
     def take_assembly(self) -> None:
         """The open stretch of facts now ends with an assembly: resolve it as of this line.

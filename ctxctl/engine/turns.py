@@ -11,10 +11,16 @@ from ctxctl.model.content import Content
 from ctxctl.model.results import Ledger, Placement, Step, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ctxctl.engine.rules import Rules
 
 _TITLE = 200
 """Characters of a prompt kept as a turn's title."""
+_LOOKED_AT = 16
+"""Messages behind a summary that are looked at for the prompt."""
+_EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_call", "tool_result"))
+_NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
 
 
 class TurnState:
@@ -83,7 +89,7 @@ class TurnState:
                 self.causes.pop(change.item, None)
         self.flags.update(dict.fromkeys(step.flags))
         if self.title is None:
-            self.title = _title(sealed)
+            self.title = _title(sealed, thread.placer.text)
 
     def finish(self, thread: ThreadState, rules: Rules) -> Turn:
         """The turn's value."""
@@ -126,10 +132,27 @@ class TurnState:
         return self.causes.get(item, Cause("unrecorded"))
 
 
-def _title(sealed: Sealed) -> str | Content | None:
-    """The prompt among what was added."""
+def _title(sealed: Sealed, read: Callable[[Content], str]) -> str | Content | None:
+    """The prompt among what was added.
+
+    Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:
+    then it is the first that is the user's own behind the last of them.
+    """
     added = {change.item for change in sealed.changes.changes if change.status == "added"}
-    for placement in sealed.delta.inserted:
-        if placement.kind == "user_message" and placement.item in added:
-            return placement.title if placement.content is None else placement.content
-    return None
+    inserted = sealed.delta.inserted
+    prompts = [one for one in inserted if one.kind == "user_message" and one.item in added]
+    if any(one.kind == "thread_summary" for one in inserted):
+        last = max(at for at, one in enumerate(inserted) if one.kind in _EARLIER)
+        behind = [one for one in inserted[last + 1 :] if one.kind == "user_message" and one.item in added]
+        own = (
+            one for one in behind[:_LOOKED_AT] if one.content is None or not _of_command(read(one.content))
+        )
+        prompts = [one for one in (next(own, None),) if one is not None] or behind or prompts
+    if not prompts:
+        return None
+    return prompts[0].title if prompts[0].content is None else prompts[0].content
+
+
+def _of_command(text: str) -> bool:
+    """Whether a message is a runtime's note on a command of its own (Claude Code's `/compact`), or empty."""
+    return not text.strip() or text.lstrip().startswith(_NOTES)

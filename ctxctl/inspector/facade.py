@@ -263,6 +263,11 @@ class Inspector:
         """What a running or finished `outline` has noted."""
         return self._survey_rows
 
+    @property
+    def late_events(self) -> int:
+        """Number of events so far for steps that were over: what they say is missing from those steps."""
+        return self._found.late
+
     def _survey(self, progress: Progress | None) -> Outline:
         """Replay once, keeping a row for each step and snapshots to come back to any of them."""
         found = self.reporting()

@@ -9,6 +9,8 @@ from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Summary, Window
 
 _KEPT_PROBLEMS = 1000
+LATE = frozenset(("late-event", "late-usage"))
+"""Problems that say that an event came for a step that was over."""
 
 
 class Reported:
@@ -17,10 +19,14 @@ class Reported:
     def __init__(self) -> None:
         self.kept: list[Problem] = []
         self.count = 0
+        self.late = 0
+        """Events for a step that was over (`late-event`, `late-usage`)."""
 
     def add(self, problem: Problem) -> None:
         """Take one in."""
         self.count += 1
+        if problem.slug in LATE:
+            self.late += 1
         if self.count <= _KEPT_PROBLEMS:
             self.kept.append(problem)
 

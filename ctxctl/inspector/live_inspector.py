@@ -50,6 +50,8 @@ class _Here(NamedTuple):
     kept: int
     contents: Mark
     keys: int
+    late: int
+    """Of the problems, those of events that came for steps that were over."""
 
 
 class LiveInspector(Inspector):
@@ -206,7 +208,7 @@ class LiveInspector(Inspector):
             here = snapshot.mark
             assert isinstance(here, _Here)
             self._found.kept = self._found.kept[: here.kept]
-            self._found.count = here.problems
+            self._found.count, self._found.late = here.problems, here.late
             self._engine_now = snapshot.engine.copy(self._found.add)
             self._low = min(snapshot.done, self._low if self._low is not None else snapshot.done)
             self._survey_rows = self._survey_rows.cut(snapshot.done)
@@ -222,7 +224,7 @@ class LiveInspector(Inspector):
     def _here(self) -> _Here:
         found = self._found
         contents = self.trace.contents.mark()
-        return _Here(found.count, len(found.kept), contents, len(self._keys))
+        return _Here(found.count, len(found.kept), contents, len(self._keys), found.late)
 
     def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
         """Let everybody see what was read.

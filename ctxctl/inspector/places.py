@@ -7,18 +7,29 @@ otherwise.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import xxhash
 
 from ctxctl.engine.ordering import Until
-from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.engine.track import Place, ThreadKey, Tracker
 from ctxctl.inspector.veil import Veil
+from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.model.vocab import ABOUT_THE_TRACE, SESSION_ENDED
+from ctxctl.model.records import Injection
 from ctxctl.trace.index import Span, StepIndex
 from ctxctl.trace.reader import Trace
+
+_SHAPES: Final = frozenset(
+    {
+        vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED, vocab.SUMMARY_CREATED,
+        vocab.SELECTION_STARTED, vocab.SELECTION_COMPLETED, vocab.BUDGET_APPLIED, vocab.ASSEMBLY_CREATED,
+        vocab.COMPACTION_STARTED, vocab.COMPACTION_COMPLETED, vocab.REDACTION_APPLIED,
+        vocab.INJECTION_APPLIED,
+    }
+)  # fmt: skip
+"""What shapes a frame, so that it is too late once its step was sealed."""
 
 
 class Places(NamedTuple):
@@ -27,6 +38,8 @@ class Places(NamedTuple):
     spans: tuple[Span, ...]
     by_thread: dict[ThreadKey, list[int]]
     """Ordinals of each thread's steps, ascending."""
+    late: int = 0
+    """Events for steps that were over, as a replay reports them (`late-event`, `late-usage`)."""
 
     def previous(self, ordinal: int) -> int | None:
         """The ordinal of the step before in the same thread."""
@@ -77,7 +90,7 @@ def places(index: StepIndex, veil: Veil | None = None) -> Places:
     by_thread: dict[ThreadKey, list[int]] = {}
     for ordinal, span in enumerate(spans):
         by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
-    return Places(spans, by_thread)
+    return Places(spans, by_thread, index.late)
 
 
 def step_index(trace: Trace, progress: Callable[[float], None] | None = None) -> StepIndex:
@@ -96,6 +109,7 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     """Go on from where the index ends."""
     state = index.state
     tracker = Tracker.restored(state["tracker"]) if state else Tracker()
+    lateness = _Lateness(index.late, state["sealed"] if state else ())
     rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
     seen = index.seen
     ends: dict[ThreadKey, int] = {}
@@ -106,15 +120,17 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
             if (key_of := _key(event)) in seen:
                 continue
             seen.add(key_of)
-        if event.event_type in ABOUT_THE_TRACE:
-            if event.event_type == SESSION_ENDED:
+        if event.event_type in vocab.ABOUT_THE_TRACE:
+            if event.event_type == vocab.SESSION_ENDED:
                 for cursor in tracker.ended(event):
                     index.finish_row(rows[cursor.key], event.offset)
+                    lateness.over(cursor.key)
             last, line = event.length, event.line
             end = event.offset + last + 1
             continue
         place = tracker.place(event)
         key = place.cursor.key
+        lateness.note(key, event, place)
         if place.opened:
             if key in ends:
                 index.extend_row(rows[key], ends[key])
@@ -138,7 +154,38 @@ def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | 
     index.state = {
         "tracker": tracker.state(),
         "rows": [[*key, row] for key, row in rows.items()],
+        "sealed": lateness.state(),
     }
+    index.late = lateness.count
+
+
+class _Lateness:
+    """Counts what comes for a step that is over or sealed, as the engine reports it."""
+
+    def __init__(self, count: int, sealed: Iterable[Sequence[Any]]) -> None:
+        self.count = count
+        self._sealed = {ThreadKey(*key) for key in sealed}
+
+    def state(self) -> list[list[Any]]:
+        """The threads whose open step is sealed, as JSON values."""
+        return [list(key) for key in self._sealed]
+
+    def over(self, key: ThreadKey) -> None:
+        """A thread has ended, and its open step with it."""
+        self._sealed.discard(key)
+
+    def note(self, key: ThreadKey, event: Event, place: Place) -> None:
+        """Take in an event and where it goes."""
+        record = event.record
+        ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL
+        if place.opened:
+            self._sealed.discard(key)
+        elif place.late or (
+            key in self._sealed and event.step_id is not None and event.event_type in _SHAPES and ours
+        ):
+            self.count += 1
+        if isinstance(record, Injection) and ours and not place.late:
+            self._sealed.add(key)
 
 
 def _key(event: Event) -> int:

@@ -289,6 +289,13 @@ class Failure(msgspec.Struct, frozen=True, eq=False):
     """Of HTTP."""
 
 
+class Answered(msgspec.Struct, frozen=True, eq=False):
+    """`ctxctl.step.answered`: the step's request was sent again after it had failed, and answered."""
+
+    attempts: int | None = None
+    """How often it was sent."""
+
+
 class Dropped(msgspec.Struct, frozen=True, eq=False):
     """`ctxctl.record.dropped`: events that a recorder could not write."""
 
@@ -332,6 +339,7 @@ Record = (
     | Redaction
     | Usage
     | Failure
+    | Answered
     | Dropped
     | Envelope
     | Fidelity

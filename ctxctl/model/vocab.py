@@ -45,6 +45,8 @@ SESSION_ENDED: Final = "ctxctl.session.ended"
 """The session, or the one thread that is named, is over: its open steps and turns are finished here."""
 STEP_FAILED: Final = "ctxctl.step.failed"
 """There was no answer to the step's request, or not all of it: `error`, and `status` where HTTP gave one."""
+STEP_ANSWERED: Final = "ctxctl.step.answered"
+"""The step's request was sent again after it had failed, and answered: `attempts` says at which one."""
 RECORD_DROPPED: Final = "ctxctl.record.dropped"
 """What a recorder could not write: `n` events, and `reasons` with a count for each."""
 ABOUT_THE_TRACE: Final = frozenset({SOURCE_OPENED, FIDELITY_MEASURED, SESSION_ENDED, RECORD_DROPPED})

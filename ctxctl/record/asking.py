@@ -28,6 +28,16 @@ _FIELDS: Final = ("session_id", "conversation_id", "thread_id", "sessionId", "co
 _CLAUDE: Final = re.compile(r"_session_([0-9A-Za-z-]{8,64})\Z")
 
 
+class Agent(NamedTuple):
+    """A sub-agent, as a request names it."""
+
+    id: str
+    parent: str | None
+    """Id of the agent that began it; None: the session's own."""
+    kind: str | None = None
+    """What it is called."""
+
+
 class Model(NamedTuple):
     """A request to a model."""
 
@@ -35,6 +45,8 @@ class Model(NamedTuple):
     dialect: Dialect
     session: str | None
     """As the request says; None if it does not."""
+    agent: Agent | None = None
+    """The sub-agent that asks, as the request says."""
 
 
 def asked_model(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Model | None:
@@ -61,7 +73,7 @@ def asked_model(method: str, url: str, headers: Mapping[str, str], body: bytes) 
     if unread(url, given) is not None:
         return None
     dialect = of_body(given, without_query(url))
-    return None if dialect is None else Model(given, dialect, session_of(headers, given))
+    return None if dialect is None else Model(given, dialect, *caller_of(headers, given))
 
 
 def session_of(headers: Mapping[str, str], body: Json) -> str | None:
@@ -70,6 +82,9 @@ def session_of(headers: Mapping[str, str], body: Json) -> str | None:
         value = headers.get(name)
         if value and len(value) <= 200:
             return value
+    client = body.get("client_metadata")
+    if isinstance(client, dict) and (found := _short(client.get("session_id"))) is not None:
+        return found
     metadata = body.get("metadata")
     if isinstance(metadata, dict):
         found = _of_user(metadata.get("user_id")) or _named(metadata, _FIELDS)
@@ -79,6 +94,46 @@ def session_of(headers: Mapping[str, str], body: Json) -> str | None:
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
     return _short(conversation) or _short(body.get("prompt_cache_key"))
+
+
+def caller_of(headers: Mapping[str, str], body: Json) -> tuple[str | None, Agent | None]:
+    """The session that a request belongs to, and the sub-agent in it that asks.
+
+    Claude Code names the agent beside the session.  Codex names the thread, which is the session's own where
+    no sub-agent asks.  OpenCode gives a sub-agent a session of its own, and names its parent's.
+    """
+    session = session_of(headers, body)
+    agent = _short(headers.get("x-claude-code-agent-id"))
+    if agent is not None:
+        return session, Agent(agent, _short(headers.get("x-claude-code-parent-agent-id")))
+    parent = _short(headers.get("x-parent-session-id"))
+    if parent is not None and session is not None and parent != session:
+        return parent, Agent(session, parent)
+    return session, _of_codex(headers, body, session)
+
+
+def _of_codex(headers: Mapping[str, str], body: Json, session: str | None) -> Agent | None:
+    """Codex says it in headers, and in the body where that goes over a WebSocket."""
+    told = body.get("client_metadata")
+    told = told if isinstance(told, dict) else {}
+    turn = _object(headers.get("x-codex-turn-metadata") or told.get("x-codex-turn-metadata"))
+    if not turn and "x-codex-window-id" not in headers and "x-codex-window-id" not in told:
+        return None
+    thread = _short(headers.get("thread-id") or told.get("thread_id") or turn.get("thread_id"))
+    if thread is None or session is None or thread == session:
+        return None
+    parent = headers.get("x-codex-parent-thread-id") or told.get("x-codex-parent-thread-id")
+    parent = _short(parent or turn.get("parent_thread_id"))
+    name = _short(turn.get("agent_name"))
+    return Agent(thread, parent if parent != session else None, name.rpartition("/")[2] if name else None)
+
+
+def _object(value: Any) -> Json:
+    try:
+        made = orjson.loads(value) if isinstance(value, str) else value
+    except orjson.JSONDecodeError:
+        return {}
+    return made if isinstance(made, dict) else {}
 
 
 def _of_user(value: Any) -> str | None:

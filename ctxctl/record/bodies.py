@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
 
@@ -24,6 +24,9 @@ from ctxctl.record.core import Core
 from ctxctl.record.entries import Entry
 from ctxctl.record.place import Place
 from ctxctl.record.redact import Found, stubs_in
+
+if TYPE_CHECKING:
+    from ctxctl.record.recorder import Recorder
 
 _TRIES: Final = 3
 _THREADS: Final = 256
@@ -72,8 +75,9 @@ class Reader(Protocol):
 class Talks:
     """The conversations of one recorder; not for several threads at once."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._core = recorder._core
         self._talks: OrderedDict[str, _Talk] = OrderedDict()
 
     def request(self, sent: Sent, place: Place) -> Place:
@@ -105,6 +109,9 @@ class Talks:
         talk = self._talks.get(place.key)
         if talk is None:
             talk = self._talks[place.key] = _Talk(self._core, place)
+            if self._recorder._is_shared(place):
+                talk.conversation.mark = self._core.journal.mark
+                talk.conversation.go_on_from(self._recorder._left.rows(place))
             if len(self._talks) > _THREADS:
                 self._talks.popitem(last=False)
         self._talks.move_to_end(place.key)

@@ -20,12 +20,15 @@ from ctxctl.formats.wire.prints import Request
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import Thread, common
 from ctxctl.model import vocab
+from ctxctl.record.agents import Agents
 from ctxctl.record.bodies import entries_of
+from ctxctl.record.ended import Ended
 from ctxctl.record.place import Place
 from ctxctl.record.redacting import Redacting
 from ctxctl.record.remembered import Remembered, is_aside
 
 if TYPE_CHECKING:
+    from ctxctl.record.asking import Agent
     from ctxctl.record.recorder import Recorder
 
 _TRIES: Final = 3
@@ -60,16 +63,22 @@ class Conversations(Exchanges):
         self._told: dict[int, int] = {}
         """By thread: the generation of the file that its window was told in."""
         self._generation = self._core.journal.generation
+        self._ended = Ended(recorder)
+        self._agents = Agents()
 
     # -- a request and its answer ---------------------------------------------------------------------------
 
-    def ask(self, exchange: Exchange, dialect: Dialect) -> Asked:
+    def ask(self, exchange: Exchange, dialect: Dialect, agent: Agent | None = None) -> Asked:
         """Record a request as items, an assembly and an injection.
 
         `exchange` has the request and what is known of its place; a session of None is the recorder's.
+        `agent`: the sub-agent that asks, where the request says so: it has a thread of its own.
         """
         live, core = self._live, self._core
         live.session = exchange.session or self._recorder.session
+        if agent is not None and exchange.session is not None and not self._recorder._given:
+            live.session = self._agents.root(exchange.session, agent)
+        self._kept.mark = self._recorder._mark(Place(live.session))
         live.make.at(core.journal.stamp())
         own = self._own(dialect)
         assert exchange.request is not None
@@ -78,6 +87,10 @@ class Conversations(Exchanges):
         if known is not None and (known.conversation.session != live.session or self._rivals(known, request)):
             known = None
         main = bool(request.head.tools) or not is_aside(exchange.request)
+        if agent is not None and main:
+            exchange = self._by_agent(exchange, request, agent)
+        elif known is not None and self._agents.has(known):
+            known = None
         generation = core.journal.generation
         self._bring_up(generation)
         thread, place, lent = self._ask(exchange, request, known, main=main)
@@ -166,6 +179,20 @@ class Conversations(Exchanges):
                 thread.conversation.tell_anew()
         self._generation = generation
 
+    def _by_agent(self, exchange: Exchange, request: Request, agent: Agent) -> Exchange:
+        """The exchange in its agent's thread; where it comes from is told at the thread's beginning."""
+        session = self._live.session
+        name = self._agents.thread(session, agent.id)
+        if name is not None:
+            return exchange._replace(thread=name)
+        origin = self._threads.origin(self._texts(request, self._first_own(request)))
+        if origin is None:
+            origin = {"parent_thread": self._agents.thread(session, agent.parent) or self._recorder._thread}
+        kind = origin.get("agent_type") or self._core.name(agent.kind)
+        name = self._threads.name("agent", kind or "")
+        self._agents.named(session, agent.id, name)
+        return exchange._replace(thread=name, origin=origin)
+
     # -- which thread ---------------------------------------------------------------------------------------
 
     def _chain(self, request: Request) -> tuple[Thread, int] | None:
@@ -194,6 +221,7 @@ class Conversations(Exchanges):
             return max(free, key=lambda one: common(one, request))
         name = self._kept.branch(thread.conversation.thread or vocab.MAIN_THREAD)
         made = Thread(self._live.thread(name), request)
+        made.conversation.mark = self._kept.mark
         self._kept.add(made)
         family.append(made)
         self._branches[id(made)] = family
@@ -210,7 +238,28 @@ class Conversations(Exchanges):
     def _thread(self, name: str | None, request: Request, origin: Json | None = None) -> Thread:
         made = super()._thread(name, request, origin)
         self._kept.used(made)
+        conversation = made.conversation
+        if not conversation.steps:
+            conversation.mark = self._kept.mark
+            made.summaries.update(self._ended.hand_over(conversation))
         return made
+
+    def _begin(self, request: Request, texts: list[str], *, main: bool, lent: bool) -> Thread:
+        """As the importers' rules have it, unless it goes on with what another writer of the file began."""
+        session, own = self._live.session, self._recorder._thread
+        if session not in self._mains and self._ended.has(session, own):
+            told = any(self._threads.continues(text) for text in texts)
+            found, whole = self._ended.find(session, request, told=told and not lent)
+            if found is not None:
+                thread = self._thread(found, request)
+                if found == own:
+                    self._mains[session] = thread
+                return thread
+            if not whole and not lent and main and not request.head.tools:
+                return self._thread(self._threads.name("conversation", ""), request)
+            # The main conversation is the one that is there.
+            return super()._begin(request, texts, main=False, lent=lent or whole)
+        return super()._begin(request, texts, main=main, lent=lent)
 
     # -- its window -----------------------------------------------------------------------------------------
 
@@ -228,8 +277,7 @@ class Conversations(Exchanges):
         if thread.turns != before:
             conversation = thread.conversation
             place = Place(conversation.session, conversation.thread)
-            counts = self._recorder._turns
-            conversation.turn = self._recorder._counted(counts, place.key, "turn")
+            conversation.turn = self._recorder._turn_name(place)
 
     def _step_name(self, thread: Thread) -> str | None:
         conversation = thread.conversation

@@ -27,7 +27,9 @@ _TEXT_ITEM: Final = (
 )
 UNNAMED: Final = "ctxctl.record.unnamed"
 """Type of an event whose own is no name."""
-_OF_SEALED: Final = frozenset((vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, "ctxctl.step.failed"))
+_OF_SEALED: Final = frozenset(
+    (vocab.INJECTION_APPLIED, vocab.USAGE_REPORTED, vocab.STEP_FAILED, vocab.STEP_ANSWERED)
+)
 """What still belongs to a step whose request went out."""
 _KNOWN: Final = frozenset(vocab.STANDARD_EVENTS)
 _TRIES: Final = 3

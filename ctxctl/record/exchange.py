@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ctxctl.formats.wire.dialect import Dialect
     from ctxctl.formats.wire.exchange import Exchange as Wire
     from ctxctl.record.answering import Came, Told
+    from ctxctl.record.asking import Agent
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
 
@@ -71,7 +72,7 @@ class Exchanges:
         self._held = 0
         self._writer = self._core.journal.writer
         self._talks: Conversations | None = None
-        self._failed: OrderedDict[bytes, Asked] = OrderedDict()
+        self._failed: OrderedDict[bytes, _Attempt] = OrderedDict()
         self._open: WeakSet[Exchange] = WeakSet()
         self._orphans: deque[Callable[[], object]] = deque()
         """Ends of exchanges that came in the middle of another one."""
@@ -121,7 +122,7 @@ class Exchanges:
             apart=apart is not None,
             derived=derived,
         )
-        return Exchange(self, asked.dialect, self._ask(wire, asked.dialect, scope))
+        return Exchange(self, asked.dialect, self._ask(wire, asked.dialect, scope, asked.agent))
 
     def asked(
         self, body: Any, dialect: Dialect | None = None, *, url: str = "", session: str | None = None
@@ -156,7 +157,9 @@ class Exchanges:
             scope = scope._outer
         return scope
 
-    def _ask(self, wire: Wire, dialect: Dialect, scope: Scope | None) -> _Attempt | None:
+    def _ask(
+        self, wire: Wire, dialect: Dialect, scope: Scope | None, agent: Agent | None = None
+    ) -> _Attempt | None:
         from ctxctl.record.asking import key_of
 
         recorder = self.recorder
@@ -169,18 +172,19 @@ class Exchanges:
         else:
             session = recorder._given or self._core.name(wire.session)
         assert wire.request is not None
-        key = key_of(wire.request, session, dialect)
+        # Two agents may be told the same.
+        key = key_of(wire.request, session if agent is None else f"{session}\n{agent.id}", dialect)
         self._bury()
         with recorder._alone() as free:
             if not free:
                 return None
             talks = self._conversations()
             before = self._failed.pop(key, None)
-            if before is not None and talks.again(before):
-                return _Attempt(before, key)
+            if before is not None and talks.again(before.asked):
+                return before._replace(number=before.number + 1)
             url = (wire.url or "").partition("?")[0]
             wire = wire._replace(url=url, session=session, thread=thread, turn=turn)
-            return _Attempt(talks.ask(wire, dialect), key)
+            return _Attempt(talks.ask(wire, dialect, agent if thread is None else None), key)
 
     def _conversations(self) -> Conversations:
         from ctxctl.record.conversations import Conversations
@@ -215,9 +219,11 @@ class Exchanges:
                     core.record(vocab.USAGE_REPORTED, bill, asked.place)
                 if failure is not None:
                     core.record(STEP_FAILED, failure, asked.place)
+                elif attempt.number > 1:
+                    core.record(vocab.STEP_ANSWERED, {"attempts": attempt.number}, asked.place)
             self._talks.answered(asked, response, cut=told.cut, dialect=dialect)
             if response is None and failure is not None:
-                self._failed[attempt.key] = asked
+                self._failed[attempt.key] = attempt
                 while len(self._failed) > _FAILED:
                     self._failed.popitem(last=False)
 
@@ -250,6 +256,8 @@ class _Attempt(NamedTuple):
     asked: Asked
     key: bytes
     """What the same request is known by when it is sent again."""
+    number: int = 1
+    """How often it was sent, this time among them."""
 
 
 class Exchange:

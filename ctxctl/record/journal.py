@@ -101,6 +101,27 @@ class Journal:
         self.errors = {}
         self._begin()
 
+    @property
+    def mark(self) -> str:
+        """What names end in that another writer of the file may give as well; empty for its first writer.
+
+        Opens the file if that was not done yet.
+        """
+        sink = self._sink
+        if not sink.files and not self.closed and self._lock.acquire(timeout=WAIT):
+            try:
+                sink.prepare(0)
+            except OSError:
+                pass  # told when an event comes
+            finally:
+                self._lock.release()
+        return "" if sink.first else f"-{self.writer[:8]}"
+
+    @property
+    def path(self) -> str:
+        """The file's name, whole."""
+        return self._sink.path
+
     # -- writing --------------------------------------------------------------------------------------------
 
     def put(self, entries: tuple[Entry, ...], generation: int | None = None) -> Result:

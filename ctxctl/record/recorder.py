@@ -90,12 +90,13 @@ class Recorder(Calls):
         """A new writer: at the start, and in a forked child."""
         import _thread
 
+        from ctxctl.record.left import Left
         from ctxctl.record.place import Place
 
         writer = self._core.journal.writer
         self._session = self._given or f"session-{writer[:12]}"
-        # With a session of its own, names need not be told from another process's.
-        self._suffix = f"-{writer[:8]}" if self._given is not None else ""
+        self._own_session = self._given is None
+        self._left = Left(self._core.journal)
         self._thread = self._base_thread
         self._lock = _thread.RLock()
         self._talking = _thread.RLock()
@@ -145,7 +146,7 @@ class Recorder(Calls):
                 name = f"{wanted}~{number}"
             key = Place(own, name).key
             self._open[key] = 1
-            turn = name_of(turn_id) or self._counted(self._turns, key, "turn")
+            turn = name_of(turn_id) or self._turn_name(Place(own, name))
         return Turn(self, Place(own, name, turn))
 
     def step(self, *, model: str | None = None, step_id: str | None = None) -> Step:
@@ -166,14 +167,30 @@ class Recorder(Calls):
         from ctxctl.record.place import Place
 
         with self._lock:
-            step = self._core.name(step_id) or self._counted(self._steps, place.key, "step")
+            step = self._core.name(step_id) or self._counted(self._steps, place, "step")
         return Place(place.session, place.thread, place.turn, step)
 
-    def _counted(self, counts: dict[str, int], key: str, what: str) -> str:
-        number = counts[key] = counts.get(key, 0) + 1
+    def _turn_name(self, place: Place) -> str:
+        """A name for another turn of a thread."""
+        return self._counted(self._turns, place, "turn")
+
+    def _counted(self, counts: dict[str, int], place: Place, what: str) -> str:
+        """A name that nothing else in the file has: it goes on counting where other writers of it stopped."""
+        key = place.key
+        if key not in counts:
+            counts[key] = self._left.number(place, what) if self._is_shared(place) else 0
+        number = counts[key] = counts[key] + 1
         if len(counts) > 100_000:
             counts.pop(next(iter(counts)))
-        return f"{what}-{number}{self._suffix}"
+        return f"{what}-{number}{self._mark(place)}"
+
+    def _is_shared(self, place: Place) -> bool:
+        """Whether other writers may record the same session."""
+        return not (self._own_session and place.session == self._session)
+
+    def _mark(self, place: Place) -> str:
+        """What names of a thread end in, so that no other writer of the file gives them."""
+        return self._core.journal.mark if self._is_shared(place) else ""
 
     def _leave(self, turn: Scope) -> None:
         with self._lock:
@@ -185,7 +202,7 @@ class Recorder(Calls):
         from ctxctl.record.bodies import Talks
 
         if self._talks is None:
-            self._talks = Talks(self._core)
+            self._talks = Talks(self)
         return self._talks
 
     def _send(self, sent: Sent, place: Place) -> Place:
@@ -196,8 +213,8 @@ class Recorder(Calls):
                 return place
             if sent.turn is None:
                 if place.key not in self._turns or ends_with_prompt(sent.body, sent.dialect):
-                    self._counted(self._turns, place.key, "turn")
-                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._suffix}")
+                    self._turn_name(place)
+                sent = sent._replace(turn=f"turn-{self._turns[place.key]}{self._mark(place)}")
             return self._conversations().request(sent, place)
 
     def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:

@@ -6,6 +6,8 @@ one stub, so that differences stay visible, and nobody without the key can try s
 pass over a text that holds nothing suspicious, and time linear in the text in any case.
 """
 
+# ruff: noqa: E501 - patterns stand in one piece
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -15,7 +17,7 @@ from typing import Any, Final
 
 import re2
 
-from ctxctl.record.rules import FIELDS, HEADERS, RULES, Rule
+from ctxctl.record.rules import FIELDS, HEADERS, RULES, SUFFIXES, Rule
 
 _DIGEST: Final = 6
 _MEMORY: Final = 32 << 20
@@ -80,7 +82,8 @@ class Redactor:
         quoted = "|".join([*(re2.escape(literal) for literal in literals), *_HINTS])
         whole = "|".join([f"(?i:{quoted})", *(f"(?:{rule.pattern})" for rule in rules if not rule.literals)])
         self._any = _finder(re2.compile(whole.encode(), options))
-        names_too = f"{whole}|{_name_pattern(self._never | FIELDS)}"
+        ends = "|".join("[-_. ]?".join(name) for name in SUFFIXES)
+        names_too = f'{whole}|{_name_pattern(self._never | FIELDS)}|(?i:(?:{ends})":")'
         self._json = _finder(re2.compile(names_too.encode(), options))
 
     def suspicious(self, data: bytes) -> bool:
@@ -119,7 +122,7 @@ class Redactor:
             secret = data[start:stop]
             if _STUB in secret or data[max(0, start - 10) : start].endswith(_STUB):
                 continue
-            if rule.weak and _innocent(secret, words=rule.weak > 1):
+            if rule.weak and _is_left(rule.weak, secret):
                 continue
             pieces += data[end:start], self.stub(rule.kind, secret, found).encode()
             end = stop
@@ -169,9 +172,11 @@ class Redactor:
 
     def _hides(self, key: str, value: str) -> bool:
         """Whether a text under this name is a secret, by the name."""
-        if key not in FIELDS:
+        if key not in FIELDS and not key.endswith(SUFFIXES):
             return False
         password = "pass" in key or key == "pwd"
+        if password and value.lower().encode("utf-8", "replace") in _SAID_OF_VALUES:
+            return False
         return bool(value) and not _innocent(value.encode("utf-8", "replace"), words=not password)
 
     def _leaves(self, value: Any, kind: str, found: Found) -> Any:
@@ -224,7 +229,7 @@ _HINTS: Final = (
     r"cookie[\\\"']{0,4}\s*:", r"basic [a-z0-9+/]{16}", r"curl[^\n]{0,300}\s(?:-u|--user)[ =]", r"://[^\s/@]{0,200}@",
     r"\bsk-[a-z0-9_-]{16}", r"bearer[ :=]{1,3}[a-z0-9_.~+/=-]{16}",
     r"(?:pass[a-z]{0,6}|pwd|secret|token|credentials?|key)[a-z0-9_.-]{0,8}\s{0,4}[\])]?\\{0,3}[\"'`]?\s{0,4}"
-    r"(?::=|=>|[:=,])\s{0,4}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{6}",
+    r"(?::=|=>|[:=,])\s{0,8}[a-z(]?\\{0,3}[\"'`]?[^\s\"'`\\]{3}",
 )  # fmt: skip
 
 
@@ -279,6 +284,48 @@ def _innocent(secret: bytes, *, words: bool) -> bool:
     return _PLAIN.fullmatch(secret) is not None
 
 
+def _is_left(weak: int, value: bytes) -> bool:
+    """Whether a rule that is as weak as this leaves what stands where a secret might (`Rule.weak`)."""
+    if weak < 3:
+        return _innocent(value, words=weak > 1)
+    if value.startswith(_STUB) or _REFERENCE.search(value) is not None:
+        return True
+    if value.strip(b",.:").lower() in _SAID_OF_VALUES or _TYPE.fullmatch(value) is not None:
+        return True
+    if weak == 3:
+        return _NUMBER.fullmatch(value) is not None
+    return (_WORD if weak > 4 else _NAME).fullmatch(value) is not None
+
+
+_REFERENCE: Final = re2.compile(
+    rb"(?i)^(?:\$|%[a-z(]|\{\{|<|process\.|os\.|env\.|self\.|this\.|config\.|settings\.|args\.|options\.|req\.|request\."
+    rb"|ctx\.|secrets?\.|vars?\.|vault:|arn:|projects/|op://|ref\+|file:|/run/secrets/)|\$\{|\{\{|\$\(|xxxx|\*\*\*|\(\)"
+    rb"|\.\.\.|^(?:your|my|the|some)[-_ ][a-z_-]*(?:password|passwd|secret|token|key)(?:[-_]here)?$|^x+$|[[<>]redacted|^\[redacted"
+)
+"""Values that name where the secret is, or stand for one."""
+_TYPE: Final = re2.compile(
+    rb"(?:Optional|Union|List|Field|Secret|Annotated|Mapped|Column|Literal|None|Any)\b.*|[a-z]+(?:\.[A-Za-z_]+)+"
+)
+_NUMBER: Final = re2.compile(rb"[0-9]{1,4}|true|false|True|False")
+_NAME: Final = re2.compile(
+    rb"[A-Z][A-Za-z]*[a-z][A-Za-z]*|[a-z]+[A-Z][A-Za-z]*|[A-Za-z_]+_[A-Za-z_]*|_[a-z]+"
+)
+"""What programs call things: `SecretStr`, `userInput`, `new_password`."""
+_WORD: Final = re2.compile(
+    rb"[A-Za-z_]+(?:[-.][A-Za-z_]+)*|(?:password|passwd|pass|pwd|pw|secret|token|value|arg|var)[0-9]+"
+    rb"|[0-9]{1,4}|.*(?:==|!=|\+=).*"
+)
+_SAID_OF_VALUES: Final = frozenset(
+    b"""none null nil true false yes no on off str string int integer bool boolean bytes byte float number any
+    object unknown undefined text varchar char blob password passwd passphrase passcode pwd secret token hidden
+    required optional missing invalid incorrect correct wrong failed failure expired disabled enabled empty unset
+    set changed changeme change_me placeholder example redacted masked default field input prompt value data user
+    username email name type token key auth basic bearer plain plaintext hash hashed encrypted md5 sha1 sha256
+    sha512 bcrypt scrypt argon2 argon2id utf8 utf-8 base64 int32 int64 float64 todo tbd n/a not your the this that
+    and with for from must should will can cannot is are was were has have when where which what how why dummy
+    insert replace replace_me replaceme test testing here same see""".split()
+)
+"""What is said of a value, and no value."""
 _SAID_OF_PASSWORDS: Final = frozenset(
     (b"none", b"null", b"true", b"false", b"required", b"text", b"hidden", b"secret")
 )

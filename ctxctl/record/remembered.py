@@ -29,6 +29,13 @@ class Remembered(Threads):
         self._tick = 0
         self._last: dict[int, int] = {}
         self._by_branch: dict[tuple[str | None, str], list[Thread]] = {}
+        self.mark = ""
+        """What names of new threads end in, where another writer of the file may give the same ones."""
+
+    def name(self, kind: str, about: str) -> str:
+        """As the importers name a thread; side questions of one kind share one, whoever records them."""
+        made = super().name(kind, about)
+        return made if kind == "side" and self._used[made] == 1 else f"{made}{self.mark}"
 
     def threads(self) -> list[Thread]:
         """All that are remembered."""
@@ -45,7 +52,7 @@ class Remembered(Threads):
         """A name for another branch of a thread."""
         base = name.partition("~")[0]
         self._used[f"{base}~"] += 1
-        return f"{base}~{self._used[f'{base}~'] + 1}"
+        return f"{base}~{self._used[f'{base}~'] + 1}{self.mark}"
 
     def said_by(self, thread: Thread, parts: Iterable[Part]) -> None:
         """Remember a branch's answer, which may be another one's too."""

@@ -20,7 +20,12 @@ class Rule(NamedTuple):
     pattern: str
     """Case counts, unless it begins with `(?i)`; one group."""
     weak: int = 0
-    """How little the shape says by itself.  1: placeholders are left; 2: words, numbers and names as well."""
+    """How little the shape says by itself.  1: placeholders are left; 2: words, numbers and names as well.
+
+    Values without quotes, by how they are written.  3: `NAME=value`: references, types and words that say
+    something of a value are left.  4: `password: value`: names in code as well.  5: `password=value`: all
+    that may be a name in code.
+    """
 
 
 _NAME: Final = (
@@ -32,6 +37,20 @@ _LEAD: Final = r"(?i)(?:^|[^a-z0-9])[a-z0-9_.-]{0,60}"
 _KIND: Final = r"(?:[_.-]?(?:key|id|value|hash|base64|b64|prod|dev|test|live|v?\d))?"
 _QUOTE: Final = r"""\\{0,3}["'`]"""
 _NAMES: Final = ("pass", "pwd", "secret", "token", "credential", "key")
+_PASS: Final = ("pass", "pwd")
+_ENV_LEAD: Final = r"(?:^|\\[nrt]|[^A-Za-z0-9_$])"
+"""In front of a variable's name; in JSON that is text, a line's end is `\\n`."""
+_ENV_PASS: Final = r"(?:[A-Z0-9]{0,20}(?:PASSWORD|PASSWD|PASSPHRASE|PASSCODE)|[A-Z0-9]{1,40}_(?:PASS|PWD))"
+_ENV_NAME: Final = (
+    r"(?:SECRET|TOKEN|CREDENTIALS?|(?:API|SECRET|PRIVATE|ACCESS|ACCOUNT|SHARED|AUTH|SERVICE|LICENSE|SIGNING"
+    r"|ENCRYPTION|MASTER)_?KEY)"
+)
+_ENV_VALUE: Final = r"(?:_?[0-9]|_(?:PROD|DEV|TEST|LIVE|BASE64))?=([^\s\"'`\\;)]{2,400}[^\s\"'`\\;),])"
+_PASS_LEAD: Final = (
+    r"(?i)(?:^|\\[nrt]|[\s,;{&\"'`-])(?:[a-z0-9]{1,40}[_.-]){0,8}(?:password|passwd|passphrase|passcode|pwd)"
+    r"(?:[_.-]?[0-9])?"
+)
+_PASS_VALUE: Final = r"([^\s\"'`\\,;(){}\[\]<>|&=/~.$%*!][^\s\"'`\\,;(){}\[\]<>|]{3,200})"
 _PEM: Final = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?"
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -196,6 +215,20 @@ RULES: Final[tuple[Rule, ...]] = (
         r"([^\s\"'`\\,;(){}\[\]<>|&]{8,400})",
         weak=2,
     ),
+    Rule("password", _PASS, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_PASS}{_ENV_VALUE}", weak=3),
+    Rule("secret", _NAMES, rf"{_ENV_LEAD}(?:[A-Z0-9]{{1,40}}_){{0,8}}{_ENV_NAME}{_ENV_VALUE}", weak=3),
+    Rule(
+        "password",
+        _PASS,
+        rf"{_PASS_LEAD}:[ \t]{{1,8}}{_PASS_VALUE}(?:[ \t]{{0,8}}(?:[\r\n]|$|#)|[\"'`\\])",
+        weak=4,
+    ),
+    Rule(
+        "password",
+        _PASS,
+        rf"{_PASS_LEAD}(?:=|[ \t]{{1,8}}=[ \t]{{0,8}}){_PASS_VALUE}(?:[\s;\"'`\\]|$)",
+        weak=5,
+    ),
 )
 """In the order in which they are tried; what one has replaced the next ones do not see."""
 
@@ -221,3 +254,8 @@ FIELDS: Final = frozenset(
     )
 )  # fmt: skip
 """Names whose values are replaced if they are texts."""
+SUFFIXES: Final = (
+    "password", "passwd", "passphrase", "passcode", "dbpass", "clientsecret", "secretkey", "apikey", "accesskey",
+    "privatekey", "apitoken", "authtoken",
+)  # fmt: skip
+"""What other names of such values end in: `POSTGRES_PASSWORD`, `smtpPassword`."""

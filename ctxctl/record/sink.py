@@ -50,6 +50,8 @@ class Sink:
         self.sync_error: str | None = None
         self.why: str | None = None
         """Why the last file came: `opened`, `rotated`, `deleted`, `replaced`."""
+        self.first = False
+        """Whether this is the file's first writer: it alone made the file, and nothing was rotated away."""
 
     def prepare(self, size: int, now: float | None = None) -> int:
         """See that `size` further bytes have a file: open it, find it again, rotate it.
@@ -110,16 +112,12 @@ class Sink:
         """In a child process: a descriptor of its own, so that a rotation's lock holds between the two."""
         with suppress(OSError):
             self.close()
-        self._torn = False
+        self._torn = self.first = False
 
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _open(self, why: str) -> None:
-        try:
-            fd = os.open(self.path, _FLAGS, 0o600)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            fd = os.open(self.path, _FLAGS, 0o600)
+        fd, made = self._opened()
         try:
             found = os.fstat(fd)
             _refuse(found)
@@ -133,6 +131,21 @@ class Sink:
         self._key = found[1:4]
         self.files += 1
         self.why = why
+        if why != "rotated":
+            self.first = made and not os.path.lexists(self._numbered(1))
+
+    def _opened(self) -> tuple[int, bool]:
+        """The file's descriptor, and whether it was made here: of several writers only one is told so."""
+        try:
+            return os.open(self.path, _FLAGS | os.O_EXCL, 0o600), True
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        except FileExistsError:
+            return os.open(self.path, _FLAGS, 0o600), False
+        try:
+            return os.open(self.path, _FLAGS | os.O_EXCL, 0o600), True
+        except FileExistsError:
+            return os.open(self.path, _FLAGS, 0o600), False
 
     def _look(self, own: os.stat_result, now: float) -> None:
         """Go on with another file if this one is no longer under its name."""
@@ -194,11 +207,15 @@ class Sink:
         self._open("rotated")
 
     def _free_name(self) -> str:
-        stem, dot = os.path.splitext(self.path)
         number = 1
-        while os.path.lexists(name := f"{stem}.{number}{dot}"):
+        while os.path.lexists(name := self._numbered(number)):
             number += 1
         return name
+
+    def _numbered(self, number: int) -> str:
+        """What a file is called that was rotated away."""
+        stem, dot = os.path.splitext(self.path)
+        return f"{stem}.{number}{dot}"
 
 
 def _here() -> str:

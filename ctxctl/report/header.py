@@ -35,6 +35,8 @@ class Header(msgspec.Struct, frozen=True):
     """Limits that are supposed in place of the recorded ones."""
     edited: Edited = UNEDITED
     """What is supposed to be gone from the session, or otherwise in it."""
+    late: int = 0
+    """Events of the trace that came for steps that were over."""
     calibration: dict[str, Any] | None = None
     """The calibration in force: digest, where it is from, and its models with their errors in per cent."""
     doubts: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.header import Header
-from ctxctl.report.tables import labelled
+from ctxctl.report.tables import labelled, plural
 from ctxctl.text import visible
 
 _DOUBTS: Final = 3
@@ -44,6 +44,8 @@ def header_lines(header: Header, width: int, *, mode: str | None = None) -> Iter
         facts.append(("thread", f"only {visible(header.thread)}"))
     if header.turn is not None:
         facts.append(("turn", f"only {visible(header.turn)}"))
+    if header.late:
+        facts.insert(1, ("late", late(header.late)))
     for label, text in facts:
         yield from labelled(label, text, width)
 
@@ -52,6 +54,16 @@ def doubted(doubts: Sequence[str]) -> str:
     """What was not understood of a capture; how much more there is, where that is a lot."""
     more = f"; {len(doubts) - _DOUBTS:,} more, see the problems" if len(doubts) > _DOUBTS else ""
     return visible("; ".join(doubts[:_DOUBTS])) + more
+
+
+def late(events: int) -> str:
+    """That events came for steps that were over, and what that means for the steps that are shown."""
+    one = events == 1
+    return (
+        f"{plural(events, 'event')} {'names a step that is' if one else 'name steps that are'} over: "
+        f"{'it counts' if one else 'they count'} for a later frame, or {'is' if one else 'are'} left out; "
+        "requests may be missing as steps of their own"
+    )
 
 
 def _assumed(header: Header) -> list[tuple[str, str]]:

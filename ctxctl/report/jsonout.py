@@ -58,6 +58,7 @@ def trace(header: Header) -> dict[str, Any]:
         "calibration": header.calibration,
         **({"learned": header.learned} if header.learned is not None else {}),
         **({"doubts": header.doubts} if header.doubts else {}),
+        **({"late_events": header.late} if header.late else {}),
     }
 
 

@@ -72,6 +72,8 @@ def facts(step: Step) -> Iterator[tuple[str, str]]:
         yield "usage", usage_text(step)
     if (failed := failed_text(step)) is not None:
         yield "failed", failed
+    if (retried := retried_text(step)) is not None:
+        yield "retried", retried
     yield "cache", cache_text(step.cache) if step.target == MODEL else _NO_CACHE
     missing = ["limit unknown"] * (step.window.cap is None) + ["usage not reported"] * (step.usage is None)
     if missing:
@@ -114,6 +116,16 @@ def failed_text(step: Step) -> str | None:
         return None
     times = view.facts.get("failures")
     return visible(str(view.facts["failed"])) + (f" (the last of {times:,} failures)" if times else "")
+
+
+def retried_text(step: Step) -> str | None:
+    """How often the request failed before it was answered; None where it did not."""
+    view = step.stages.get("evidence")
+    times = view.facts.get("retried") if view is not None else None
+    if not times:
+        return None
+    assert view is not None
+    return f"answered after {plural(times, 'failure')}, the last {visible(str(view.facts['retried_after']))}"
 
 
 def limits_are_supposed(step: Step) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ctxctl.model import vocab
 from ctxctl.model.records import (
+    Answered,
     Assembly,
     Block,
     Budget,
@@ -275,6 +276,11 @@ def failure(fields: Fields) -> Failure:
     return Failure(fields.text("error"), fields.count("status"))
 
 
+def answered(fields: Fields) -> Answered:
+    """`ctxctl.step.answered`."""
+    return Answered(fields.count("attempts"))
+
+
 def dropped(fields: Fields) -> Dropped:
     """`ctxctl.record.dropped`."""
     return Dropped(fields.count("n"), fields.table("reasons"))
@@ -310,6 +316,7 @@ BUILDERS: dict[str, Callable[[Fields], Record | None]] = {
     vocab.USAGE_REPORTED: usage,
     vocab.FIDELITY_MEASURED: fidelity,
     vocab.STEP_FAILED: failure,
+    vocab.STEP_ANSWERED: answered,
     vocab.RECORD_DROPPED: dropped,
 }
 """Builders by event type; items and assemblies, which hold contents, are built by `trace.codec`."""

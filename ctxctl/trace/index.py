@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.trace.source import Source
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 _MAGIC: Final = b"ctxctl step index\n"
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
@@ -61,6 +61,8 @@ class StepIndex:
         """64-bit keys of the events within `covered`, to know a repeated one by."""
         self.state: dict[str, Any] | None = None
         """JSON values that the builder needs to go on from `covered` when the file has grown."""
+        self.late = 0
+        """Events within `covered` that came for steps that were over."""
 
     def append(
         self, session: str | None, thread: str, turn: int, step: int, start: int, end: int, line: int
@@ -126,6 +128,7 @@ class StepIndex:
                 "sessions": self._sessions.names,
                 "threads": self._threads.names,
                 "state": self.state,
+                "late": self.late,
                 "seen": len(self.seen),
             }
             seen = array("Q", self.seen)
@@ -172,6 +175,7 @@ class StepIndex:
             index._columns[name].frombytes(body[number * width : (number + 1) * width])
         index.covered, index.lines = header["covered"], header["lines"]
         index.state = header["state"]
+        index.late = header["late"]
         return index
 
 

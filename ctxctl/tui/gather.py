@@ -36,6 +36,7 @@ def trace(inspector: Inspector, *, live: bool = False) -> Trace:
         assumed=params.assumed,
         policy=params.policy + _learned(inspector) + _supposed(params.limits) + _edited(params.edited),
         problems=inspector.problem_count,
+        late=inspector.late_events,
         live=live,
         unrecorded=_unrecorded(inspector),
     )

@@ -50,6 +50,8 @@ def _where(state: State, width: int) -> Parts:
     left = [Piece(state.trace.name.rpartition("/")[2] or state.trace.name, "name", 9)]
     if state.trace.format not in ("native", ""):
         left.append(Piece(state.trace.format, "muted", 2))
+    if state.trace.late:
+        left.append(Piece(f"{counted(state.trace.late, 'late event')} · p", "warning", 8))
     entry, step = state.entry, None if state.detail is None else state.detail.step
     right: list[Piece] = []
     if state.trace.policy != "recorded":

@@ -114,7 +114,7 @@ def followed(state: State, newest: int | None = None) -> State:
 
 def anew(state: State, name: str) -> State:
     """Another session is watched, or the file was replaced: nothing of what was shown is true any more."""
-    trace = replace(state.trace, name=name, problems=0)
+    trace = replace(state.trace, name=name, problems=0, late=0)
     fresh = State(trace, state.epoch + 1, pane=state.pane, tab=state.tab, following=state.trace.live)
     return replace(fresh, order=state.order, reverse=state.reverse, by=state.by, only=state.only)
 

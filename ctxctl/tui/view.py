@@ -34,6 +34,8 @@ class Trace:
     """One sentence where the encoding was assumed, else empty."""
     policy: str = "recorded"
     problems: int = 0
+    late: int = 0
+    """Events for steps that were over."""
     live: bool = False
     """Whether it is being watched while it is written."""
     watching: Watching | None = None

@@ -100,6 +100,7 @@ class FakeInspector:
         self.calls: list[str] = []
         self.problems = list(problems)
         self.problem_count = len(self.problems)
+        self.late_events = sum(problem.slug.startswith("late-") for problem in self.problems)
         self.learned = None
         self.summary: Summary | None = None
         self.closed = False

@@ -145,6 +145,14 @@ def test_the_head_says_where_we_are() -> None:
     assert "billed ✓ 140, 70 cached" in third
 
 
+def test_the_head_says_that_events_came_too_late() -> None:
+    state = loaded(FakeInspector(notes_agent()))
+    assert "late event" not in said(header.head(state, 140)[0])
+    late = replace(state, trace=replace(state.trace, late=41))
+    for width in (80, 140):
+        assert "41 late events · p" in said(header.head(late, width)[0])
+
+
 def test_the_head_says_what_is_unknown() -> None:
     inspector = FakeInspector([Request(1, (Thing("a", "text"), Thing("b", None)))], cap=None)
     _, second, third = (said(parts) for parts in header.head(loaded(inspector), 120))

@@ -78,12 +78,19 @@ class Conversation:
         self._cause: str | None = None
         self.steps = 0
         """Requests so far."""
+        self.mark = ""
+        """What the names that are made here end in, where others make names for the same thread."""
         self.injected: Json = {}
         """Marks of the injections to come: `derived` where no record tells of the request, `turn` likewise,
         `lacks` the facts of the format that such a capture does not hold."""
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def go_on_from(self, rows: Iterable[_Row]) -> None:
+        """Begin with a window that somebody else has told: what comes is known by it, and told anew."""
+        self.rows = list(rows)
+        self._old, self._clean = [], 0
 
     # -- the window -----------------------------------------------------------------------------------------
 
@@ -230,7 +237,9 @@ class Conversation:
     def compacted(self, sources: list[str], into: str | None, *, line: int = 0, **record: Any) -> None:
         """Tell of a compaction with the next request, without changing the window."""
         self._made += 1
-        native_id = record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}"
+        native_id = (
+            record.pop("compaction_id", None) or f"compaction-{self.thread or 'main'}-{self._made}{self.mark}"
+        )
         self.tell(
             vocab.COMPACTION_COMPLETED,
             {
@@ -410,7 +419,7 @@ class Conversation:
         if part.source is not None:
             return part.source
         self._made += 1
-        return f"{part.kind}-{self._made}"
+        return f"{part.kind}-{self._made}{self.mark}"
 
     def _standing(self, row: _Row) -> Standing:
         block, kind = row

@@ -21,6 +21,8 @@ from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
 from ctxctl.model import vocab
 
 _BEGINNING: Final = 8
+_JOINS: Final = '"joins":true'
+"""In the place of a part that was cut from the same text as the one in front of it."""
 _REMEMBERED: Final = 4096
 _PROMPTS: Final = frozenset(("user_message", "image", "custom", "thread_summary"))
 _MODEL: Final = re.compile(r"/models/([^/:?]+):")
@@ -326,13 +328,17 @@ class Exchanges:
         made = []
         for unit in request.units[since:until]:
             slots = request.dialect.parts(unit, thread.names, exchange.line)
+            goes_on = False
             for part in slots.parts:
+                # A harness's note may stand in the middle of a summary: what is behind it is still of it.
+                goes_on = goes_on and _JOINS in part.wire
                 if (
                     part.kind == "user_message"
                     and part.text
-                    and (part.mark in thread.summaries or self._threads.continues(part.text))
+                    and (goes_on or part.mark in thread.summaries or self._threads.continues(part.text))
                 ):
                     part.kind = "thread_summary"
+                    goes_on = True
             made.append(slots)
         return made
 
