@@ -2,7 +2,7 @@
 
 A connection of the program has one connection to the server, begun with its first request and ended with
 it, so that keeping alive, closing, resetting and waiting mean the same on both.  What is changed on the way
-is one line of each request's head: `Host`.
+is one line of each request's head, `Host`; and of its first one the path, where the provider spells it otherwise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, rewritten
+from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, respelled, rewritten
 from ctxctl.record.proxy.behind import Exchange, Server
 from ctxctl.record.proxy.messages import MalformedError
 from ctxctl.record.proxy.resets import reset, reset_when_flushed
@@ -139,6 +139,9 @@ class Connection(asyncio.Protocol):
         self._head = bytearray()
         request = messages.request(head)
         checked(request, self.listener.hosts)
+        asked = request.target
+        head, request = respelled(head, request, self.listener.bases)
+        self.listener.respelled += request.target != asked
         exchange = Exchange(request, self.listener.copies.begin())
         if not self.waiting:
             self.answered = False
