@@ -254,9 +254,9 @@ def _stream_gemini(
 DIALECTS: Final = (
     Dialect("anthropic", re.compile(r"/v1/messages"), _ask_messages, re.compile(r'"tool_use"'), _whole_message,
             _stream_message),
-    Dialect("chat", re.compile(r"/v1/chat/completions"), _ask_chat, re.compile(r'"tool_calls": \['), _whole_chat,
+    Dialect("openai-chat", re.compile(r"/v1/chat/completions"), _ask_chat, re.compile(r'"tool_calls": \['), _whole_chat,
             _stream_chat),
-    Dialect("responses", re.compile(r"/v1/responses"), _ask_responses, re.compile(r'"type": "function_call"'),
+    Dialect("openai-responses", re.compile(r"/v1/responses"), _ask_responses, re.compile(r'"type": "function_call"'),
             _whole_response, _stream_response),
     Dialect("gemini", re.compile(r"/v1(?:beta|alpha)?/models/[^/:]+:(?:streamG|g)enerateContent"), _ask_gemini,
             re.compile(r'"functionCall"'), _whole_gemini, _stream_gemini),

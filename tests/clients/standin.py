@@ -75,7 +75,7 @@ class StandIn(ThreadingHTTPServer):
                 return bills[-1]
 
             made = answered(dialect, path, body, len(self.calls) + 1, bill)
-            chat = dialect.name == "chat" and bool(body.get("stream"))
+            chat = dialect.name == "openai-chat" and bool(body.get("stream"))
             told = not chat or bool((body.get("stream_options") or {}).get("include_usage"))
             self.calls.append(Call(dialect.name, path, raw, bills[0], told, headers))
         return made
@@ -118,7 +118,6 @@ class _Handler(BaseHTTPRequestHandler):
         if dialect is not None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             made = self.server.take(dialect, path, raw, headers)
-            open("/tmp/clients/run/last.json","wb").write(raw)
             self._log(f"{dialect.name} {path} {len(raw)} bytes")
             self._send(200, made)
         elif path == "/v1/messages/count_tokens":
