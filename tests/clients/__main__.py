@@ -15,7 +15,9 @@ from tests.clients.specs import SPECS, Spec
 def main() -> int:
     """Run all; exit code 1 if anything differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.clients", description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path(".clients"), help="where the clients are installed")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(".clients"), help="where the clients are installed"
+    )
     parser.add_argument("--only", help="only clients whose name holds this text; writes no page")
     args = parser.parse_args()
     folder: Path = args.folder.resolve()
@@ -52,7 +54,10 @@ def tried(folder: Path, spec: Spec, version: str) -> page.Row:
     print(f"{spec.name} {version}: {'as it should be' if right(row) else 'DIFFERS'}", file=sys.stderr)
     for name, way in zip(("alone", "own address", "--upstream"), row[1:], strict=True):
         few = way.held._replace(problems=way.held.problems[:3]) if way.held is not None else ""
-        print(f"  {name}: exit {way.codes}, {way.requests} requests {few} {way.strays[:3] or ''}", file=sys.stderr)
+        print(
+            f"  {name}: exit {way.codes}, {way.requests} requests {few} {way.strays[:3] or ''}",
+            file=sys.stderr,
+        )
     return row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tests.clients.script import Ask, Json, Say, Tool, answer
 
@@ -47,7 +47,9 @@ def answered(dialect: Dialect, path: str, body: Json, number: int, usage: Callab
     bill = usage(say)
     model = body.get("model") or path.rpartition("/")[2].partition(":")[0]
     if not (body.get("stream") or "streamGenerateContent" in path):
-        return Answered("application/json", [json.dumps(dialect.whole(f"{number:03}", model, say, bill)).encode()])
+        return Answered(
+            "application/json", [json.dumps(dialect.whole(f"{number:03}", model, say, bill)).encode()]
+        )
     pieces = []
     for event, data in dialect.stream(f"{number:03}", model, say, bill, body):
         name = f"event: {event}\n" if event is not None else ""
@@ -56,11 +58,13 @@ def answered(dialect: Dialect, path: str, body: Json, number: int, usage: Callab
     return Answered("text/event-stream", pieces)
 
 
-# -- Anthropic --------------------------------------------------------------------------------------------------
+# -- Anthropic ------------------------------------------------------------------------------------------
 
 
 def _ask_messages(body: Json) -> Ask:
-    tools = [Tool(one["name"], one.get("input_schema") or {}) for one in body.get("tools", ()) if "name" in one]
+    tools = [
+        Tool(one["name"], one.get("input_schema") or {}) for one in body.get("tools", ()) if "name" in one
+    ]
     return Ask(tools, body.get("messages", []))
 
 
@@ -81,8 +85,9 @@ def _blocks(number: str, say: Say) -> list[Json]:
 
 def _whole_message(number: str, model: str, say: Say, usage: Usage) -> Json:
     return {
-        "id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": _blocks(number, say),
-        "stop_reason": "tool_use" if say.calls else "end_turn", "stop_sequence": None, "usage": _bill_messages(usage),
+        "id": f"msg_{number}", "type": "message", "role": "assistant", "model": model,
+        "content": _blocks(number, say), "stop_reason": "tool_use" if say.calls else "end_turn",
+        "stop_sequence": None, "usage": _bill_messages(usage),
     }  # fmt: skip
 
 
@@ -107,12 +112,14 @@ def _stream_message(
     yield from ((event["type"], event) for event in events)
 
 
-# -- OpenAI: chat -----------------------------------------------------------------------------------------------
+# -- OpenAI: chat ---------------------------------------------------------------------------------------
 
 
 def _ask_chat(body: Json) -> Ask:
     functions = [one["function"] for one in body.get("tools", ()) if "function" in one]
-    return Ask([Tool(one["name"], one.get("parameters") or {}) for one in functions], body.get("messages", []))
+    return Ask(
+        [Tool(one["name"], one.get("parameters") or {}) for one in functions], body.get("messages", [])
+    )
 
 
 def _bill_chat(usage: Usage) -> Json:
@@ -160,11 +167,13 @@ def _stream_chat(
     yield None, "[DONE]"
 
 
-# -- OpenAI: responses ------------------------------------------------------------------------------------------
+# -- OpenAI: responses ----------------------------------------------------------------------------------
 
 
 def _ask_responses(body: Json) -> Ask:
-    tools = [Tool(one["name"], one.get("parameters") or {}) for one in body.get("tools", ()) if "parameters" in one]
+    tools = [
+        Tool(one["name"], one.get("parameters") or {}) for one in body.get("tools", ()) if "parameters" in one
+    ]
     given = body.get("input", [])
     return Ask(tools, [given] if isinstance(given, str) else given)
 
@@ -172,7 +181,13 @@ def _ask_responses(body: Json) -> Ask:
 def _whole_response(number: str, model: str, say: Say, usage: Usage) -> Json:
     part = {"type": "output_text", "text": say.text, "annotations": []}
     output: list[Json] = [
-        {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]}
+        {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [part],
+        }
     ]
     output += [
         {
@@ -199,10 +214,16 @@ def _stream_response(
 ) -> Iterator[tuple[str | None, Json | str]]:
     whole = _whole_response(number, model, say, usage)
     begun = {**whole, "status": "in_progress", "output": [], "usage": None}
-    events: list[Json] = [{"type": f"response.{what}", "response": begun} for what in ("created", "in_progress")]
+    events: list[Json] = [
+        {"type": f"response.{what}", "response": begun} for what in ("created", "in_progress")
+    ]
     for index, item in enumerate(whole["output"]):
         at = {"output_index": index, "item_id": item["id"]}
-        empty = {**item, "status": "in_progress", **({"content": []} if "content" in item else {"arguments": ""})}
+        empty = {
+            **item,
+            "status": "in_progress",
+            **({"content": []} if "content" in item else {"arguments": ""}),
+        }
         events.append({"type": "response.output_item.added", "output_index": index, "item": empty})
         if "content" in item:
             events += _text_events({**at, "content_index": 0}, item["content"][0])
@@ -224,25 +245,36 @@ def _text_events(at: Json, part: Json) -> list[Json]:
     ]
 
 
-# -- Gemini -----------------------------------------------------------------------------------------------------
+# -- Gemini ---------------------------------------------------------------------------------------------
 
 
 def _ask_gemini(body: Json) -> Ask:
     functions = [one for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ())]
     return Ask(
-        [Tool(one["name"], one.get("parametersJsonSchema") or one.get("parameters") or {}) for one in functions],
+        [
+            Tool(one["name"], one.get("parametersJsonSchema") or one.get("parameters") or {})
+            for one in functions
+        ],
         body.get("contents", []),
     )
 
 
 def _whole_gemini(number: str, model: str, say: Say, usage: Usage) -> Json:
-    parts = [{"text": say.text}, *({"functionCall": {"name": name, "args": args}} for name, args in say.calls)]
+    parts = [
+        {"text": say.text},
+        *({"functionCall": {"name": name, "args": args}} for name, args in say.calls),
+    ]
     bill = {
         "promptTokenCount": usage.total, "cachedContentTokenCount": usage.cached,
         "candidatesTokenCount": usage.output, "totalTokenCount": usage.total + usage.output,
     }  # fmt: skip
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": bill, "modelVersion": model, "responseId": f"r{number}"}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": bill,
+        "modelVersion": model,
+        "responseId": f"r{number}",
+    }
 
 
 def _stream_gemini(
@@ -252,12 +284,12 @@ def _stream_gemini(
 
 
 DIALECTS: Final = (
-    Dialect("anthropic", re.compile(r"/v1/messages"), _ask_messages, re.compile(r'"tool_use"'), _whole_message,
-            _stream_message),
-    Dialect("openai-chat", re.compile(r"/v1/chat/completions"), _ask_chat, re.compile(r'"tool_calls": \['), _whole_chat,
-            _stream_chat),
-    Dialect("openai-responses", re.compile(r"/v1/responses"), _ask_responses, re.compile(r'"type": "function_call"'),
-            _whole_response, _stream_response),
-    Dialect("gemini", re.compile(r"/v1(?:beta|alpha)?/models/[^/:]+:(?:streamG|g)enerateContent"), _ask_gemini,
-            re.compile(r'"functionCall"'), _whole_gemini, _stream_gemini),
+    Dialect("anthropic", re.compile(r"/v1/messages"), _ask_messages, re.compile(r'"tool_use"'),
+            _whole_message, _stream_message),
+    Dialect("openai-chat", re.compile(r"/v1/chat/completions"), _ask_chat, re.compile(r'"tool_calls": \['),
+            _whole_chat, _stream_chat),
+    Dialect("openai-responses", re.compile(r"/v1/responses"), _ask_responses,
+            re.compile(r'"type": "function_call"'), _whole_response, _stream_response),
+    Dialect("gemini", re.compile(r"/v1(?:beta|alpha)?/models/[^/:]+:(?:streamG|g)enerateContent"),
+            _ask_gemini, re.compile(r'"functionCall"'), _whole_gemini, _stream_gemini),
 )  # fmt: skip

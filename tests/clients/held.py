@@ -33,7 +33,9 @@ class Held(NamedTuple):
     @property
     def equal(self) -> bool:
         """Whether nothing is lacking and nothing differs."""
-        return self.requests == self.steps == self.bodies > 0 and self.usage == self.told and not self.problems
+        return (
+            self.requests == self.steps == self.bodies > 0 and self.usage == self.told and not self.problems
+        )
 
 
 def held(trace: Path, calls: list[Call]) -> Held:
@@ -46,7 +48,9 @@ def held(trace: Path, calls: list[Call]) -> Held:
     bills = _bills(trace)
     with Inspector.open(str(trace)) as inspector:
         for step, made in _steps(inspector):
-            found = next((n for n, (call, sent) in enumerate(left) if compare(made, call.dialect, sent) is None), None)
+            found = next(
+                (n for n, (call, sent) in enumerate(left) if compare(made, call.dialect, sent) is None), None
+            )
             if found is None:
                 nearest = left[0] if left else None
                 why = compare(made, nearest[0].dialect, nearest[1]) if nearest else "no request is left"

@@ -32,7 +32,7 @@ def installed(folder: Path, spec: Spec) -> str | None:
             return None
         return str(found.get("version"))
     names = re.sub(r"[-_.]+", "[-_.]", spec.package)
-    for info in place.glob(f"lib/python3*/site-packages/*.dist-info"):
+    for info in place.glob("lib/python3*/site-packages/*.dist-info"):
         found_name = re.fullmatch(rf"({names})-(.+)\.dist-info", info.name, re.IGNORECASE)
         if found_name is not None:
             return found_name[2]
@@ -51,8 +51,8 @@ def install(folder: Path, spec: Spec) -> str:
     else:
         python = _python()
         _run([python, "-m", "venv", str(place)])
-        _run([str(place / "bin/pip"), "install", "--quiet", spec.package + (f"=={spec.version}" if spec.version else ""),
-              *spec.also])  # fmt: skip
+        package = f"{spec.package}=={spec.version}" if spec.version else spec.package
+        _run([str(place / "bin/pip"), "install", "--quiet", package, *spec.also])
     there = installed(folder, spec)
     if there is None:
         raise InstallError("it was installed, and is not there")
@@ -75,7 +75,9 @@ def path(folder: Path, spec: Spec) -> str:
     """The `PATH` in which a client is found, before what the machine has."""
     place = folder / _slug(spec.package)
     own = place / ("node_modules/.bin" if spec.npm else "bin")
-    return os.pathsep.join((str(own), str(folder / "node/node_modules/.bin"), os.environ.get("PATH", os.defpath)))
+    return os.pathsep.join(
+        (str(own), str(folder / "node/node_modules/.bin"), os.environ.get("PATH", os.defpath))
+    )
 
 
 def available() -> str | None:

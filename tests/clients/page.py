@@ -33,8 +33,9 @@ def write(rows: dict[str, Row], failed: dict[str, str], page: Path = PAGE) -> No
 
 def table(rows: dict[str, Row], failed: dict[str, str], day: datetime.date | None = None) -> str:
     """The table and a line on what it says."""
+    tried = day or datetime.datetime.now(datetime.UTC).date()
     made = [
-        f"Tried on {day or datetime.datetime.now(datetime.UTC).date()}: two prompts with tool calls against a server of our own.",
+        f"Tried on {tried}: two prompts with tool calls, the second resumed, against a server of our own.",
         "",
         "| client | version | led by | requests, steps | bodies equal | usage equal | exit code, output |",
         "|---|---|---|---|---|---|---|",

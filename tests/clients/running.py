@@ -82,9 +82,9 @@ def _machine(folder: Path, spec: Spec, work: Path) -> dict[str, str]:
     (work / "project/notes.txt").write_text("Bees dance.\nBees hum.\nBees sleep.\n", encoding="utf-8")
     subprocess.run(["git", "init", "-q", str(work / "project")], check=True)
     return {
-        "HOME": str(work / "home"), "PATH": path(folder, spec), "PYTHONPATH": str(ROOT), "TERM": "xterm-256color",
-        "LANG": "C.UTF-8", "TMPDIR": str(work / "tmp"), "HTTPS_PROXY": _NOWHERE, "HTTP_PROXY": _NOWHERE,
-        "NO_PROXY": "127.0.0.1,localhost", "CTXCTL_STATE_DIR": str(work / "state"),
+        "HOME": str(work / "home"), "PATH": path(folder, spec), "PYTHONPATH": str(ROOT),
+        "TERM": "xterm-256color", "LANG": "C.UTF-8", "TMPDIR": str(work / "tmp"),
+        "HTTPS_PROXY": _NOWHERE, "HTTP_PROXY": _NOWHERE, "NO_PROXY": "127.0.0.1,localhost", "CTXCTL_STATE_DIR": str(work / "state"),
     }  # fmt: skip
 
 

@@ -11,8 +11,8 @@ Json = dict[str, Any]
 MARK: Final = re.compile(r"\[task \w+\]")
 """Stands in each prompt, so that the script finds where a turn begins whatever a client puts around it."""
 _SHELLS: Final = (
-    "bash", "shell", "exec_command", "run_shell_command", "run_commands", "execute_command", "run_terminal_command",
-    "shell_command", "local_shell", "execute_bash", "developer__shell",
+    "bash", "shell", "exec_command", "run_shell_command", "run_commands", "execute_command",
+    "run_terminal_command", "shell_command", "local_shell", "execute_bash", "developer__shell",
 )  # fmt: skip
 _COMMANDS: Final = ("command", "cmd", "commands", "script")
 _STEPS: Final = ("ls", "cat notes.txt")
@@ -58,7 +58,9 @@ def answer(ask: Ask, calling: re.Pattern[str]) -> Say:
         return Say(f"Step {done + 1}: I look.", [(shell.name, filled(shell.schema, _STEPS[done]))])
     if any(tool.name == "bash" for tool in ask.tools) and len(ask.tools) == 1 and done == len(_STEPS):
         # An agent whose only tool is a shell ends its run with a command (mini-swe-agent).
-        return Say("Done.", [(shell.name, filled(shell.schema, "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"))])
+        return Say(
+            "Done.", [(shell.name, filled(shell.schema, "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"))]
+        )
     return Say("The notes hold three lines on bees.", [])
 
 
@@ -68,7 +70,9 @@ def filled(schema: Json, command: str) -> Json:
     wanted = next((name for name in _COMMANDS if name in properties), _COMMANDS[0])
     required = dict.fromkeys((wanted, *(schema.get("required") or ())))
     return {
-        name: _command(name, properties.get(name, {}), command) if name == wanted else _some(properties.get(name, {}))
+        name: _command(name, properties.get(name, {}), command)
+        if name == wanted
+        else _some(properties.get(name, {}))
         for name in required
     }
 

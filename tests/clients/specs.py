@@ -106,7 +106,9 @@ def _gemini_bare(home: Path) -> Mapping[str, str]:
 
 def _qwen(home: Path, url: str) -> Mapping[str, str]:
     auth = {"selectedType": "openai", "baseUrl": f"{url}/v1", "apiKey": _KEY}
-    _write(home / ".qwen/settings.json", json.dumps({"security": {"auth": auth}, "model": {"name": "gpt-4o"}}))
+    _write(
+        home / ".qwen/settings.json", json.dumps({"security": {"auth": auth}, "model": {"name": "gpt-4o"}})
+    )
     return {}
 
 
@@ -140,7 +142,9 @@ def _continue_bare(home: Path) -> Mapping[str, str]:
 
 
 def _continue_settings(home: Path, base: str) -> Mapping[str, str]:
-    model = f"  - name: sonnet\n    provider: anthropic\n    model: claude-sonnet-4-5\n    apiKey: {_KEY}\n{base}"
+    model = (
+        f"  - name: sonnet\n    provider: anthropic\n    model: claude-sonnet-4-5\n    apiKey: {_KEY}\n{base}"
+    )
     _write(home / ".continue/config.yaml", f"name: Mine\nversion: 1.0.0\nschema: v1\nmodels:\n{model}")
     return {"CONTINUE_TELEMETRY_ENABLED": "0"}
 
@@ -167,7 +171,8 @@ _AIDER: Final = (
 
 SPECS: Final = (
     Spec("Claude Code", "@anthropic-ai/claude-code", True, "claude", "anthropic", _claude, _claude_bare,
-         ("-p", "--allowedTools", "Bash", "--", "{prompt}"), ("-p", "-c", "--allowedTools", "Bash", "--", "{prompt}")),
+         ("-p", "--allowedTools", "Bash", "--", "{prompt}"),
+         ("-p", "-c", "--allowedTools", "Bash", "--", "{prompt}")),
     Spec("Codex", "@openai/codex", True, "codex", "openai", _codex, _codex_bare,
          ("exec", "--skip-git-repo-check", "{prompt}"),
          ("exec", "--skip-git-repo-check", "resume", "--last", "{prompt}")),
@@ -177,7 +182,8 @@ SPECS: Final = (
     # What the newest one depends on is not in the registry.
     Spec("pi", "@earendil-works/pi-coding-agent", True, "pi", "anthropic", _pi, _opencode_bare,
          ("-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "{prompt}"),
-         ("-p", "-c", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "{prompt}"), version="0.87.1"),
+         ("-p", "-c", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "{prompt}"),
+         version="0.87.1"),
     Spec("Copilot CLI", "@github/copilot", True, "copilot", "openai", _copilot, _copilot_bare,
          ("--allow-all", "-p", "{prompt}"), ("--allow-all", "--continue", "-p", "{prompt}")),
     Spec("Gemini CLI", "@google/gemini-cli", True, "gemini", "gemini", _gemini, _gemini_bare,
@@ -192,5 +198,6 @@ SPECS: Final = (
          ("--restore-chat-history", *_AIDER)),
     Spec("mini-swe-agent", "mini-swe-agent", False, "mini", "openai", _mini, _litellm,
          ("-m", "openai/gpt-4o", "-y", "--exit-immediately", "-o", "out.json", "-t", "{prompt}"),
-         ("-m", "openai/gpt-4o", "-y", "--exit-immediately", "-o", "out.json", "-t", "{prompt}"), also=("mcp",)),
+         ("-m", "openai/gpt-4o", "-y", "--exit-immediately", "-o", "out.json", "-t", "{prompt}"),
+         also=("mcp",)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A server in the place of the providers: on loopback alone, it answers four APIs by a script, and keeps what came.
+"""A server in the place of the providers: it answers four APIs by a script, and keeps what came.
 
 `python -m tests.clients.standin [--port N]` runs it alone, and prints a line for each request.
 """
@@ -84,7 +84,9 @@ class StandIn(ThreadingHTTPServer):
         """A quarter of the bytes; what the request before had is in the cache, if this one is larger."""
         total, before = len(raw) // 4 + OWN, self._sizes.get(dialect, 0)
         self._sizes[dialect] = total
-        return Usage(total, before if before + OWN < total else 0, len(say.text) // 4 + 20 * len(say.calls) + 3)
+        return Usage(
+            total, before if before + OWN < total else 0, len(say.text) // 4 + 20 * len(say.calls) + 3
+        )
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -100,7 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Upgrade"):
             self._answer(426, {"error": {"message": "no WebSocket here"}})
         elif path == "/v1/models":
-            data = [{"id": name, "object": "model", "type": "model", "display_name": name} for name in _MODELS]
+            data = [
+                {"id": name, "object": "model", "type": "model", "display_name": name} for name in _MODELS
+            ]
             self._answer(200, {"object": "list", "data": data, "has_more": False})
         else:
             self._stray()
@@ -138,7 +142,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         encoding = self.headers.get("Content-Encoding")
-        return gzip.decompress(raw) if encoding == "gzip" else zlib.decompress(raw) if encoding == "deflate" else raw
+        return (
+            gzip.decompress(raw)
+            if encoding == "gzip"
+            else zlib.decompress(raw)
+            if encoding == "deflate"
+            else raw
+        )
 
     def _stray(self) -> None:
         self.server.strays.append(f"{self.command} {self.path}")

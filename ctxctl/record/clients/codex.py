@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -23,8 +24,8 @@ _CONFIG: Final = ("-c", "--config")
 def prepare(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Lead the provider that it is set to: `openai_base_url`, or the `base_url` of one of the user's own.
 
-    `OPENAI_BASE_URL`, which Codex does not read since its version 0.120, is taken for the user's word on where
-    OpenAI's calls go, as it is for every program; not with a login of ChatGPT's, which no other server takes.
+    `OPENAI_BASE_URL`, which Codex 0.169 does not read, is taken for the user's word on where OpenAI's calls
+    go, as it is for every program; not with a login of ChatGPT's, which no other server takes.
     """
     home = setup.path("CODEX_HOME", ".codex")
     settings = toml_of(home / "config.toml")
@@ -33,7 +34,12 @@ def prepare(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     chosen = _table(_table(settings, "profiles"), profile) | (
         toml_of(home / f"{profile}.config.toml") if isinstance(profile, str) and "/" not in profile else {}
     )
-    provider = given.get("model_provider") or chosen.get("model_provider") or settings.get("model_provider") or _OPENAI
+    provider = (
+        given.get("model_provider")
+        or chosen.get("model_provider")
+        or settings.get("model_provider")
+        or _OPENAI
+    )
     if not isinstance(provider, str):
         return None
     key = "openai_base_url" if provider == _OPENAI else f"model_providers.{provider}.base_url"
@@ -53,7 +59,7 @@ def prepare(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         quoted = orjson.dumps(start.address(route)).decode()
         if key in given:
             # Of two the last one counts, and that is the user's.
-            for word, following in zip(arguments, arguments[1:], strict=False):
+            for word, following in pairwise(arguments):
                 if word in _CONFIG and following.partition("=")[0].strip() == key:
                     start.replace(following, f"{key}={quoted}")
         else:
@@ -72,7 +78,7 @@ def _usual(setup: Setup, login: dict[str, Any]) -> str:
 def _given(arguments: Sequence[str]) -> dict[str, Any]:
     """Settings among the arguments: `-c KEY=VALUE`, the value in TOML or a bare text."""
     found: dict[str, Any] = {}
-    for word, following in zip(arguments, arguments[1:], strict=False):
+    for word, following in pairwise(arguments):
         if word in _CONFIG and "=" in following:
             key, _, value = following.partition("=")
             try:

@@ -1,4 +1,4 @@
-"""A directory of settings in the place of a program's own: the same files by links, but for those that are changed."""
+"""A directory of settings in the place of a program's own: links to its files, but for some."""
 
 from __future__ import annotations
 

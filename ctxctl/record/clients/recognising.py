@@ -1,5 +1,7 @@
-"""Which program a command runs, however it is started: by its name or path, through npx, uvx, node, python -m,
-`env`, `timeout` or a shell."""
+"""Which program a command runs, however it is started.
+
+By its name or path, through npx, uvx, node, `python -m`, `env`, `timeout` or a shell.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,15 @@ _CUT: Final = re.compile(r"[;&|()\n]+|\b(?:then|do|else|exec|time)\b")
 _WRAPPERS: Final[Mapping[str, tuple[int, str]]] = {
     # How many arguments of its own each takes, and which options have a value in the next word.
     "env": (0, "uCS"), "nohup": (0, ""), "nice": (0, "n"), "ionice": (0, "cnp"), "time": (0, "of"),
-    "timeout": (1, "ks"), "gtimeout": (1, "ks"), "stdbuf": (0, "ioe"), "setsid": (0, ""), "sudo": (0, "ugCDhpRrTtU"),
-    "doas": (0, "uC"), "caffeinate": (0, "tw"), "command": (0, ""), "exec": (0, "a"), "unbuffer": (0, ""),
-    "xvfb-run": (0, "nsfew"), "dotenv": (0, "fe"), "mise": (1, ""), "arch": (0, ""), "chrt": (1, ""),
+    "timeout": (1, "ks"), "gtimeout": (1, "ks"), "stdbuf": (0, "ioe"), "setsid": (0, ""),
+    "sudo": (0, "ugCDhpRrTtU"), "doas": (0, "uC"), "caffeinate": (0, "tw"), "command": (0, ""),
+    "exec": (0, "a"), "unbuffer": (0, ""), "xvfb-run": (0, "nsfew"), "dotenv": (0, "fe"), "mise": (1, ""), "arch": (0, ""), "chrt": (1, ""),
     "taskset": (1, ""),
 }  # fmt: skip
 _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
     # Programs that run a package by its name, and the words that may come before it.
-    "npx": (), "bunx": (), "pnpx": (), "uvx": (), "npm": ("exec", "x"), "pnpm": ("exec", "dlx"), "yarn": ("dlx", "exec"),
-    "bun": ("x", "run"), "uv": ("tool", "run"), "pipx": ("run",), "volta": ("run",),
+    "npx": (), "bunx": (), "pnpx": (), "uvx": (), "npm": ("exec", "x"), "pnpm": ("exec", "dlx"),
+    "yarn": ("dlx", "exec"), "bun": ("x", "run"), "uv": ("tool", "run"), "pipx": ("run",), "volta": ("run",),
 }  # fmt: skip
 _VALUED: Final = frozenset(
     ("-p", "--package", "--from", "--with", "--python", "--spec", "--index-url", "--directory", "--project",
@@ -148,9 +150,9 @@ def _in_runner(command: Sequence[str], at: int, verbs: Sequence[str], home: Path
     client = next((one for one in CLIENTS if package in one.packages or package in one.commands), None)
     if client is not None:
         yield Found(client, at + 1, tuple(command[at + 1 :]))
-    else:
-        yield from ((Found(f.client, at + f.at if f.at is not None else None, f.arguments)) for f in _walk(
-            command[at:], home) if bare(command[at]) in _SHELLS or _ENGINES.match(bare(command[at])))  # fmt: skip
+    elif bare(command[at]) in _SHELLS or _ENGINES.match(bare(command[at])):
+        for found in _walk(command[at:], home):
+            yield found._replace(at=None if found.at is None else found.at + at)
 
 
 def _in_engine(command: Sequence[str], at: int, home: Path) -> Iterator[Found]:

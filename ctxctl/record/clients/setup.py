@@ -1,7 +1,7 @@
-"""What a program is given before it starts, so that its calls come to the relay: variables, arguments, files of ours.
+"""What a program is given before it starts, so that its calls come to the relay: variables, arguments, files.
 
-It happens in two steps, as the relay's ports are only known when it listens: `Setup` finds out which addresses
-the program goes to, `Start` gives it those that lead to the relay instead.
+It happens in two steps, as the relay's ports are only known when it listens: `Setup` finds out which
+addresses the program goes to, `Start` gives it those that lead to the relay instead.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Setup:
         named = self.environment.get(variable, "").strip()
         return Path(named).expanduser() if named else self.home.joinpath(*usual)
 
-    # -- addresses --------------------------------------------------------------------------------------------
+    # -- addresses ----------------------------------------------------------------------------------------
 
     def chosen(self, family: str) -> str | None:
         """Where a provider's calls go by the user's word: `--upstream`, or a variable that is set."""
@@ -104,7 +104,9 @@ class Setup:
         """Lead the address in a setting of the program's to the relay; None: it is no address that can be."""
         upstream = parsed(url)
         if upstream is None:
-            self.notes.append(f"{setting} is no http or https address: left as it is, what goes there is not recorded")
+            self.notes.append(
+                f"{setting} is no http or https address: left as it is, what goes there is not recorded"
+            )
             return None
         return self._ways.setdefault(setting, Route(setting, url, upstream, exported=False))
 
@@ -127,10 +129,10 @@ class Setup:
             if way.exported and family_of(variable) == family:
                 self._ways[variable] = way._replace(url=with_version(way.url, family))
 
-    # -- the start --------------------------------------------------------------------------------------------
+    # -- the start ----------------------------------------------------------------------------------------
 
     def start(self, ports: Mapping[Route, int]) -> Start:
-        """The command and its environment, now that the ports are known; to be entered, and left at its end."""
+        """The command and its environment, now that the ports are known; to be left when it has ended."""
         start = Start(self, ports)
         try:
             for found, ready in self._ready:
@@ -215,7 +217,7 @@ class Start:
             self._folder = None
 
     def _stand_in(self, found: Found) -> None:
-        """A shell starts the program: put a script of its name before it in PATH, which adds the arguments."""
+        """A shell starts the program: a script of its name, before it in PATH, adds the arguments."""
         name = found.client.commands[0]
         real = shutil.which(name, path=self.environment.get("PATH"))
         if real is None:

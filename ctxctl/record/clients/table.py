@@ -46,8 +46,8 @@ CLIENTS: Final = (
         "opencode", ("opencode",), ("opencode-ai",),
         "the providers' variables, Anthropic's with `/v1`; addresses of its own settings by "
         "`OPENCODE_CONFIG_CONTENT`",
-        "a provider that opencode.json does not name is reached at its own address: write its `options.baseURL` "
-        "there, and it is led to the recorder",
+        "a provider that opencode.json does not name is reached at its own address: write its "
+        "`options.baseURL` there, and it is led to the recorder",
     ),
     Client(
         "pi", ("pi",), ("@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"),
@@ -59,13 +59,13 @@ CLIENTS: Final = (
     Client(
         "Copilot CLI", ("copilot",), ("@github/copilot",),
         "`COPILOT_PROVIDER_BASE_URL`, where it is set",
-        "with GitHub's own models it signs in to GitHub's server, which is not led to the recorder; its own log "
-        "can be recorded: ctxctl record --watch ~/.copilot/session-state",
+        "with GitHub's own models it signs in to GitHub's server, which is not led to the recorder; its own "
+        "log can be recorded: ctxctl record --watch ~/.copilot/session-state",
     ),
     Client(
         "Gemini CLI", ("gemini",), ("@google/gemini-cli",),
-        "`GOOGLE_GEMINI_BASE_URL`, with Google's login `CODE_ASSIST_ENDPOINT`; where its settings do not say how to "
-        "sign in, a directory of links to them by `GEMINI_CLI_HOME`",
+        "`GOOGLE_GEMINI_BASE_URL`, with Google's login `CODE_ASSIST_ENDPOINT`; where its settings do not say "
+        "how to sign in, a directory of links to them by `GEMINI_CLI_HOME`",
         "choose how to sign in first (`gemini`, then `/auth`), and then record",
     ),
     Client(
@@ -76,24 +76,28 @@ CLIENTS: Final = (
     ),
     Client(
         "Cline", ("cline",), ("cline",),
-        "a copy of its providers' settings in a temporary folder, by `CLINE_PROVIDER_SETTINGS_PATH`, without its hub",
-        "Cline's own models are asked at its own server, which is not led to the recorder; with a provider of "
-        "yours (cline auth) they are recorded",
+        "a copy of its providers' settings in a temporary folder, by `CLINE_PROVIDER_SETTINGS_PATH`, "
+        "without its hub",
+        "Cline's own models are asked at its own server, which is not led to the recorder; with a provider "
+        "of yours (cline auth) they are recorded",
     ),
     Client(
         "Continue", ("cn",), ("@continuedev/cli",),
         "a copy of its config.yaml in a temporary folder, by `--config`",
-        "models of its hub, and a config that is not in ~/.continue, are not led to the recorder: give yours with "
-        "--config FILE",
+        "models of its hub, and a config that is not in ~/.continue, are not led to the recorder: give yours "
+        "with --config FILE",
         sure=False, home=".continue",
     ),
     Client(
         "aider", ("aider",), ("aider-chat", "aider"), _VARIABLES,
-        "an address in .aider.conf.yml or .env goes before the variable: give it as --upstream openai=URL instead",
+        "an address in .aider.conf.yml or .env goes before the variable: give it as --upstream openai=URL "
+        "instead",
     ),
     Client(
-        "mini-swe-agent", ("mini", "mini-swe-agent", "mini-extra"), ("mini-swe-agent", "minisweagent"), _VARIABLES,
-        "an `api_base` in its configuration goes before the variable: give it as --upstream openai=URL instead",
+        "mini-swe-agent", ("mini", "mini-swe-agent", "mini-extra"), ("mini-swe-agent", "minisweagent"),
+        _VARIABLES,
+        "an `api_base` in its configuration goes before the variable: give it as --upstream openai=URL "
+        "instead",
     ),
     Client(
         "Goose", ("goose",), ("goose",), "`ANTHROPIC_HOST`, `OPENAI_HOST`",

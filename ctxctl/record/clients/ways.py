@@ -27,7 +27,10 @@ def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Claude Code: an `env` of its settings goes before the environment, `--settings` before that."""
     name = "ANTHROPIC_BASE_URL"
     own = setup.path("CLAUDE_CONFIG_DIR", ".claude")
-    files = [own / "settings.json", *(setup.folder / ".claude" / f for f in ("settings.json", "settings.local.json"))]
+    files = [
+        own / "settings.json",
+        *(setup.folder / ".claude" / f for f in ("settings.json", "settings.local.json")),
+    ]
     given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--settings"), None)
     url = None
     for settings in (*map(json_of, files), _settings_given(setup, given)):
@@ -72,7 +75,9 @@ def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     for name, family in _PI.items():
         if name not in routes:
             url = setup.address(family)
-            route = setup.lead(f"pi's provider {name}", with_version(url, family) if family == "gemini" else url)
+            route = setup.lead(
+                f"pi's provider {name}", with_version(url, family) if family == "gemini" else url
+            )
             if route is not None:
                 routes[name] = route
 
@@ -94,16 +99,17 @@ export default function (pi) {
 
 
 def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Gemini CLI takes `GOOGLE_GEMINI_BASE_URL` for a gateway where its settings do not say how to sign in, and
-    refuses that (0.61).
+    """Gemini CLI takes `GOOGLE_GEMINI_BASE_URL` for a gateway where no setting says how to sign in.
 
-    So the way that it would have chosen by itself is put into its settings, in a directory of links to its own.
-    Where no way can be told, the variable stays unset.
+    So the way that it would have chosen by itself is put into its settings, in a directory of links to its
+    own (seen in 0.61).  Where no way can be told, the variable stays unset.
     """
     setup.export("CODE_ASSIST_ENDPOINT", "https://cloudcode-pa.googleapis.com")
     own = setup.path("GEMINI_CLI_HOME", ".") / ".gemini"
     system = setup.environment.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json")
-    defaults = setup.environment.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json")
+    defaults = setup.environment.get(
+        "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json"
+    )
     places = (defaults, own / "settings.json", setup.folder / ".gemini" / "settings.json", system)
     if any(_at(json_of(place), "security", "auth", "selectedType") for place in places):
         return None
@@ -113,7 +119,9 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     if not known.get("GEMINI_API_KEY"):
         setup.withhold("GOOGLE_GEMINI_BASE_URL")
         return None
-    settings = _merged(json_of(own / "settings.json"), {"security": {"auth": {"selectedType": "gemini-api-key"}}})
+    settings = _merged(
+        json_of(own / "settings.json"), {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    )
 
     def ready(start: Start) -> None:
         folder = overlaid(start, "home/.gemini", own, {"settings.json": orjson.dumps(settings)})
@@ -134,10 +142,16 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     spots: list[tuple[Any, ...]] = [("security", "auth", "baseUrl")]
     providers = merged.get("modelProviders")
     for kind, models in providers.items() if isinstance(providers, dict) else ():
-        spots += [("modelProviders", kind, n, "baseUrl") for n in range(len(models)) if isinstance(models, list)]
+        spots += [
+            ("modelProviders", kind, n, "baseUrl") for n in range(len(models)) if isinstance(models, list)
+        ]
     for spot in spots:
         url = _at(merged, *spot)
-        route = setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url) if isinstance(url, str) and url else None
+        route = (
+            setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
+            if isinstance(url, str) and url
+            else None
+        )
         if route is not None:
             routes.append((spot, route))
     if not routes:
@@ -157,13 +171,15 @@ _CLINE: Final = {"anthropic": "anthropic", "openai": "openai", "openai-native": 
 
 
 def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Cline keeps addresses in one file, whose place a variable names: it gets a copy with those of the relay.
+    """Cline keeps addresses in one file, whose place a variable names: it gets a copy with the relay's.
 
     Cline writes to it, too (tokens that are renewed): what it changed goes to its own file at the end.
     """
     path = setup.path("CLINE_PROVIDER_SETTINGS_PATH", "-")
     if not setup.environment.get("CLINE_PROVIDER_SETTINGS_PATH"):
-        own = next((arguments[n + 1] for n, w in enumerate(arguments[:-1]) if w in ("--config", "--data-dir")), None)
+        own = next(
+            (arguments[n + 1] for n, w in enumerate(arguments[:-1]) if w in ("--config", "--data-dir")), None
+        )
         if own is not None:
             setup.notes.append("Cline with --config or --data-dir is not led to the recorder")
             return None
@@ -215,14 +231,16 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
 
 _CONTINUE: Final = {"anthropic": "anthropic", "openai": "openai", "gemini": "gemini"}
 _MODEL: Final = re.compile(r"^([ \t]*)-[ \t]+\S", re.MULTILINE)
-_PROVIDER: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?)provider:[ \t]*[\"']?([\w-]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+_PROVIDER: Final = re.compile(
+    r"^([ \t]*(?:-[ \t]+)?)provider:[ \t]*[\"']?([\w-]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
+)
 _BASE: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?apiBase:[ \t]*)[\"']?([^\s\"'#]+)[\"']?", re.MULTILINE)
 
 
 def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Continue reads addresses from config.yaml alone: it gets a copy with those of the relay.
 
-    Only the lines `apiBase:` and `provider:` of the file are touched, so that all else stays as it is written.
+    Only the lines `apiBase:` and `provider:` of the file are touched: all else stays as it is written.
     """
     given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--config"), None)
     usual = setup.path("CONTINUE_GLOBAL_DIR", ".continue") / "config.yaml"
@@ -233,7 +251,13 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     for block in re.split(r"(?m)^(?=[ \t]*-[ \t]+\S)", text):
         base, provider = _BASE.search(block), _PROVIDER.search(block)
         family = _CONTINUE.get(provider[2]) if provider is not None else None
-        url = base[2] if base is not None else with_version(setup.address(family), family) + "/" if family else None
+        url = (
+            base[2]
+            if base is not None
+            else with_version(setup.address(family), family) + "/"
+            if family
+            else None
+        )
         route = setup.lead(f"Continue's model {len(pieces) + 1}", url) if url else None
         if route is None:
             pieces.append(block)
@@ -257,7 +281,7 @@ def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Copilot CLI with a provider of the user's own reads its address here; set by us, it would leave GitHub's."""
+    """Copilot CLI with a provider of the user's own; a variable set by us would make it leave GitHub's."""
     if setup.environment.get("COPILOT_PROVIDER_BASE_URL", "").strip():
         setup.export("COPILOT_PROVIDER_BASE_URL", "")
     return None
@@ -267,7 +291,7 @@ _HOST: Final = r"(?m)^{}:[ \t]*[\"']?(https?://[^\s\"'#]+)"
 
 
 def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
-    """Goose reads hosts without a path; a variable goes before its settings, which are therefore asked first."""
+    """Goose reads hosts without a path; as a variable goes before its settings, these are asked first."""
     text = text_of(setup.path("XDG_CONFIG_HOME", ".config") / "goose" / "config.yaml")
     for variable, family in (("ANTHROPIC_HOST", "anthropic"), ("OPENAI_HOST", "openai")):
         own = re.search(_HOST.format(variable), text)
@@ -283,8 +307,10 @@ def crush(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 
 
 _CRUSH: Final = (
-    ("ANTHROPIC_API_ENDPOINT", "anthropic"), ("OPENAI_API_ENDPOINT", "openai"), ("GEMINI_API_ENDPOINT", "gemini"),
-)  # fmt: skip
+    ("ANTHROPIC_API_ENDPOINT", "anthropic"),
+    ("OPENAI_API_ENDPOINT", "openai"),
+    ("GEMINI_API_ENDPOINT", "gemini"),
+)
 
 
 def _at(value: Any, *keys: Any) -> Any:

@@ -110,8 +110,8 @@ class _Recording:
     def silence(self, began: float) -> Callable[[], None] | None:
         """What says, once, that nothing has come by for some seconds; None where that would disturb.
 
-        A program that draws on the terminal, or waits there for its user, has nothing to send yet, and a line of
-        ours would stand in its picture: there it is said at the end.
+        A program that draws on the terminal, or waits there for its user, has nothing to send yet, and a line
+        of ours would stand in its picture: there it is said at the end.
         """
         if self._options.quiet or self._setup is None or told.on_terminal():
             return None
@@ -176,7 +176,9 @@ class _Recording:
         if not books.recorded and not others:
             lines += told.nothing(self._setup)
         if self._proxy.respelled:
-            lines.append(f"{_counted(self._proxy.respelled, 'path')} put right: the provider has a version in it")
+            lines.append(
+                f"{_counted(self._proxy.respelled, 'path')} put right: the provider has a version in it"
+            )
         return lines
 
     def _say(self, line: str) -> None:

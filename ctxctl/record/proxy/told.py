@@ -1,4 +1,4 @@
-"""What `ctxctl record` says of the program that it runs: what was set for it, and what to do if nothing comes."""
+"""What `ctxctl record` says of the program that it runs: what was set, and what to do if nothing comes."""
 
 from __future__ import annotations
 
