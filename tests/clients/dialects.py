@@ -293,3 +293,4 @@ DIALECTS: Final = (
     Dialect("gemini", re.compile(r"/v1(?:beta|alpha)?/models/[^/:]+:(?:streamG|g)enerateContent"),
             _ask_gemini, re.compile(r'"functionCall"'), _whole_gemini, _stream_gemini),
 )  # fmt: skip
+RESPONSES: Final = next(one for one in DIALECTS if one.name == "openai-responses")

@@ -84,7 +84,8 @@ def _machine(folder: Path, spec: Spec, work: Path) -> dict[str, str]:
     return {
         "HOME": str(work / "home"), "PATH": path(folder, spec), "PYTHONPATH": str(ROOT),
         "TERM": "xterm-256color", "LANG": "C.UTF-8", "TMPDIR": str(work / "tmp"),
-        "HTTPS_PROXY": _NOWHERE, "HTTP_PROXY": _NOWHERE, "NO_PROXY": "127.0.0.1,localhost", "CTXCTL_STATE_DIR": str(work / "state"),
+        "HTTPS_PROXY": _NOWHERE, "HTTP_PROXY": _NOWHERE, "NO_PROXY": "127.0.0.1,localhost",
+        "CTXCTL_STATE_DIR": str(work / "state"),
     }  # fmt: skip
 
 

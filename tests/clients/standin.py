@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
-from tests.clients.dialects import DIALECTS, OWN, Answered, Dialect, Usage, answered
+from tests.clients.dialects import DIALECTS, OWN, RESPONSES, Answered, Dialect, Usage, answered
 from tests.clients.script import Json, Say
+from tests.clients.sockets import Socket, accept
 
 _MODELS: Final = ("gpt-5", "gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro")
 
@@ -33,6 +34,8 @@ class Call:
     told: bool
     """Whether the answer says the usage: a chat stream does where it is asked to."""
     headers: dict[str, str]
+    socket: bool = False
+    """It came over a WebSocket."""
 
 
 class StandIn(ThreadingHTTPServer):
@@ -64,9 +67,25 @@ class StandIn(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def take(self, dialect: Dialect, path: str, raw: bytes, headers: dict[str, str]) -> Answered:
-        """Answer one request to a model."""
-        body: Json = json.loads(raw)
+    def take(
+        self,
+        dialect: Dialect,
+        path: str,
+        raw: bytes,
+        headers: dict[str, str],
+        history: list[Any] | None = None,
+    ) -> Answered:
+        """Answer one request to a model.
+
+        Args:
+            dialect: Of its API.
+            path: Of the request.
+            raw: Its body.
+            headers: Their names in lower case.
+            history: Over a WebSocket, where everything is streamed, all that the request stands for.
+        """
+        sent: Json = json.loads(raw)
+        body = sent if history is None else {**sent, "input": history, "stream": True}
         with self._lock:
             bills: list[Usage] = []
 
@@ -77,7 +96,7 @@ class StandIn(ThreadingHTTPServer):
             made = answered(dialect, path, body, len(self.calls) + 1, bill)
             chat = dialect.name == "openai-chat" and bool(body.get("stream"))
             told = not chat or bool((body.get("stream_options") or {}).get("include_usage"))
-            self.calls.append(Call(dialect.name, path, raw, bills[0], told, headers))
+            self.calls.append(Call(dialect.name, path, raw, bills[0], told, headers, history is not None))
         return made
 
     def _bill(self, dialect: str, raw: bytes, say: Say) -> Usage:
@@ -99,8 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """List the models; nothing else is there."""
         path = self.path.partition("?")[0]
-        if self.headers.get("Upgrade"):
-            self._answer(426, {"error": {"message": "no WebSocket here"}})
+        if self.headers.get("Upgrade", "").lower() == "websocket" and path == "/v1/responses":
+            self._talk()
         elif path == "/v1/models":
             data = [
                 {"id": name, "object": "model", "type": "model", "display_name": name} for name in _MODELS
@@ -130,6 +149,30 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, {"totalTokens": len(raw) // 4})
         else:
             self._stray()
+
+    def _talk(self) -> None:
+        """Answer Responses over a WebSocket, each from what came before it in this connection."""
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.send_header("Connection", "Upgrade")
+        self.send_header("Sec-WebSocket-Accept", accept(self.headers["Sec-WebSocket-Key"]))
+        self.end_headers()
+        self.close_connection = True
+        socket, histories = Socket(self.rfile, self.wfile), dict[str, list[Any]]()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        while (raw := socket.receive()) is not None:
+            body: Json = json.loads(raw)
+            if body.get("type") != "response.create":
+                continue
+            history = histories.get(body.get("previous_response_id") or "", []) + body.get("input", [])
+            made = self.server.take(RESPONSES, "/v1/responses", raw, headers, history)
+            self._log(f"WebSocket {len(raw)} bytes")
+            for piece in made.pieces:
+                data = piece.partition(b"data: ")[2].strip()
+                socket.send(data)
+                event = json.loads(data)
+                if event["type"] == "response.completed":
+                    histories[event["response"]["id"]] = history + event["response"]["output"]
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":

@@ -26,8 +26,8 @@ _WRAPPERS: Final[Mapping[str, tuple[int, str]]] = {
     "env": (0, "uCS"), "nohup": (0, ""), "nice": (0, "n"), "ionice": (0, "cnp"), "time": (0, "of"),
     "timeout": (1, "ks"), "gtimeout": (1, "ks"), "stdbuf": (0, "ioe"), "setsid": (0, ""),
     "sudo": (0, "ugCDhpRrTtU"), "doas": (0, "uC"), "caffeinate": (0, "tw"), "command": (0, ""),
-    "exec": (0, "a"), "unbuffer": (0, ""), "xvfb-run": (0, "nsfew"), "dotenv": (0, "fe"), "mise": (1, ""), "arch": (0, ""), "chrt": (1, ""),
-    "taskset": (1, ""),
+    "exec": (0, "a"), "unbuffer": (0, ""), "xvfb-run": (0, "nsfew"), "dotenv": (0, "fe"), "mise": (1, ""),
+    "arch": (0, ""), "chrt": (1, ""), "taskset": (1, ""),
 }  # fmt: skip
 _RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
     # Programs that run a package by its name, and the words that may come before it.
