@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -81,8 +82,9 @@ def _machine(folder: Path, spec: Spec, work: Path) -> dict[str, str]:
         (work / name).mkdir(parents=True)
     (work / "project/notes.txt").write_text("Bees dance.\nBees hum.\nBees sleep.\n", encoding="utf-8")
     subprocess.run(["git", "init", "-q", str(work / "project")], check=True)
+    modules = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     return {
-        "HOME": str(work / "home"), "PATH": path(folder, spec), "PYTHONPATH": str(ROOT),
+        "HOME": str(work / "home"), "PATH": path(folder, spec), "PYTHONPATH": modules,
         "TERM": "xterm-256color", "LANG": "C.UTF-8", "TMPDIR": str(work / "tmp"),
         "HTTPS_PROXY": _NOWHERE, "HTTP_PROXY": _NOWHERE, "NO_PROXY": "127.0.0.1,localhost",
         "CTXCTL_STATE_DIR": str(work / "state"),

@@ -1,4 +1,4 @@
-"""The server's side of a WebSocket, as far as the Responses API needs it (RFC 6455): texts in both directions."""
+"""The server's side of a WebSocket (RFC 6455), as far as the Responses API needs it: texts both ways."""
 
 from __future__ import annotations
 
