@@ -40,18 +40,30 @@ def installed(folder: Path, spec: Spec) -> str | None:
 
 
 def install(folder: Path, spec: Spec) -> str:
-    """Install one, the newest version unless one is there; returns the version.  Raises InstallError."""
+    """Install one, unless it is there: the newest version, else the one that the spec knows to install.
+
+    Returns the version.  Raises InstallError.
+    """
     there = installed(folder, spec)
     if there is not None:
         return there
+    try:
+        return _install(folder, spec, "")
+    except InstallError:
+        if not spec.version:
+            raise
+        return _install(folder, spec, spec.version)
+
+
+def _install(folder: Path, spec: Spec, version: str) -> str:
     place = folder / _slug(spec.package)
     place.mkdir(parents=True, exist_ok=True)
     if spec.npm:
-        _npm(place, folder, f"{spec.package}@{spec.version or 'latest'}")
+        _npm(place, folder, f"{spec.package}@{version or 'latest'}")
     else:
         python = _python()
         _run([python, "-m", "venv", str(place)])
-        package = f"{spec.package}=={spec.version}" if spec.version else spec.package
+        package = f"{spec.package}=={version}" if version else spec.package
         _run([str(place / "bin/pip"), "install", "--quiet", package, *spec.also])
     there = installed(folder, spec)
     if there is None:
@@ -105,7 +117,8 @@ def _run(command: list[str], **more: object) -> None:
         raise InstallError(f"{command[0]}: {error}") from None
     if done.returncode:
         lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        raise InstallError(lines[0][:200] if lines else f"exit code {done.returncode}")
+        told = [line for line in lines if "error code" not in line] or lines
+        raise InstallError(told[0][:200] if told else f"exit code {done.returncode}")
 
 
 def _slug(package: str) -> str:

@@ -25,7 +25,7 @@ class Spec(NamedTuple):
         bare: The same without any address.
         first: Arguments with `{prompt}`.
         second: Of the second prompt, which goes on with the first one's session where the client can.
-        version: The newest that installs without more; empty: the newest.
+        version: Installed where the newest cannot be.
     """
 
     name: str
@@ -179,7 +179,7 @@ SPECS: Final = (
     Spec("opencode", "opencode-ai", True, "opencode", "anthropic", _opencode, _opencode_bare,
          ("run", "-m", "anthropic/claude-sonnet-4-5", "{prompt}"),
          ("run", "-c", "-m", "anthropic/claude-sonnet-4-5", "{prompt}")),
-    # What the newest one depends on is not in the registry.
+    # What the newest one depends on was not in the registry.
     Spec("pi", "@earendil-works/pi-coding-agent", True, "pi", "anthropic", _pi, _opencode_bare,
          ("-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "{prompt}"),
          ("-p", "-c", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "{prompt}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.record.clients.settings import json_of
+from ctxctl.record.clients.settings import json_of, put
 from ctxctl.record.clients.setup import with_version
 
 if TYPE_CHECKING:
@@ -41,12 +41,13 @@ def prepare(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     routes = {name: setup.lead(f"opencode's provider {name}", url) for name, url in urls.items()}
 
     def ready(start: Start) -> None:
-        content = json_of(setup.environment.get(_CONTENT, "{}"))
-        providers = content.setdefault("provider", {})
+        given = setup.environment.get(_CONTENT, "").strip()
+        content = json_of(given) if given else {}
+        if given and not content and given != "{}":
+            return  # opencode says what is wrong with it
         for name, route in routes.items():
-            if route is not None and isinstance(providers, dict):
-                options = providers.setdefault(name, {}).setdefault("options", {})
-                options["baseURL"] = start.address(route)
+            if route is not None:
+                put(content, ("provider", name, "options", "baseURL"), start.address(route))
         start.environment[_CONTENT] = orjson.dumps(content).decode()
 
     return ready

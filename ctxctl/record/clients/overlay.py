@@ -27,7 +27,7 @@ def overlaid(start: Start, name: str, real: Path, files: Mapping[str, bytes]) ->
     (folder / ".ctxctl").unlink()
     for there in real.iterdir() if real.is_dir() else ():
         if there.name not in files:
-            (folder / there.name).symlink_to(there.resolve())
+            (folder / there.name).symlink_to(there.absolute())
     for file, data in files.items():
         start.file(f"{name}/{file}", data)
     start.at_end(partial(_bring_home, folder, real, frozenset(files)))

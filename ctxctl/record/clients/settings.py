@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,3 +78,33 @@ def write_over(path: Path, data: bytes) -> None:
         file.write(data)
     os.chmod(name, mode)
     os.replace(name, real)
+
+
+def at(value: Any, *keys: Any) -> Any:
+    """What stands there, None if nothing does."""
+    for key in keys:
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
+
+
+def put(value: Any, keys: Sequence[Any], new: str) -> None:
+    """Put a text there; objects on the way are made where something else stands."""
+    for key in keys[:-1]:
+        if isinstance(value, dict) and not isinstance(value.get(key), dict | list):
+            value[key] = {}
+        value = value[key]
+    value[keys[-1]] = new
+
+
+def merged_with(below: Json, above: Json) -> Json:
+    """Two settings, the second one stronger; objects are merged, all else is replaced."""
+    made = dict(below)
+    for key, value in above.items():
+        mine = made.get(key)
+        made[key] = merged_with(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+    return made

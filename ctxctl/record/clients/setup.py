@@ -60,8 +60,8 @@ class Setup:
         from ctxctl.record.clients.ways import WAYS
 
         self.command, self.environment = list(command), environment
-        self.home = home or Path(environment.get("HOME") or Path.home())
-        self.folder = folder or Path.cwd()
+        self.home = home or Path(environment.get("HOME") or os.path.expanduser("~"))
+        self.folder = folder or _here()
         asked = list(given)
         self.given = given_addresses(asked)
         self.found: list[Found] = recognised(command, self.home)
@@ -82,7 +82,7 @@ class Setup:
     def path(self, variable: str, *usual: str) -> Path:
         """The directory that a variable of the user's names, else one below the home."""
         named = self.environment.get(variable, "").strip()
-        return Path(named).expanduser() if named else self.home.joinpath(*usual)
+        return Path(os.path.expanduser(named)) if named else self.home.joinpath(*usual)
 
     # -- addresses ----------------------------------------------------------------------------------------
 
@@ -134,12 +134,13 @@ class Setup:
     def start(self, ports: Mapping[Route, int]) -> Start:
         """The command and its environment, now that the ports are known; to be left when it has ended."""
         start = Start(self, ports)
-        try:
-            for found, ready in self._ready:
+        for found, ready in self._ready:
+            try:
                 start.give(found, ready)
-        except BaseException:
-            start.close()
-            raise
+            except OSError as error:
+                # A full disk, say: it runs as it would without us.
+                why = error.strerror or type(error).__name__
+                self.notes.append(f"{found.client.name} is not led to the recorder: {why}")
         return start
 
 
@@ -226,6 +227,14 @@ class Start:
         script = self.file(f"bin/{name}", f'#!/bin/sh\nexec {line} "$@"\n'.encode())
         script.chmod(0o700)
         self.environment["PATH"] = f"{script.parent}{os.pathsep}{self.environment.get('PATH', os.defpath)}"
+
+
+def _here() -> Path:
+    """The working directory, unless somebody has removed it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")
 
 
 def with_version(url: str, family: str) -> str:

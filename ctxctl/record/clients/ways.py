@@ -11,7 +11,7 @@ import orjson
 
 from ctxctl.record.clients import codex, opencode
 from ctxctl.record.clients.overlay import overlaid
-from ctxctl.record.clients.settings import json_of, text_of, variables_of, write_over
+from ctxctl.record.clients.settings import at, json_of, merged_with, put, text_of, variables_of, write_over
 from ctxctl.record.clients.setup import with_version
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json"
     )
     places = (defaults, own / "settings.json", setup.folder / ".gemini" / "settings.json", system)
-    if any(_at(json_of(place), "security", "auth", "selectedType") for place in places):
+    if any(at(json_of(place), "security", "auth", "selectedType") for place in places):
         return None
     known = {**variables_of(setup.folder, setup.home, ".gemini"), **setup.environment}
     if known.get("GOOGLE_GENAI_USE_GCA") == "true" or known.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
@@ -119,7 +119,7 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     if not known.get("GEMINI_API_KEY"):
         setup.withhold("GOOGLE_GEMINI_BASE_URL")
         return None
-    settings = _merged(
+    settings = merged_with(
         json_of(own / "settings.json"), {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     )
 
@@ -137,16 +137,15 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     system = setup.environment.get("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json")
     merged: Json = {}
     for place in (setup.home / ".qwen/settings.json", setup.folder / ".qwen/settings.json", system):
-        merged = _merged(merged, json_of(place))
+        merged = merged_with(merged, json_of(place))
     routes: list[tuple[tuple[Any, ...], Route]] = []
     spots: list[tuple[Any, ...]] = [("security", "auth", "baseUrl")]
     providers = merged.get("modelProviders")
     for kind, models in providers.items() if isinstance(providers, dict) else ():
-        spots += [
-            ("modelProviders", kind, n, "baseUrl") for n in range(len(models)) if isinstance(models, list)
-        ]
+        count = len(models) if isinstance(models, list) else 0
+        spots += [("modelProviders", kind, n, "baseUrl") for n in range(count)]
     for spot in spots:
-        url = _at(merged, *spot)
+        url = at(merged, *spot)
         route = (
             setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
             if isinstance(url, str) and url
@@ -158,9 +157,10 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         return None
 
     def ready(start: Start) -> None:
-        made = _merged(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
+        # Of all settings these alone are stronger than a project's; lists in them are not merged.
+        made = merged_with(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
         for spot, route in routes:
-            _put(made, spot, start.address(route))
+            put(made, spot, start.address(route))
         path = start.file("qwen-settings.json", orjson.dumps(made))
         start.environment["QWEN_CODE_SYSTEM_SETTINGS_PATH"] = str(path)
 
@@ -170,11 +170,17 @@ def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
 _CLINE: Final = {"anthropic": "anthropic", "openai": "openai", "openai-native": "openai", "gemini": "gemini"}
 
 
+_CLINE_HUB: Final = frozenset(("--zen", "-z", "hub", "dashboard", "kanban", "connect", "schedule"))
+
+
 def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Cline keeps addresses in one file, whose place a variable names: it gets a copy with the relay's.
 
     Cline writes to it, too (tokens that are renewed): what it changed goes to its own file at the end.
     """
+    if any(word in _CLINE_HUB for word in arguments):
+        setup.notes.append("Cline's hub asks by itself: it is not led to the recorder")
+        return None
     path = setup.path("CLINE_PROVIDER_SETTINGS_PATH", "-")
     if not setup.environment.get("CLINE_PROVIDER_SETTINGS_PATH"):
         own = next(
@@ -216,10 +222,10 @@ def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: S
         if not after or after == made or json_of(path) != before:
             return
         for name, route in routes.items():
-            settings = _at(after, "providers", name, "settings")
+            settings = at(after, "providers", name, "settings")
             if not isinstance(settings, dict) or settings.get("baseUrl") != start.address(route):
                 continue
-            was = _at(before, "providers", name, "settings", "baseUrl")
+            was = at(before, "providers", name, "settings", "baseUrl")
             if was is None:
                 del settings["baseUrl"]
             else:
@@ -311,33 +317,6 @@ _CRUSH: Final = (
     ("OPENAI_API_ENDPOINT", "openai"),
     ("GEMINI_API_ENDPOINT", "gemini"),
 )
-
-
-def _at(value: Any, *keys: Any) -> Any:
-    """What stands there, None if nothing does."""
-    for key in keys:
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-            value = value[key]
-        else:
-            return None
-    return value
-
-
-def _put(value: Any, keys: Sequence[Any], new: str) -> None:
-    for key in keys[:-1]:
-        value = value.setdefault(key, {}) if isinstance(value, dict) else value[key]
-    value[keys[-1]] = new
-
-
-def _merged(below: Json, above: Json) -> Json:
-    """Two settings, the second one stronger; objects are merged, all else is replaced."""
-    made = dict(below)
-    for key, value in above.items():
-        mine = made.get(key)
-        made[key] = _merged(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
-    return made
 
 
 WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {

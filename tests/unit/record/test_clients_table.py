@@ -224,6 +224,11 @@ def test_opencode_keeps_its_own_settings(tmp_path: Path) -> None:
     assert upstreams(setup)["opencode's provider lab"] == "https://lab.example/v1"
 
 
+def test_what_opencode_itself_has_to_refuse_stays(tmp_path: Path) -> None:
+    _, start = started(["opencode"], {"OPENCODE_CONFIG_CONTENT": "{theme"}, tmp_path)
+    assert start.environment["OPENCODE_CONFIG_CONTENT"] == "{theme"
+
+
 def test_pi_gets_an_extension(tmp_path: Path) -> None:
     written(tmp_path / ".pi/agent/models.json", {"providers": {"lab": {"baseUrl": "https://lab.example/v1"}}})
     _setup, start = started(["npx", "@earendil-works/pi-coding-agent", "-p", "x"], {}, tmp_path)
@@ -326,6 +331,14 @@ def test_cline_gets_a_copy_and_its_own_changes_come_home(base: str | None, tmp_p
     assert stat.S_IMODE(own.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("word", ["--zen", "-z", "hub", "dashboard"])
+def test_cline_with_its_hub_is_left_alone_and_said(word: str, tmp_path: Path) -> None:
+    written(tmp_path / ".cline/data/settings/providers.json", cline_settings())
+    setup, start = started(["cline", word], {}, tmp_path)
+    assert not {"CLINE_PROVIDER_SETTINGS_PATH", "CLINE_SESSION_BACKEND_MODE"} & start.environment.keys()
+    assert "not led to the recorder" in setup.notes[0]
+
+
 CONTINUE = """\
 # mine
 models:
@@ -372,8 +385,19 @@ def test_goose_and_crush_have_variables_of_their_own(tmp_path: Path) -> None:
     assert start.environment["OPENAI_API_ENDPOINT"] == f"{RELAY}/v1"
 
 
+ODD = json.dumps(
+    {
+        "env": [], "security": {"auth": 7},
+        "modelProviders": {"openai": 7, "x": [1, {"baseUrl": 5}]},
+        "provider": {"anthropic": 7, "x": {"options": {"baseURL": []}}}, "tokens": 1, "lastUsedProvider": 9,
+        "providers": {"anthropic": {"settings": 3}, "lab": {"baseUrl": "ftp://x"}, "y": {"baseUrl": ""}},
+        "profiles": 1,
+    }
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "text", ["[", "{", '{"providers": 7}', "\x00", "null", "[" * 9000, '{"provider": {"a": 1}}']
+    "text", ["[", "{", '{"providers": 7}', "\x00", "null", "[" * 9000, '{"provider": {"a": 1}}', ODD]
 )
 def test_settings_that_are_none_disturb_nothing(text: str, tmp_path: Path) -> None:
     for place in (
@@ -383,7 +407,8 @@ def test_settings_that_are_none_disturb_nothing(text: str, tmp_path: Path) -> No
     ):  # fmt: skip
         written(tmp_path / place, text)
     for client in CLIENTS:
-        _, start = started(["npx", client.packages[0], "x"], {"GEMINI_API_KEY": "k"}, tmp_path)
+        environment = {"GEMINI_API_KEY": "k", "OPENCODE_CONFIG_CONTENT": text.replace("\0", "")}
+        _, start = started(["npx", client.packages[0], "x"], environment, tmp_path)
         start.close()
         assert start.command[-1] == "x"
 
