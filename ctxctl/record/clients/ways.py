@@ -118,6 +118,10 @@ def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
         return None
     if not known.get("GEMINI_API_KEY"):
         setup.withhold("GOOGLE_GEMINI_BASE_URL")
+        if setup.chosen("gemini") is None:
+            setup.notes.append(
+                "Gemini CLI has no key that can be seen: of its ways, Google's login is recorded"
+            )
         return None
     settings = merged_with(
         json_of(own / "settings.json"), {"security": {"auth": {"selectedType": "gemini-api-key"}}}
@@ -290,6 +294,14 @@ def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
     """Copilot CLI with a provider of the user's own; a variable set by us would make it leave GitHub's."""
     if setup.environment.get("COPILOT_PROVIDER_BASE_URL", "").strip():
         setup.export("COPILOT_PROVIDER_BASE_URL", "")
+    elif "COPILOT_PROVIDER_BASE_URL" not in setup.given:
+        setup.notes.append("Copilot CLI asks GitHub's server, which is not led to the recorder")
+    return None
+
+
+def amp(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Amp's models are asked by its own server."""
+    setup.notes.append("Amp's own server asks the models: no request can be recorded here")
     return None
 
 
@@ -331,5 +343,6 @@ WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Continue": continue_cli,
     "Goose": goose,
     "Crush": crush,
+    "Amp": amp,
 }
 """For the others the providers' variables are enough, or nothing can be done."""

@@ -370,8 +370,11 @@ def test_continue_gets_a_copy_of_its_config(tmp_path: Path) -> None:
 
 
 def test_copilot_stays_with_github_unless_it_has_a_provider(tmp_path: Path) -> None:
-    _, start = started(["copilot"], {}, tmp_path)
+    setup, start = started(["copilot"], {}, tmp_path)
     assert "COPILOT_PROVIDER_BASE_URL" not in start.environment
+    assert "not led to the recorder" in setup.notes[0]
+    setup, _ = started(["copilot"], {}, tmp_path, "COPILOT_PROVIDER_BASE_URL=http://localhost:1/v1")
+    assert setup.notes == []
     _setup, start = started(["copilot"], {"COPILOT_PROVIDER_BASE_URL": "https://x.example/v1"}, tmp_path)
     assert start.environment["COPILOT_PROVIDER_BASE_URL"] == f"{RELAY}/v1"
 
