@@ -73,7 +73,8 @@ def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) ->
     title = string(one.get("displayName"))
     version, size = asset.rpartition(":")[2][:VERSION_DIGITS], count(one.get("byteLength"))
     picture = Part(
-        "image", None, "user", key=key, title=title, line=line, version=version, mime_type=mime, byte_size=size
+        "image", None, "user", key=key, title=title, line=line, version=version, mime_type=mime,
+        byte_size=size,
     )  # fmt: skip
     if path is None:
         return [picture]
