@@ -89,6 +89,9 @@ def _marks(payload: Json) -> Iterator[Any]:
 
 def rollout_of(path: Path, thread: str) -> Path | None:
     """The rollout of a thread among those of the same Codex home as `path`; None where it is not there."""
+    for found in _around(path):
+        if found.stem == thread or found.stem.endswith((f"-{thread}", f"_{thread}")):
+            return found
     return _kin(path, thread).parent
 
 

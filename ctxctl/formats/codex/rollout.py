@@ -75,6 +75,8 @@ class Rollout(Run):
         """What is read is another rollout, whose history this one begins with."""
         self._held: int | None = None
         """Where the events of the request after a stopped one begin: they wait for what that was billed."""
+        self._plans: bool | None = None
+        """The model called Codex' tool for plans; None: nobody has looked."""
         self._recorded = False
         """Each request's bill is a record of its own, so that running totals tell of none."""
         self._native_turns = False
@@ -221,13 +223,18 @@ class Rollout(Run):
         if text is None:
             return
         shorter = None if own else texts.without_plans(text, self.make.client)
-        if shorter is not None and self._source is not None and plans(self._source):
+        if shorter is not None and self._plans_on():
             shorter = None
         part = Part("system_prompt", shorter or text, "system", key="base_instructions")
         part.line, part.derived = self.line.number, shorter is not None
         if self._instructions is None or self._instructions.mark != part.mark:
             self._instructions = part
             self._set_head()
+
+    def _plans_on(self) -> bool:
+        if self._plans is None:
+            self._plans = self._source is not None and plans(self._source)
+        return self._plans
 
     def _set_head(self) -> None:
         """What comes before the history, of which nothing stands in the history too."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.copilot_cli import prompts
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, count, parsed, string
 
 _HUMAN: Final = frozenset({"user", "cli", "interactive"})
 _NAME: Final = "rs_"
@@ -59,7 +59,28 @@ def user(data: Json, name: str | None, keys: Keys, line: int) -> list[Part]:
             made.append(
                 _blob(content, one.get("mimeType"), key, "user", string(one.get("displayName")), line)
             )
+        elif isinstance(one, dict):
+            made += _attached(one, name, index, keys, line)
     return made
+
+
+def _attached(one: Json, name: str | None, index: int, keys: Keys, line: int) -> list[Part]:
+    """A picture that is kept beside the log, and the line that Copilot puts before it (1.0.102)."""
+    asset, path, mime = (string(one.get(field)) for field in ("assetId", "path", "mimeType"))
+    if asset is None or mime is None or not mime.startswith("image/") or one.get("omittedReason") is not None:
+        return []
+    key = keys.unique(name, f"attachment-{index}")
+    title = string(one.get("displayName"))
+    version, size = asset.rpartition(":")[2][:VERSION_DIGITS], count(one.get("byteLength"))
+    picture = Part(
+        "image", None, "user", key=key, title=title, line=line, version=version, mime_type=mime,
+        byte_size=size,
+    )  # fmt: skip
+    if path is None:
+        return [picture]
+    text = f"Image file at path {path}"
+    key = keys.unique(name, f"attachment-{index}/path")
+    return [Part("policy_note", text, "user", key=key, title=title, line=line, derived=True), picture]
 
 
 def assistant(

@@ -264,3 +264,19 @@ def told(path: Path) -> list[str]:
         for _ in events(form, source, lambda one: found.append(f"{one.slug} {one.message}")):
             pass
     return found
+
+
+def test_a_thread_that_was_taken_back_twice_is_read_through_both_of_its_rollouts(tmp_path: Path) -> None:
+    def write(name: str, first: int, *records: Json) -> None:
+        numbered = [{**record, "ordinal": first + at} for at, record in enumerate(records)]
+        (tmp_path / f"rollout-{name}.jsonl").write_bytes(jsonl(*numbered))
+
+    def base(thread: str, end: int) -> Json:
+        return {"thread_id": thread, "end_ordinal_exclusive": end}
+
+    write("s1", 0, meta("x"), said("user", "a"), said("assistant", "b"), said("user", "no"))
+    write("s1_r1", 3, meta("x", history_base=base("s1", 3)), said("user", "c"), said("assistant", "d"),
+          said("user", "neither"))  # fmt: skip
+    write("s1_r2", 6, meta("x", history_base=base("r1", 6)), said("user", "e"), said("assistant", "f"))
+    found = windows(tmp_path / "rollout-s1_r2.jsonl", "codex")
+    assert [window.texts() for window in found] == [["x", "a", "b", "c", "d", "e"]]

@@ -119,6 +119,25 @@ def test_reasoning_that_a_resumed_client_leaves_behind_is_in_no_later_window(tmp
     ]
 
 
+def test_a_picture_beside_the_log_stands_behind_the_line_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    picture = {"type": "file", "path": "/home/user/tides/pic.png", "displayName": "pic.png",
+               "assetId": "sha256:6b7fa434f92a8b80aab02d9bf1a12e49", "mimeType": "image/png",
+               "byteLength": 70}  # fmt: skip
+    left_out = {**picture, "omittedReason": "too_large"}
+    path.write_bytes(
+        jsonl(
+            event("session.start", sessionId="s", copilotVersion="1.0.102", producer="copilot-agent"),
+            event("user.message", content="Look.", interactionId="i", attachments=[picture, left_out]),
+            event("assistant.turn_start", turnId="0"),
+            event("assistant.message", content="yes", messageId="m", model="gpt-5.4", apiCallId="r1"),
+        )
+    )
+    (found,) = main(path)
+    assert found.texts() == ["Look.", "Image file at path /home/user/tides/pic.png", None]
+    assert found.kinds() == ["user_message", "policy_note", "image"]
+
+
 def test_a_summary_stands_for_what_was_there_when_it_was_begun(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(
