@@ -10,7 +10,7 @@ from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, values
-from ctxctl.formats.spans import billing, shapes, talks
+from ctxctl.formats.spans import beeai, billing, shapes, talks
 from ctxctl.formats.spans.content import content, definitions
 from ctxctl.formats.spans.inferences import Inferences, moment
 from ctxctl.formats.spans.reader import is_document
@@ -22,6 +22,8 @@ from ctxctl.trace.source import Source
 NAME: Final = "langfuse"
 _RENDERED: Final = "_rendered"
 _KINDS: Final = {"GENERATION": "llm", "AGENT": "agent"}
+_EVENT: Final = "event"
+"""What a generation is that tells of an event of another one's call (`beeai`)."""
 _TIMES: Final = ("startTime", "start_time", "timestamp", "createdAt")
 
 
@@ -126,6 +128,8 @@ class Log:
             span.error = (string(value.get("statusMessage")) or "error").partition("\n")[0][:160]
         if kind == "agent":
             span.attributes = {"agent_name": span.name}
+        elif kind == _EVENT:
+            span.attributes = _attributes(value)
         asked, usage, model = NOTHING, None, None
         answer: list[Json] = []
         if kind == "llm":
@@ -166,11 +170,22 @@ def read(source: Source, report: Report) -> Iterator[Json]:
             yield from log.drain()
     yield from log.drain(at_end=True)
     log.calls.summed(log.traces.summed)
+    log.calls.unpaired(log.traces.unpaired)
     yield from log.calls.finish(f"{log.seen} observations, none of them a generation that shows its input")
 
 
 def _kind(value: Json) -> str:
-    return _KINDS.get(str(value.get("type")).upper(), "other")
+    kind = _KINDS.get(str(value.get("type")).upper(), "other")
+    if kind == "llm" and value.get("input") is None and beeai.is_event(value.get("name"), {}):
+        return _EVENT
+    return kind
+
+
+def _attributes(value: Json) -> Json:
+    """Those of the span that an observation was made of."""
+    metadata = talks.opened(value.get("metadata"))
+    attributes = talks.opened(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    return attributes if isinstance(attributes, dict) else {}
 
 
 _STATED: Final = ("totalCost", "calculatedTotalCost", "costDetails", "cost_details")
@@ -197,8 +212,7 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
     """
     metadata = talks.opened(value.get("metadata"))
     metadata = metadata if isinstance(metadata, dict) else {}
-    attributes = talks.opened(metadata.get("attributes"))
-    attributes = attributes if isinstance(attributes, dict) else {}
+    attributes = _attributes(value)
     given, made = value.get("input"), value.get("output")
     asked, answer = talks.asked(given), talks.answered(made)
     if not isinstance(talks.opened(given), dict | list) and isinstance(
@@ -226,8 +240,5 @@ def _spanned(attributes: Json) -> Span:
 
 
 def _session_of(value: Json) -> str | None:
-    metadata = talks.opened(value.get("metadata"))
-    attributes = talks.opened(metadata.get("attributes")) if isinstance(metadata, dict) else None
-    if not isinstance(attributes, dict):
-        return None
+    attributes = _attributes(value)
     return string(attributes.get("session.id")) or string(attributes.get("langfuse.session.id"))

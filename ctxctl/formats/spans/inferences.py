@@ -84,6 +84,15 @@ class Inferences:
             self.run.problem("summed-usage", message, Line(0, 0, b""))
             self.run.understood.explained.update(IN_USAGE)
 
+    def unpaired(self, answers: int) -> None:
+        """Say that answers in spans of their own were left out (`unpaired-answers`)."""
+        if answers:
+            whose = "an answer" if answers == 1 else f"{answers:,} answers"
+            message = (
+                f"{whose} in a span apart from the call: without its beginning, or of no call for certain"
+            )
+            self.run.problem("unpaired-answers", f"{message}; left out", Line(0, 0, b""))
+
     def finish(self, held: str) -> Iterator[Json]:
         """Hand on the rest; `held`: what there is, where no call is (`no-model-calls`)."""
         self.exchanges.finish()

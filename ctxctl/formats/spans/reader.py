@@ -34,6 +34,7 @@ def read(name: str, source: Source, report: Report) -> Iterator[Json]:
             yield from traces.add(span, size)
     yield from traces.flush()
     calls.summed(traces.summed)
+    calls.unpaired(traces.unpaired)
     held = f"{traces.others} other spans" if traces.others else "no spans"
     yield from calls.finish(held)
 

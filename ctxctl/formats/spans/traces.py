@@ -11,7 +11,7 @@ from typing import Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import string
-from ctxctl.formats.spans import billing
+from ctxctl.formats.spans import beeai, billing
 from ctxctl.formats.spans.content import content
 from ctxctl.formats.spans.inferences import Inference, Inferences
 from ctxctl.formats.spans.runs import Runs
@@ -66,6 +66,10 @@ class Traces:
         self._threads: dict[tuple[str | None, str], str] = {}
         self.others = 0
         """Spans that are no calls of a model."""
+        self._answers: dict[int, list[Json]] = {}
+        """By `id` of a call's span: the answer that a span of its own tells."""
+        self.unpaired = 0
+        """Answers in spans of their own that were left out."""
 
     def add(self, span: Span, size: int) -> Iterator[Json]:
         """The next span of the file; `size`: about how many bytes it is."""
@@ -104,6 +108,8 @@ class Traces:
             span for span in found
             if id(span) not in around and (is_call(span) or (is_outer(span) and not inside))
         ]  # fmt: skip
+        self._answers, unpaired = beeai.answers(calls, found)
+        self.unpaired += unpaired
         self._called.update((span.trace, None) for span in calls)
         for trace in list(self._called)[:-_REMEMBERED]:
             del self._called[trace]
@@ -128,8 +134,9 @@ class Traces:
         agents = _agents(span, known)
         agent, origin = self._agent(session, [one for one in agents if id(one) in owners])
         agent = given.thread or agent
+        answer = given.answer or self._answers.get(id(span), [])
         return Inference(
-            asked=given.asked, answer=given.answer, usage=given.usage, model=given.model, line=span.line,
+            asked=given.asked, answer=answer, usage=given.usage, model=given.model, line=span.line,
             time=span.start, native_id=given.native_id or span.id, session=session, turn=span.trace,
             agent=agent, origin=origin, error=span.error, answer_line=span.answer_line,
         )  # fmt: skip
@@ -207,6 +214,8 @@ def is_call(span: Span) -> bool:
     if span.given is not None:
         return span.given.kind == "llm"
     attributes = span.attributes
+    if beeai.is_event(span.name, attributes):
+        return False
     operation = attributes.get("gen_ai.operation.name")
     if isinstance(operation, str):
         return operation.lower() in _ASKS

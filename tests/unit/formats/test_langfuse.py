@@ -219,3 +219,66 @@ def test_an_observation_that_was_told_twice_is_one() -> None:
 )
 def test_other_files_are_not_claimed(head: bytes) -> None:
     assert Langfuse().detect(head) == 0
+
+
+def beeai() -> Json:
+    found: Json = json.loads((ROOT / "beeai.json").read_bytes())
+    return found
+
+
+def said_of(found: Any) -> list[str | None]:
+    return [text for kind, text in items(found) if kind == "assistant_message"]
+
+
+def test_events_of_a_call_are_no_calls() -> None:
+    """BeeAI's spans of the middle of 2025 are one for each event; that of `start` is the call."""
+    found = read((ROOT / "beeai.json").read_bytes(), "langfuse")
+    assert len(requests(found)) == 2
+    assert bills(found) == [{"input_tokens": 52}, {"input_tokens": 88}]
+    assert said_of(found)[1:] == ["Thought: The gauge told it.\nFinal Answer: 2.1 m."]
+    assert found.problems == []
+
+
+@pytest.mark.parametrize("why", ["cut", "another number", "another trace", "one begun since"])
+def test_an_answer_of_no_call_for_certain_is_left_out(why: str) -> None:
+    value = beeai()
+    [told] = [one for one in value["observations"] if ".success-5" in one["name"]]
+    if why == "cut":
+        held = told["metadata"]["attributes"]
+        gone = ("target", "name", "traceId", "llm.output_messages.0.")
+        told["metadata"]["attributes"] = {n: v for n, v in held.items() if not n.startswith(gone)}
+    elif why == "another number":
+        told["name"] = told["name"].replace("-5", "-4")
+    elif why == "another trace":
+        told["traceId"] = "t-other"
+    else:
+        [last] = [
+            one for one in value["observations"] if ".start-5" in one["name"] and "backend" in one["name"]
+        ]
+        more = {**last, "id": "s6", "name": "backend.openai.chat.start-6", "startTime": told["startTime"]}
+        value["observations"].append(more)
+    found = read(value, "langfuse")
+    assert len(requests(found)) == (3 if why == "one begun since" else 2)
+    assert len(said_of(found)) == 1
+    assert [problem.slug for problem in found.problems] == ["unpaired-answers"]
+
+
+def test_events_of_a_call_are_no_calls_in_opentelemetry_either() -> None:
+    spans = [
+        {
+            "name": one["name"],
+            "context": {"trace_id": one["traceId"], "span_id": one["id"]},
+            "parent_id": one["parentObservationId"],
+            "start_time": one["startTime"],
+            "attributes": one["metadata"]["attributes"],
+        }
+        for one in beeai()["observations"]
+    ]
+    found = read(spans)
+    assert len(requests(found)) == 2
+    assert said_of(found)[1:] == ["Thought: The gauge told it.\nFinal Answer: 2.1 m."]
+
+
+def test_a_generation_of_such_a_name_that_shows_its_input_is_a_call() -> None:
+    found = read([generation(1, "Hello.", "Hi.", name="backend.openai.chat.success-1")], "langfuse")
+    assert len(requests(found)) == 1
