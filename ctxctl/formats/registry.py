@@ -5,7 +5,7 @@ A plug-in brings another importer through the entry point group ``ctxctl.formats
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -205,10 +205,10 @@ def detect(source: Source) -> Format | None:
     head = source.read(0, HEAD)
     if is_native(head):
         return None
-    return of_file(None if source.spooled else source.path, head, lambda size: source.read(0, size))
+    return of_file(None if source.spooled else source.path, head, source)
 
 
-def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None = None) -> Format | None:
+def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
     """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
     A database may have all but a few bytes in its log; a request's messages may come behind longer tools.
@@ -216,7 +216,7 @@ def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None 
     Args:
         path: The file, if there is one of these very bytes.
         head: Its first `HEAD` bytes.
-        more: Gives as many of its first bytes as asked for; without it, they are read from the path.
+        source: The open file, where there is one; without it, what is asked for is read from the path.
     """
     found = of_head(head)
     if found is None and head.startswith(b"SQLite format 3\0"):
@@ -225,16 +225,16 @@ def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None 
         return of_head(database.head(path, head))
     if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
         return found
-    layout = outline(_longer(path, head, more))
+    layout = outline(_longer(path, head, source))
     further = of_head(layout) if layout else None
     return further or found
 
 
-def _longer(path: Path | None, head: bytes, more: Callable[[int], bytes] | None) -> bytes:
+def _longer(path: Path | None, head: bytes, source: Source | None) -> bytes:
     if len(head) < HEAD:
         return head
-    if more is not None:
-        return more(OUTLINED)
+    if source is not None:
+        return source.read(0, OUTLINED)
     try:
         with path.open("rb") if path is not None else nullcontext() as file:
             return file.read(OUTLINED) if file is not None else head
