@@ -210,9 +210,13 @@ def of_file(path: Path | None, head: bytes, source: Source | None = None) -> For
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.formats.kit import database  # slow to import
 
-        defined = database.schema(path, lambda: _whole(path, source, head))
-        if defined is not None:
-            return of_head(defined)
+        told = False
+        for defined in database.schemas(path, lambda: _whole(path, source, head)):
+            told = True
+            if (found := of_head(defined)) is not None:
+                return found
+        if told:
+            return None
     return of_head(head)
 
 
