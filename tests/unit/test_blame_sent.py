@@ -69,8 +69,7 @@ def test_what_is_expected_is_called_that(tmp_path: Path, monkeypatch: pytest.Mon
     assert "sent about 119 ±7; limit unknown; expected: no bill says it" in text
     assert "\nbeside about 102 tokens (85.7%) not recorded\n" in text
     assert (
-        "no bill was read for this step: what was sent beside the blocks is as the last bill has it"
-        in text
+        "no bill was read for this step: what was sent beside the blocks is as the last bill has it" in text
     )
 
 

@@ -40,7 +40,7 @@ class Lhar:
             "token counts of categories are the collector's, scaled by it to the provider's total",
             "without bodies, what a compaction cut is not recorded",
         ),
-        held_against=HeldAgainst("LHAR", "0.1.0", "0.1.0", frozenset({"session", "entry"}), key=""),
+        held_against=HeldAgainst(client="LHAR", newest="0.1.0", records=frozenset({"session", "entry", ""})),
         origin="larsderidder/context-lens, docs/LHAR.md and schema 0.1.0",
     )
 
