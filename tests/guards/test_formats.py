@@ -22,7 +22,7 @@ NEITHER = {
     "langfuse": "exports name the version of the program that was observed, not of Langfuse",
     "langsmith": "exports name the version of the program that was observed, not of LangSmith",
     "live-mcp-bench": "published runs, without a version",
-    "mcp-session": "the protocol's version is agreed between the two that speak, and is not the log's",
+    "mcp-session": "the protocol's version is agreed between the two, and is not the log's",
     "mcp-tools": "lists of tools without a version",
     "openhands-completions": "one call a file, without a version",
     "openinference": "spans name the version of the program that was observed",
