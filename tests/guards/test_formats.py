@@ -19,8 +19,8 @@ NEITHER = {
     "goose": "sessions name no version of goose",
     "goose-recordings": "recordings without a version",
     "http-requests": "requests of any program",
-    "langfuse": "exports name the version of the program that was observed, not of Langfuse",
-    "langsmith": "exports name the version of the program that was observed, not of LangSmith",
+    "langfuse": "exports name the version of what was observed, not of Langfuse",
+    "langsmith": "exports name the version of what was observed, not of LangSmith",
     "live-mcp-bench": "published runs, without a version",
     "mcp-session": "the protocol's version is agreed between the two, and is not the log's",
     "mcp-tools": "lists of tools without a version",
@@ -34,8 +34,8 @@ NEITHER = {
 }
 """Formats whose captures have neither versions nor types of records, with what they are."""
 UNDECLARED = {
-    "aider", "claude-code", "cline", "codex", "codex-exec", "copilot-cli", "gemini-cli", "har", "mini-swe-agent",
-    "opencode", "pi", "pi-rpc", "roo",
+    "aider", "claude-code", "cline", "codex", "codex-exec", "copilot-cli", "gemini-cli", "har",
+    "mini-swe-agent", "opencode", "pi", "pi-rpc", "roo",
 }  # fmt: skip
 """Formats that have them and do not declare yet what they were held against; nothing is added here."""
 ROOT = Path(__file__).resolve().parents[2]
