@@ -132,9 +132,8 @@ class ThreadState:
         self.sealed: Sealed | None = None
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
-        """Of the open step's request, in order, less those behind which it was answered."""
         self.retried: tuple[Failure, ...] = ()
-        """Those."""
+        """Of the open step's request, in order: those that no answer followed, and the others."""
         self.model: str | None = None
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()
