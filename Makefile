@@ -31,11 +31,13 @@ WORKERS ?= 2
 FRAMEWORKS ?= httpx2 httpx sibyl sibyl-1.2
 # Some need a newer Python than the one that runs all else: uv looks in PATH, then here, else it gets one.
 PYENV := $(shell printf ':%s' $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.*/bin)
+# Where the real clients are installed that recording is tried with.
+CLIENTS ?= .clients
 ARGS ?=
 # Of the catalogue, the oldest first: NAME[@STAMP]=FILE or address.
 SOURCE ?= models.dev=https://models.dev/api.json
 
-.PHONY: help demo test calibration catalogue corpus frameworks check lint format docs bench goldens lock hooks clean
+.PHONY: help demo test calibration catalogue corpus frameworks clients check lint format docs bench goldens lock hooks clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -59,6 +61,9 @@ frameworks: $(FRAMEWORKS:%=.venv-frameworks/%/.ready) ## test hooks and policies
 	@for name in $(FRAMEWORKS); do \
 		test -f .venv-frameworks/$$name/.ready || { echo "$$name is not tested: its Python is not here (see above)" >&2; continue; }; \
 		CTXCTL_FRAMEWORKS=$$name .venv-frameworks/$$name/bin/python -m pytest tests/frameworks tests/original -n $(WORKERS) --tb=short $(ARGS) || exit 1; done
+
+clients: $(DEV) ## install real clients, run them behind `ctxctl record` and write the table of docs/recording.md; CLIENTS=DIR
+	@$(BIN)/python -m tests.clients --folder '$(CLIENTS)' $(ARGS)
 
 check: lint test ## everything a change must pass: lint, then test
 
@@ -91,7 +96,7 @@ hooks: $(DEV) ## install the git pre-commit hooks
 	@$(BIN)/pre-commit install
 
 clean: ## remove the environment, caches and outputs
-	rm -rf $(VENV) .venv-frameworks dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-frameworks .clients dist build .bench tests/actual .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo 'ctxctl needs Python 3.11 or newer: install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1; }

@@ -7,10 +7,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.record.guard import refused
+from ctxctl.record.proxy.spelling import spelled
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.messages import Request
     from ctxctl.record.proxy.server import Listener
+    from ctxctl.record.proxy.spelling import Bases
 
 _HOST: Final = re.compile(rb"(\r\n[Hh][Oo][Ss][Tt]:[ \t]*)[^\r]*")
 
@@ -34,6 +36,16 @@ def checked(request: Request, hosts: frozenset[str]) -> None:
     why = refused(headers, hosts, hostless=request.version == b"HTTP/1.0")
     if why is not None:
         raise MisdirectedError(403 if "Origin" in why or "Sec-Fetch" in why else 421, why)
+
+
+def respelled(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Request]:
+    """The head and the request with the path as the provider has it (`spelling`)."""
+    target = spelled(request.target, bases)
+    if target == request.target:
+        return head, request
+    _, crlf, rest = head.partition(b"\r\n")
+    line = b"%b %b %b" % (request.method, target, request.version)
+    return line + crlf + rest, request._replace(target=target)
 
 
 def rewritten(head: bytes, request: Request, listener: Listener) -> bytes:

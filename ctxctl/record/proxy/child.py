@@ -92,9 +92,15 @@ class Child:
         self.by_terminal: set[int] = set()
         """Signals that came from the terminal, for the whole process group."""
 
-    def wait(self) -> int:
-        """Its end: the exit code, or minus the number of a signal.  Stops and goes on with it."""
+    def wait(self, beside: Callable[[], None] | None = None) -> int:
+        """Its end: the exit code, or minus the number of a signal.  Stops and goes on with it.
+
+        Args:
+            beside: Called about once a second meanwhile.
+        """
         while True:
+            if beside is not None:
+                beside()
             status = self._look(os.WUNTRACED)
             if status is not None and os.WIFSTOPPED(status):
                 self._stop(os.WSTOPSIG(status))

@@ -56,6 +56,11 @@ class Copies:
         """Whether nothing waits to be sent."""
         return not self._waiting
 
+    @property
+    def begun(self) -> int:
+        """Exchanges so far."""
+        return self._number
+
     def begin(self) -> Copy:
         """The next exchange."""
         self._number += 1

@@ -2,7 +2,8 @@
 
 A connection of the program has one connection to the server, begun with its first request and ended with
 it, so that keeping alive, closing, resetting and waiting mean the same on both.  What is changed on the way
-is one line of each request's head: `Host`.
+is one line of each request's head, `Host`, and in its first line the path, where the provider spells it
+otherwise.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, rewritten
+from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, respelled, rewritten
 from ctxctl.record.proxy.behind import Exchange, Server
 from ctxctl.record.proxy.messages import MalformedError
 from ctxctl.record.proxy.resets import reset, reset_when_flushed
@@ -49,7 +50,7 @@ class Connection(asyncio.Protocol):
         self._over = False
         """Nothing is passed on any more."""
 
-    # -- what the program does ------------------------------------------------------------------------------
+    # -- what the program does ----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
@@ -100,7 +101,7 @@ class Connection(asyncio.Protocol):
         if self._server is not None:
             self._server.go_on()
 
-    # -- requests -------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------
 
     def _take(self, data: bytes) -> None:
         """Cut requests; each piece goes on as soon as it is known to be one."""
@@ -139,6 +140,9 @@ class Connection(asyncio.Protocol):
         self._head = bytearray()
         request = messages.request(head)
         checked(request, self.listener.hosts)
+        asked = request.target
+        head, request = respelled(head, request, self.listener.bases)
+        self.listener.respelled += request.target != asked
         exchange = Exchange(request, self.listener.copies.begin())
         if not self.waiting:
             self.answered = False
@@ -191,7 +195,7 @@ class Connection(asyncio.Protocol):
         self._connecting = None
         self._refuse(508, f"{self.listener.upstream.origin} leads back to this proxy")
 
-    # -- the end --------------------------------------------------------------------------------------------
+    # -- the end ------------------------------------------------------------------------------------------
 
     def finish(self, *, abrupt: bool) -> None:
         """The server has ended the connection: so does this side, in the same way."""

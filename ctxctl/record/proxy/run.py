@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.record.proxy import child
+from ctxctl.record.clients import Setup
+from ctxctl.record.proxy import child, told
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.hired import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
-from ctxctl.record.proxy.upstreams import Route, pointed, routes
+from ctxctl.record.proxy.upstreams import Route, bases, routes
 
 if TYPE_CHECKING:
     from ctxctl.record.options import Options
@@ -33,17 +35,18 @@ def run_command(command: list[str], options: Options, upstreams: Iterable[str] =
     Raises:
         CtxctlError: before the program is started: the trace cannot be written, or an address is wrong.
     """
-    ways, notes = routes(os.environ, upstreams)
+    setup = Setup(command, os.environ, upstreams)
     with Signals() as signals:
-        recording = _Recording(options, ways, signals)
-        options.begin(*notes, f"{_names(ways)} lead to the recorder for `{_shown(command)}`")
+        recording = _Recording(options, setup.ways, signals, setup=setup)
         program: Child | None = None
-        try:
-            program = Child(command, pointed(os.environ, recording.ports), signals)
-            status = child.exit_code(code := program.wait())
-        except OSError as error:
-            code = status = child.failed(error)
-            options.say(f"ctxctl: error: {command[0]}: {error.strerror}")
+        with setup.start(recording.ports) as start:
+            options.begin(*setup.notes, f"{told.leading(setup)} lead to the recorder for `{_shown(command)}`")
+            try:
+                program = Child(start.command, start.environment, signals)
+                status = child.exit_code(code := program.wait(recording.silence(time.monotonic())))
+            except OSError as error:
+                code = status = child.failed(error)
+                options.say(f"ctxctl: error: {command[0]}: {error.strerror}")
         recording.end(signals, over=True)
         died_of_key = code == -signal.SIGINT and program is not None and signal.SIGINT in program.by_terminal
     if died_of_key:
@@ -79,12 +82,16 @@ def serve(options: Options, port: int, upstreams: Iterable[str] = ()) -> int:
 class _Recording:
     """A proxy and its recorder."""
 
-    def __init__(self, options: Options, ways: Sequence[Route], signals: Signals, port: int = 0) -> None:
+    def __init__(
+        self, options: Options, ways: Sequence[Route], signals: Signals, port: int = 0, *,
+        setup: Setup | None = None,
+    ) -> None:  # fmt: skip
         self._options = options
+        self._setup = setup
         self._scribe = Scribe(options)
         try:
             upstreams = list(dict.fromkeys(way.upstream for way in ways))
-            self._proxy = Proxy(upstreams, port, self._scribe.connection)
+            self._proxy = Proxy(upstreams, port, self._scribe.connection, bases(ways))
         except BaseException:
             self._scribe.connection.close()
             self._scribe.leave()
@@ -99,6 +106,25 @@ class _Recording:
             self._proxy.stop()
             raise
         self.ports: Mapping[Route, int] = {way: self._proxy.listeners[way.upstream].port for way in ways}
+
+    def silence(self, began: float) -> Callable[[], None] | None:
+        """What says, once, that nothing has come by for some seconds; None where that would disturb.
+
+        A program that draws on the terminal, or waits there for its user, has nothing to send yet, and a line
+        of ours would stand in its picture: there it is said at the end.
+        """
+        if self._options.quiet or self._setup is None or told.on_terminal():
+            return None
+        setup, said = self._setup, False
+
+        def look() -> None:
+            nonlocal said
+            if not said and time.monotonic() - began >= told.SILENCE and not self._proxy.requests:
+                said = True
+                for line in told.nothing(setup, so_far=True):
+                    self._say(line)
+
+        return look
 
     def end(self, signals: Signals, *, over: bool = False) -> None:
         """Let what is in flight end, then the recorder; says what came of it."""
@@ -148,16 +174,16 @@ class _Recording:
         more = f", {' and '.join(others)} passed on unrecorded" if others else ""
         lines.append(f"{_counted(books.recorded, 'call')} of a model{more}")
         if not books.recorded and not others:
-            lines.append("nothing came by: does the program read these variables? See docs/recording.md")
+            lines += told.nothing(self._setup)
+        if self._proxy.respelled:
+            lines.append(
+                f"{_counted(self._proxy.respelled, 'path')} put right: the provider has a version in it"
+            )
         return lines
 
     def _say(self, line: str) -> None:
         if not self._options.quiet:
             self._options.say(f"ctxctl: {line}")
-
-
-def _names(ways: Sequence[Route]) -> str:
-    return ", ".join(way.variable for way in ways)
 
 
 def _shown(command: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import UsageError
@@ -18,6 +18,7 @@ from ctxctl.record.proxy.relay import Connection
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.messages import Request
+    from ctxctl.record.proxy.spelling import Bases
     from ctxctl.record.proxy.upstreams import Upstream
 
 _ADDRESSES: Final = ("127.0.0.1", "::1")
@@ -26,9 +27,12 @@ _ADDRESSES: Final = ("127.0.0.1", "::1")
 class Listener:
     """One port, and the server behind it."""
 
-    def __init__(self, proxy: Proxy, upstream: Upstream, via: Via | None, port: int) -> None:
+    def __init__(
+        self, proxy: Proxy, upstream: Upstream, via: Via | None, port: int, bases: Bases | None = None
+    ) -> None:
         self._proxy = proxy
         self.upstream = upstream
+        self.bases: Bases = bases or {}
         self.via = via
         self.sockets: list[socket.socket] = loopback(port)
         self.port: int = self.sockets[0].getsockname()[1]
@@ -36,6 +40,8 @@ class Listener:
         self.connections: set[Connection] = set()
         self.tunnels = 0
         """Connections that went on with another protocol."""
+        self.respelled = 0
+        """Requests whose path the provider has in another spelling."""
         self.faults = 0
         """Answers that we could not follow by a fault of our own; they were passed on."""
 
@@ -90,12 +96,16 @@ class Proxy:
         upstreams: The servers.
         port: Of the first one, the others follow; 0: any.
         copies: The socket that leads to the recorder; None: nothing is copied.
+        bases: Of a server, the paths of the providers' addresses there; paths are put right by them.
 
     Raises:
         UsageError: `port-taken`, `proxy-loop`, `bad-network-proxy`.
     """
 
-    def __init__(self, upstreams: list[Upstream], port: int = 0, copies: socket.socket | None = None) -> None:
+    def __init__(
+        self, upstreams: list[Upstream], port: int = 0, copies: socket.socket | None = None,
+        bases: Mapping[Upstream, Bases] | None = None,
+    ) -> None:  # fmt: skip
         self.trust = trust()
         self.refusals = 0
         """Requests that came from a browser, or were meant for another server."""
@@ -106,7 +116,9 @@ class Proxy:
         vias = {upstream: via_of(upstream) for upstream in upstreams}
         try:
             for number, upstream in enumerate(vias):
-                self.listeners[upstream] = Listener(self, upstream, vias[upstream], port and port + number)
+                self.listeners[upstream] = Listener(
+                    self, upstream, vias[upstream], port and port + number, (bases or {}).get(upstream)
+                )
         except (OSError, OverflowError):
             self._close()
             taken = port + len(self.listeners)
@@ -164,6 +176,16 @@ class Proxy:
     def tunnels(self) -> int:
         """Connections that were passed on without a record: WebSocket."""
         return sum(listener.tunnels for listener in self.listeners.values())
+
+    @property
+    def requests(self) -> int:
+        """Requests that came, whatever they asked for."""
+        return self.copies.begun
+
+    @property
+    def respelled(self) -> int:
+        """Requests whose path was put right."""
+        return sum(listener.respelled for listener in self.listeners.values())
 
     def stop(self, *, over: bool = False) -> None:
         """End all connections and the ports; what was copied is on its way to the recorder.

@@ -66,6 +66,8 @@ class Route(NamedTuple):
     url: str
     """Where the program would have gone."""
     upstream: Upstream
+    exported: bool = True
+    """False: no variable, but a setting of the program's, which is given to it in another way."""
 
     def pointed(self, port: int) -> str:
         """The same with the proxy in the server's place: whatever the program appends stays as it is."""
@@ -89,7 +91,7 @@ def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[l
     """
     found: dict[str, Route] = {}
     notes: list[str] = []
-    chosen = dict(_given(one) for one in given)
+    chosen = given_addresses(given)
     for name, url in chosen.items():
         for variable in FAMILIES[name][1] if name in FAMILIES else (name,):
             found[variable] = Route(variable, url, _asked(url))
@@ -102,6 +104,34 @@ def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[l
     others = {name: environment[name].strip() for name in sorted(environment) if _OTHERS.fullmatch(name)}
     _add({name: url for name, url in others.items() if url}, found, notes)
     return list(found.values()), notes
+
+
+def bases(ways: Iterable[Route]) -> dict[Upstream, dict[str, bytes]]:
+    """Behind each server, the paths of the providers' addresses there, for `spelling.spelled`."""
+    found: dict[Upstream, dict[str, set[bytes]]] = {}
+    for way in ways:
+        family = family_of(way.variable)
+        if family is not None:
+            paths = found.setdefault(way.upstream, {}).setdefault(family, set())
+            paths.add(urlsplit(way.url).path.rstrip("/").encode())
+    # Of two addresses at one server it is not known which one a request was meant for.
+    return {
+        upstream: {family: min(paths) for family, paths in families.items() if len(paths) == 1}
+        for upstream, families in found.items()
+    }
+
+
+def family_of(variable: str) -> str | None:
+    """The provider whose address a variable holds; None: another's."""
+    for name, (_, variables) in FAMILIES.items():
+        if variable in (*variables, *_ALIASES.get(name, ())):
+            return name
+    return None
+
+
+def given_addresses(given: Iterable[str]) -> dict[str, str]:
+    """The addresses that the user has named, by provider or variable.  Raises UsageError: `bad-upstream`."""
+    return dict(_given(one) for one in given)
 
 
 def _add(urls: Mapping[str, str], found: dict[str, Route], notes: list[str]) -> None:
@@ -157,7 +187,8 @@ def pointed(
     """The program's environment: each route's variable leads to the proxy, and to it without a detour."""
     made = dict(environment)
     for route, port in ports.items():
-        made[route.variable] = route.pointed(port)
+        if route.exported:
+            made[route.variable] = route.pointed(port)
     if any(name.lower().endswith("_proxy") and name.lower() != "no_proxy" for name in environment):
         # Programs that use a proxy of the network would ask that one for 127.0.0.1.
         for name in ("no_proxy", "NO_PROXY"):

@@ -1,0 +1,110 @@
+"""Reading the settings of other programs: never more than a bounded part, never a fault, never a change."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+_LIMIT: Final = 4 << 20
+_PIECES: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_LINE: Final = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE
+)
+
+Json = dict[str, Any]
+
+
+def text_of(path: Path | str) -> str:
+    """A file's text; empty where there is none, or where it is too large or no text."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LIMIT + 1)
+        return data.decode("utf-8-sig") if len(data) <= _LIMIT else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def json_of(source: Path | str) -> Json:
+    """An object in a file, or in a text that begins with a brace; comments and last commas are passed over.
+
+    Empty where there is none.
+    """
+    text = source if isinstance(source, str) and source.lstrip().startswith("{") else text_of(source)
+    try:
+        bare = _PIECES.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
+        found = orjson.loads(bare or "{}")
+    except (orjson.JSONDecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def toml_of(source: Path | str) -> Json:
+    """A table in a file; empty where there is none."""
+    try:
+        return tomllib.loads(text_of(source))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def variables_of(folder: Path, home: Path, own: str) -> dict[str, str]:
+    """Variables of the `.env` file that a program would find: from the folder upwards, then in the home.
+
+    Args:
+        folder: Where it is started.
+        home: The user's.
+        own: Its own directory, which goes before.
+    """
+    for place in (*(up for up in (folder, *folder.parents)), home):
+        for path in (place / own / ".env", place / ".env"):
+            text = text_of(path)
+            if text:
+                return {name: value.strip("\"'") for name, value in _LINE.findall(text)}
+    return {}
+
+
+def write_over(path: Path, data: bytes) -> None:
+    """Write what a program itself has changed to its own file, at once and with the same rights."""
+    mode = path.stat().st_mode & 0o777
+    real = path.resolve()
+    handle, name = tempfile.mkstemp(dir=real.parent, prefix=".ctxctl-")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.chmod(name, mode)
+    os.replace(name, real)
+
+
+def at(value: Any, *keys: Any) -> Any:
+    """What stands there, None if nothing does."""
+    for key in keys:
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
+
+
+def put(value: Any, keys: Sequence[Any], new: str) -> None:
+    """Put a text there; objects on the way are made where something else stands."""
+    for key in keys[:-1]:
+        if isinstance(value, dict) and not isinstance(value.get(key), dict | list):
+            value[key] = {}
+        value = value[key]
+    value[keys[-1]] = new
+
+
+def merged_with(below: Json, above: Json) -> Json:
+    """Two settings, the second one stronger; objects are merged, all else is replaced."""
+    made = dict(below)
+    for key, value in above.items():
+        mine = made.get(key)
+        made[key] = merged_with(mine, value) if isinstance(mine, dict) and isinstance(value, dict) else value
+    return made

@@ -1,0 +1,248 @@
+"""What a program is given before it starts, so that its calls come to the relay: variables, arguments, files.
+
+It happens in two steps, as the relay's ports are only known when it listens: `Setup` finds out which
+addresses the program goes to, `Start` gives it those that lead to the relay instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from ctxctl.record.clients.recognising import Found, recognised
+from ctxctl.record.proxy.upstreams import (
+    FAMILIES,
+    Route,
+    family_of,
+    given_addresses,
+    parsed,
+    pointed,
+    routes,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+Ready = Callable[["Start"], None]
+"""Gives a program what it needs, once the ports are known."""
+_VERSIONED: Final = {"anthropic": "/v1", "openai": "/v1", "gemini": "/v1beta"}
+
+
+class Setup:
+    """What a command needs.
+
+    Args:
+        command: The program and its arguments.
+        environment: The user's.
+        given: `NAME=URL` of `--upstream`.
+        home: The user's home; that of the process by default.
+        folder: Where the program is started; the working directory by default.
+
+    Attributes:
+        found: The programs that were recognised.
+        notes: What is left alone, and why.
+
+    Raises:
+        UsageError: `bad-upstream`.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], given: Iterable[str] = (), *,
+        home: Path | None = None, folder: Path | None = None,
+    ) -> None:  # fmt: skip
+        from ctxctl.record.clients.ways import WAYS
+
+        self.command, self.environment = list(command), environment
+        self.home = home or Path(environment.get("HOME") or os.path.expanduser("~"))
+        self.folder = folder or _here()
+        asked = list(given)
+        self.given = given_addresses(asked)
+        self.found: list[Found] = recognised(command, self.home)
+        ways, self.notes = routes(environment, asked)
+        self._ways = {way.variable: way for way in ways}
+        self._ready: list[tuple[Found, Ready]] = []
+        for found in self.found:
+            prepare = WAYS.get(found.client.name)
+            ready = prepare(self, found.arguments) if prepare is not None else None
+            if ready is not None:
+                self._ready.append((found, ready))
+
+    @property
+    def ways(self) -> list[Route]:
+        """All that is led to the relay."""
+        return list(self._ways.values())
+
+    def path(self, variable: str, *usual: str) -> Path:
+        """The directory that a variable of the user's names, else one below the home."""
+        named = self.environment.get(variable, "").strip()
+        return Path(os.path.expanduser(named)) if named else self.home.joinpath(*usual)
+
+    # -- addresses ----------------------------------------------------------------------------------------
+
+    def chosen(self, family: str) -> str | None:
+        """Where a provider's calls go by the user's word: `--upstream`, or a variable that is set."""
+        if family in self.given:
+            return self.given[family]
+        for variable in FAMILIES[family][1]:
+            url = self.given.get(variable) or self.environment.get(variable, "").strip()
+            if url:
+                return url
+        return None
+
+    def address(self, family: str) -> str:
+        """Where a provider's calls go: by the user's word, else to the provider itself."""
+        return self.chosen(family) or FAMILIES[family][0]
+
+    def lead(self, setting: str, url: str) -> Route | None:
+        """Lead the address in a setting of the program's to the relay; None: it is no address that can be."""
+        upstream = parsed(url)
+        if upstream is None:
+            self.notes.append(
+                f"{setting} is no http or https address: left as it is, what goes there is not recorded"
+            )
+            return None
+        return self._ways.setdefault(setting, Route(setting, url, upstream, exported=False))
+
+    def export(self, variable: str, url: str) -> None:
+        """Lead a variable of the program's to the relay; one that the user has set keeps its own address."""
+        url = self.given.get(variable) or self.environment.get(variable, "").strip() or url
+        upstream = parsed(url)
+        if upstream is not None:
+            self._ways.setdefault(variable, Route(variable, url, upstream))
+
+    def withhold(self, variable: str) -> None:
+        """Do not set a variable that the user has not set either."""
+        way = self._ways.get(variable)
+        if way is not None and self.chosen(family_of(variable) or "openai") is None:
+            del self._ways[variable]
+
+    def versioned(self, family: str) -> None:
+        """Have a provider's variables end with the version of its API, for programs that append none."""
+        for variable, way in list(self._ways.items()):
+            if way.exported and family_of(variable) == family:
+                self._ways[variable] = way._replace(url=with_version(way.url, family))
+
+    # -- the start ----------------------------------------------------------------------------------------
+
+    def start(self, ports: Mapping[Route, int]) -> Start:
+        """The command and its environment, now that the ports are known; to be left when it has ended."""
+        start = Start(self, ports)
+        for found, ready in self._ready:
+            try:
+                start.give(found, ready)
+            except OSError as error:
+                # A full disk, say: it runs as it would without us.
+                why = error.strerror or type(error).__name__
+                self.notes.append(f"{found.client.name} is not led to the recorder: {why}")
+        return start
+
+
+class Start:
+    """What is run.
+
+    Attributes:
+        command: With the arguments that lead it to the relay.
+        environment: With the variables that do.
+    """
+
+    def __init__(self, setup: Setup, ports: Mapping[Route, int]) -> None:
+        self.command = list(setup.command)
+        self.environment = pointed(setup.environment, ports)
+        self._ports = ports
+        self._folder: Path | None = None
+        self._endings: list[Callable[[], None]] = []
+        self._arguments: list[str] = []
+
+    def __enter__(self) -> Start:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def give(self, found: Found, ready: Ready) -> None:
+        """Prepare one program."""
+        self._arguments = []
+        ready(self)
+        if not self._arguments:
+            return
+        if found.at is None:
+            self._stand_in(found)
+        else:
+            before = self.command[: found.at]
+            runner = ["--"] if before[:1] == ["npm"] and "--" not in before else []
+            self.command[found.at : found.at] = [*runner, *self._arguments]
+
+    def address(self, route: Route) -> str:
+        """Where a setting leads now."""
+        return route.pointed(self._ports[route])
+
+    def argue(self, *arguments: str) -> None:
+        """Put arguments before the program's own."""
+        self._arguments += arguments
+
+    def replace(self, before: str, after: str) -> None:
+        """Put another argument in the place of one of the program's own."""
+        self.command = [after if word == before else word for word in self.command]
+
+    def file(self, name: str, data: bytes) -> Path:
+        """A file of ours for the program, gone when it has ended; nobody else can read it."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="ctxctl-record-"))
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_bytes(data)
+        return path
+
+    def at_end(self, call: Callable[[], None]) -> None:
+        """Have something done when the program has ended, before its files are removed."""
+        self._endings.append(call)
+
+    def close(self) -> None:
+        """The program has ended: remove what was made for it."""
+        for call in self._endings:
+            with suppress(OSError, ValueError):
+                call()
+        self._endings.clear()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _stand_in(self, found: Found) -> None:
+        """A shell starts the program: a script of its name, before it in PATH, adds the arguments."""
+        name = found.client.commands[0]
+        real = shutil.which(name, path=self.environment.get("PATH"))
+        if real is None:
+            return
+        line = shlex.join((real, *self._arguments))
+        script = self.file(f"bin/{name}", f'#!/bin/sh\nexec {line} "$@"\n'.encode())
+        script.chmod(0o700)
+        self.environment["PATH"] = f"{script.parent}{os.pathsep}{self.environment.get('PATH', os.defpath)}"
+
+
+def _here() -> Path:
+    """The working directory, unless somebody has removed it."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/")
+
+
+def with_version(url: str, family: str) -> str:
+    """An address that ends with the version of the provider's API; one that has a version stays as it is."""
+    import re
+
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    if re.search(r"/v[0-9]+[a-z0-9]*\Z", path):
+        return url
+    return parts._replace(path=path + _VERSIONED[family]).geturl()

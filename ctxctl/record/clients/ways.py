@@ -1,0 +1,348 @@
+"""How each program is led to the relay: what it reads, in which order, and what it is given instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from ctxctl.record.clients import codex, opencode
+from ctxctl.record.clients.overlay import overlaid
+from ctxctl.record.clients.settings import at, json_of, merged_with, put, text_of, variables_of, write_over
+from ctxctl.record.clients.setup import with_version
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ctxctl.record.clients.setup import Ready, Setup, Start
+    from ctxctl.record.proxy.upstreams import Route
+
+Json = dict[str, Any]
+
+
+def claude(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Claude Code: an `env` of its settings goes before the environment, `--settings` before that."""
+    name = "ANTHROPIC_BASE_URL"
+    own = setup.path("CLAUDE_CONFIG_DIR", ".claude")
+    files = [
+        own / "settings.json",
+        *(setup.folder / ".claude" / f for f in ("settings.json", "settings.local.json")),
+    ]
+    given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--settings"), None)
+    url = None
+    for settings in (*map(json_of, files), _settings_given(setup, given)):
+        env = settings.get("env")
+        found = env.get(name) if isinstance(env, dict) else None
+        url = found if isinstance(found, str) and found.strip() else url
+    if url is None:
+        return None
+    route = setup.lead(f"Claude Code's setting env.{name}", url)
+    if route is None or given is not None:
+        # Two `--settings` are not merged.
+        setup.notes.append(f"Claude Code's settings hold {name}: what goes there is not recorded")
+        return None
+
+    def ready(start: Start) -> None:
+        start.argue("--settings", orjson.dumps({"env": {name: start.address(route)}}).decode())
+
+    return ready
+
+
+def _settings_given(setup: Setup, given: str | None) -> Json:
+    if given is None:
+        return {}
+    return json_of(given) if given.lstrip().startswith("{") else json_of(setup.folder / given)
+
+
+_PI: Final = {"anthropic": "anthropic", "openai": "openai", "google": "gemini"}
+_PI_OTHER: Final = frozenset(("install", "remove", "uninstall", "update", "list", "config"))
+
+
+def pi(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """pi reads no variable: an extension tells it the addresses of providers, as its users' own do."""
+    if arguments and arguments[0] in _PI_OTHER:
+        return None
+    routes: dict[str, Route] = {}
+    own = json_of(setup.path("PI_CODING_AGENT_DIR", ".pi", "agent") / "models.json").get("providers")
+    for name, provider in own.items() if isinstance(own, dict) else ():
+        url = provider.get("baseUrl") if isinstance(provider, dict) else None
+        route = setup.lead(f"pi's provider {name}", url) if isinstance(url, str) else None
+        if route is not None:
+            routes[name] = route
+    for name, family in _PI.items():
+        if name not in routes:
+            url = setup.address(family)
+            route = setup.lead(
+                f"pi's provider {name}", with_version(url, family) if family == "gemini" else url
+            )
+            if route is not None:
+                routes[name] = route
+
+    def ready(start: Start) -> None:
+        led = {name: start.address(route) for name, route in routes.items()}
+        path = start.file("ctxctl-record.js", _EXTENSION % orjson.dumps(led))
+        start.argue("--extension", str(path))
+
+    return ready
+
+
+_EXTENSION: Final = b"""// Made by `ctxctl record` for one run: leads the providers' addresses to its relay.
+const led = %b;
+export default function (pi) {
+  if (typeof pi.registerProvider !== "function") return;
+  for (const [name, baseUrl] of Object.entries(led)) pi.registerProvider(name, { baseUrl });
+}
+"""
+
+
+def gemini(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Gemini CLI takes `GOOGLE_GEMINI_BASE_URL` for a gateway where no setting says how to sign in.
+
+    So the way that it would have chosen by itself is put into its settings, in a directory of links to its
+    own (seen in 0.61).  Where no way can be told, the variable stays unset.
+    """
+    setup.export("CODE_ASSIST_ENDPOINT", "https://cloudcode-pa.googleapis.com")
+    own = setup.path("GEMINI_CLI_HOME", ".") / ".gemini"
+    system = setup.environment.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json")
+    defaults = setup.environment.get(
+        "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "/etc/gemini-cli/system-defaults.json"
+    )
+    places = (defaults, own / "settings.json", setup.folder / ".gemini" / "settings.json", system)
+    if any(at(json_of(place), "security", "auth", "selectedType") for place in places):
+        return None
+    known = {**variables_of(setup.folder, setup.home, ".gemini"), **setup.environment}
+    if known.get("GOOGLE_GENAI_USE_GCA") == "true" or known.get("GOOGLE_GENAI_USE_VERTEXAI") == "true":
+        return None
+    if not known.get("GEMINI_API_KEY"):
+        setup.withhold("GOOGLE_GEMINI_BASE_URL")
+        if setup.chosen("gemini") is None:
+            setup.notes.append(
+                "Gemini CLI has no key that can be seen: of its ways, Google's login is recorded"
+            )
+        return None
+    settings = merged_with(
+        json_of(own / "settings.json"), {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    )
+
+    def ready(start: Start) -> None:
+        folder = overlaid(start, "home/.gemini", own, {"settings.json": orjson.dumps(settings)})
+        start.environment["GEMINI_CLI_HOME"] = str(folder.parent)
+
+    return ready
+
+
+def qwen(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Qwen Code without an address goes to Alibaba's; with one in its settings, to that."""
+    setup.withhold("OPENAI_BASE_URL")
+    setup.withhold("OPENAI_API_BASE")
+    system = setup.environment.get("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json")
+    merged: Json = {}
+    for place in (setup.home / ".qwen/settings.json", setup.folder / ".qwen/settings.json", system):
+        merged = merged_with(merged, json_of(place))
+    routes: list[tuple[tuple[Any, ...], Route]] = []
+    spots: list[tuple[Any, ...]] = [("security", "auth", "baseUrl")]
+    providers = merged.get("modelProviders")
+    for kind, models in providers.items() if isinstance(providers, dict) else ():
+        count = len(models) if isinstance(models, list) else 0
+        spots += [("modelProviders", kind, n, "baseUrl") for n in range(count)]
+    for spot in spots:
+        url = at(merged, *spot)
+        route = (
+            setup.lead(f"Qwen Code's {'.'.join(map(str, spot))}", url)
+            if isinstance(url, str) and url
+            else None
+        )
+        if route is not None:
+            routes.append((spot, route))
+    if not routes:
+        return None
+
+    def ready(start: Start) -> None:
+        # Of all settings these alone are stronger than a project's; lists in them are not merged.
+        made = merged_with(json_of(system), {k: merged[k] for k in ("modelProviders",) if k in merged})
+        for spot, route in routes:
+            put(made, spot, start.address(route))
+        path = start.file("qwen-settings.json", orjson.dumps(made))
+        start.environment["QWEN_CODE_SYSTEM_SETTINGS_PATH"] = str(path)
+
+    return ready
+
+
+_CLINE: Final = {"anthropic": "anthropic", "openai": "openai", "openai-native": "openai", "gemini": "gemini"}
+
+
+_CLINE_HUB: Final = frozenset(("--zen", "-z", "hub", "dashboard", "kanban", "connect", "schedule"))
+
+
+def cline(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Cline keeps addresses in one file, whose place a variable names: it gets a copy with the relay's.
+
+    Cline writes to it, too (tokens that are renewed): what it changed goes to its own file at the end.
+    """
+    if any(word in _CLINE_HUB for word in arguments):
+        setup.notes.append("Cline's hub asks by itself: it is not led to the recorder")
+        return None
+    path = setup.path("CLINE_PROVIDER_SETTINGS_PATH", "-")
+    if not setup.environment.get("CLINE_PROVIDER_SETTINGS_PATH"):
+        own = next(
+            (arguments[n + 1] for n, w in enumerate(arguments[:-1]) if w in ("--config", "--data-dir")), None
+        )
+        if own is not None:
+            setup.notes.append("Cline with --config or --data-dir is not led to the recorder")
+            return None
+        data = setup.path("CLINE_DATA_DIR", ".cline", "data")
+        if setup.environment.get("CLINE_DIR") and not setup.environment.get("CLINE_DATA_DIR"):
+            data = setup.path("CLINE_DIR") / "data"
+        path = data / "settings" / "providers.json"
+    before = json_of(path)
+    providers = before.get("providers")
+    routes: dict[str, Route] = {}
+    for name, provider in providers.items() if isinstance(providers, dict) else ():
+        settings = provider.get("settings") if isinstance(provider, dict) else None
+        if not isinstance(settings, dict):
+            continue
+        family = _CLINE.get(name)
+        url = settings.get("baseUrl") or (with_version(setup.address(family), family) if family else None)
+        route = setup.lead(f"Cline's provider {name}", url) if isinstance(url, str) else None
+        if route is not None:
+            routes[name] = route
+    return partial(_cline_ready, path, before, routes) if routes else None
+
+
+def _cline_ready(path: Path, before: Json, routes: Mapping[str, Route], start: Start) -> None:
+    made = orjson.loads(orjson.dumps(before))
+    for name, route in routes.items():
+        made["providers"][name]["settings"]["baseUrl"] = start.address(route)
+    copy = start.file("cline-providers.json", orjson.dumps(made))
+    start.environment["CLINE_PROVIDER_SETTINGS_PATH"] = str(copy)
+    # A hub that runs already has the addresses as they were, and one that began here would keep the relay's.
+    start.environment.setdefault("CLINE_SESSION_BACKEND_MODE", "local")
+
+    def put_back() -> None:
+        after = json_of(copy)
+        if not after or after == made or json_of(path) != before:
+            return
+        for name, route in routes.items():
+            settings = at(after, "providers", name, "settings")
+            if not isinstance(settings, dict) or settings.get("baseUrl") != start.address(route):
+                continue
+            was = at(before, "providers", name, "settings", "baseUrl")
+            if was is None:
+                del settings["baseUrl"]
+            else:
+                settings["baseUrl"] = was
+        write_over(path, orjson.dumps(after, option=orjson.OPT_INDENT_2) + b"\n")
+
+    start.at_end(put_back)
+
+
+_CONTINUE: Final = {"anthropic": "anthropic", "openai": "openai", "gemini": "gemini"}
+_MODEL: Final = re.compile(r"^([ \t]*)-[ \t]+\S", re.MULTILINE)
+_PROVIDER: Final = re.compile(
+    r"^([ \t]*(?:-[ \t]+)?)provider:[ \t]*[\"']?([\w-]+)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
+)
+_BASE: Final = re.compile(r"^([ \t]*(?:-[ \t]+)?apiBase:[ \t]*)[\"']?([^\s\"'#]+)[\"']?", re.MULTILINE)
+
+
+def continue_cli(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Continue reads addresses from config.yaml alone: it gets a copy with those of the relay.
+
+    Only the lines `apiBase:` and `provider:` of the file are touched: all else stays as it is written.
+    """
+    given = next((arguments[n + 1] for n, word in enumerate(arguments[:-1]) if word == "--config"), None)
+    usual = setup.path("CONTINUE_GLOBAL_DIR", ".continue") / "config.yaml"
+    text = text_of(setup.folder / given if given is not None else usual)
+    if not text:
+        return None
+    pieces: list[str | Route] = []
+    for block in re.split(r"(?m)^(?=[ \t]*-[ \t]+\S)", text):
+        base, provider = _BASE.search(block), _PROVIDER.search(block)
+        family = _CONTINUE.get(provider[2]) if provider is not None else None
+        url = (
+            base[2]
+            if base is not None
+            else with_version(setup.address(family), family) + "/"
+            if family
+            else None
+        )
+        route = setup.lead(f"Continue's model {len(pieces) + 1}", url) if url else None
+        if route is None:
+            pieces.append(block)
+        elif base is not None:
+            pieces += [block[: base.end(1)], route, block[base.end() :]]
+        elif provider is not None:
+            indent = " " * len(provider[1])
+            pieces += [block[: provider.end()], f"\n{indent}apiBase: ", route, block[provider.end() :]]
+    if not any(not isinstance(piece, str) for piece in pieces):
+        return None
+
+    def ready(start: Start) -> None:
+        made = "".join(p if isinstance(p, str) else start.address(p) for p in pieces)
+        path = start.file("continue-config.yaml", made.encode())
+        if given is None:
+            start.argue("--config", str(path))
+        else:
+            start.replace(given, str(path))
+
+    return ready
+
+
+def copilot(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Copilot CLI with a provider of the user's own; a variable set by us would make it leave GitHub's."""
+    if setup.environment.get("COPILOT_PROVIDER_BASE_URL", "").strip():
+        setup.export("COPILOT_PROVIDER_BASE_URL", "")
+    elif "COPILOT_PROVIDER_BASE_URL" not in setup.given:
+        setup.notes.append("Copilot CLI asks GitHub's server, which is not led to the recorder")
+    return None
+
+
+def amp(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Amp's models are asked by its own server."""
+    setup.notes.append("Amp's own server asks the models: no request can be recorded here")
+    return None
+
+
+_HOST: Final = r"(?m)^{}:[ \t]*[\"']?(https?://[^\s\"'#]+)"
+
+
+def goose(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Goose reads hosts without a path; as a variable goes before its settings, these are asked first."""
+    text = text_of(setup.path("XDG_CONFIG_HOME", ".config") / "goose" / "config.yaml")
+    for variable, family in (("ANTHROPIC_HOST", "anthropic"), ("OPENAI_HOST", "openai")):
+        own = re.search(_HOST.format(variable), text)
+        setup.export(variable, own[1] if own is not None else re.sub(r"/v1/?\Z", "", setup.address(family)))
+    return None
+
+
+def crush(setup: Setup, arguments: Sequence[str]) -> Ready | None:
+    """Crush has names of its own for the variables."""
+    for variable, family in _CRUSH:
+        setup.export(variable, setup.address(family))
+    return None
+
+
+_CRUSH: Final = (
+    ("ANTHROPIC_API_ENDPOINT", "anthropic"),
+    ("OPENAI_API_ENDPOINT", "openai"),
+    ("GEMINI_API_ENDPOINT", "gemini"),
+)
+
+
+WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
+    "Claude Code": claude,
+    "Codex": codex.prepare,
+    "opencode": opencode.prepare,
+    "pi": pi,
+    "Copilot CLI": copilot,
+    "Gemini CLI": gemini,
+    "Qwen Code": qwen,
+    "Cline": cline,
+    "Continue": continue_cli,
+    "Goose": goose,
+    "Crush": crush,
+    "Amp": amp,
+}
+"""For the others the providers' variables are enough, or nothing can be done."""

@@ -1,0 +1,1 @@
+"""Real clients behind `ctxctl record`: what they send, what is recorded, and whether they notice."""
