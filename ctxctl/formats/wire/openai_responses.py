@@ -352,7 +352,7 @@ def _tool_list(slots: Slots, item: Json) -> None:
 
 
 def _more_tools(slots: Slots, item: Json) -> None:
-    """Tools that are defined in the middle of the input, as Codex does for the models that take them there."""
+    """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
     tools = listed(item.get("tools"))
     if not tools:
         unknown(slots, item, "system", string(item.get("id")))
