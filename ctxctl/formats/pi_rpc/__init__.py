@@ -21,8 +21,8 @@ _EVENTS: Final = tuple(
 _RUNNER: Final = (b'"agentv.raw_provider_log_line', b'"agentv.target_execution')
 _TYPES: Final = frozenset({
     "", "agent_end", "agent_start", "auto_retry_end", "auto_retry_start", "compaction_end",
-    "compaction_start", "extension_ui_request", "extension_ui_response", "message_end", "message_start", "message_update",
-    "queue_update", "response", "session", "session_info_changed", "thinking_level_changed",
+    "compaction_start", "extension_ui_request", "extension_ui_response", "message_end", "message_start",
+    "message_update", "queue_update", "response", "session", "session_info_changed", "thinking_level_changed",
     "tool_execution_end", "tool_execution_start", "tool_execution_update", "turn_end", "turn_start",
 })  # fmt: skip
 """Types of the events of pi 0.73 (`AgentEvent`, `AgentSessionEvent` and `RpcResponse` of its packages)."""
