@@ -117,6 +117,9 @@ class ThreadState:
     client: str | None = None
     """Version of the client that sent the last request."""
 
+    retried: tuple[Failure, ...] = ()
+    """Failures of the open step's request that an answer followed, in order."""
+
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
         self.key = key
         self.book = Book(target)
@@ -132,9 +135,7 @@ class ThreadState:
         self.sealed: Sealed | None = None
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
-        """Of the open step's request, in order, less those behind which it was answered."""
-        self.retried: tuple[Failure, ...] = ()
-        """Those."""
+        """Of the open step's request, in order, that no answer followed."""
         self.model: str | None = None
         self.scores: dict[str, float] = {}
         self.placed: set[str] = set()

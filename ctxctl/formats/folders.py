@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
-from ctxctl.errors import UnreadableError
+from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.formats import registry
 from ctxctl.formats.fidelity import About
 from ctxctl.formats.kit.folder import Folder, Importer, Neighbourly, several
@@ -37,13 +36,21 @@ def detect(folder: Folder) -> Format | str:
             continue
         if is_native(head):
             traces.append(name)
-        elif (known := registry.of_file(folder.path / name, head, partial(folder.head, name))) is not None:
+        elif (known := _known(folder, name, head)) is not None:
             found.append((name, known))
     if traces and not found and len(traces) == 1:
         return traces[0]
     if not found:
         raise _refused(folder, traces)
     return Several(found)
+
+
+def _known(folder: Folder, name: str, head: bytes) -> Format | None:
+    try:
+        with folder.open(name) as source:
+            return registry.of_file(None if source.spooled else source.path, head, source)
+    except (CtxctlError, OSError):
+        return registry.of_head(head)
 
 
 def _whole(folder: Folder) -> Format | None:

@@ -5,7 +5,7 @@ A plug-in brings another importer through the entry point group ``ctxctl.formats
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -207,39 +207,40 @@ def detect(source: Source) -> Format | None:
     head = source.read(0, HEAD)
     if is_native(head):
         return None
-    return of_file(None if source.spooled else source.path, head, lambda size: source.read(0, size))
+    return of_file(None if source.spooled else source.path, head, source)
 
 
-def of_file(path: Path | None, head: bytes, more: Callable[[int], bytes] | None = None) -> Format | None:
+def of_file(path: Path | None, head: bytes, source: Source | None = None) -> Format | None:
     """The format of a foreign file by its first bytes, and where they do not tell, by what lies further on.
 
-    A database is known by the tables that it defines, wherever they lie; a request's messages may come behind
-    longer tools.
+    A database is told by the tables that it defines; a request's messages may come behind longer tools.
 
     Args:
-        path: The file.
-        head: Its first `HEAD` bytes, decompressed.
-        more: Gives as many of its first bytes as asked for; without it, they are read from the path.
+        path: The file, if there is one of these very bytes.
+        head: Its first `HEAD` bytes.
+        source: The open file, where there is one; without it, what is asked for is read from the path.
     """
     if head.startswith(b"SQLite format 3\0"):
         from ctxctl.formats.kit import database  # slow to import
 
-        most = database.MAX_DATABASE + 1
-        defined = database.schema(path, lambda: _longer(path, head, more, most))
-        if defined is not None:
-            return of_head(defined)
+        told = False
+        for defined in database.schemas(path, lambda: _more(path, head, source, database.MAX_DATABASE + 1)):
+            told = True
+            if (found := of_head(defined)) is not None:
+                return found
+        return None if told else of_head(head)
     found = of_head(head)
-    if len(head) < HEAD or (found is not None and found.name not in _BEGINNINGS):
+    if found is not None and (found.name not in _BEGINNINGS or len(head) < HEAD):
         return found
-    layout = outline(_longer(path, head, more, OUTLINED))
+    layout = outline(head if len(head) < HEAD else _more(path, head, source, OUTLINED))
     further = of_head(layout) if layout else None
     return further or found
 
 
-def _longer(path: Path | None, head: bytes, more: Callable[[int], bytes] | None, size: int) -> bytes:
-    """The first bytes of a file, or its head where there is no more to be had."""
-    if more is not None:
-        return more(size)
+def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> bytes:
+    """As many of a file's first bytes as asked for; its head where there is no more to be had."""
+    if source is not None:
+        return source.read(0, size)
     try:
         with path.open("rb") if path is not None else BytesIO(head) as file:
             return file.read(size)

@@ -124,7 +124,8 @@ def _no_such(address: str, place: str, threads: Sequence[_Key]) -> UsageError:
     names = ", ".join(map(escaped, mine[:8]))
     thread = place.rpartition("/")[2].removesuffix(":") if given is not None else place.removesuffix(":")
     if not mine:
-        return UsageError("no-such-frame", "the trace has no step", hint=_HINT)
+        hint = "`ctxctl validate` says what it holds"
+        return UsageError("no-such-frame", "the trace has no step", hint=hint)
     return UsageError("no-such-frame", f"no thread is called {thread!r}", hint=f"there are: {names}")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import BinaryIO, Final
+from io import BufferedIOBase
+from typing import Final
 
 _MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
@@ -18,7 +19,7 @@ def accept(key: str) -> str:
 class Socket:
     """A connection after its handshake."""
 
-    def __init__(self, coming: BinaryIO, going: BinaryIO) -> None:
+    def __init__(self, coming: BufferedIOBase, going: BufferedIOBase) -> None:
         self._coming, self._going = coming, going
 
     def receive(self) -> bytes | None:

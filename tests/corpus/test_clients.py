@@ -18,7 +18,7 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.assembly import text_of
 from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source
-from tests.corpus.wire_match import FACTS, PARTS, Match, Piece, loaded, match, of_block, piece, squeezed
+from tests.corpus.wire_match import FACTS, Match, Piece, loaded, match, of_block, part_of, piece, squeezed
 from tests.independent.wire import Request, answer, chained, requests
 
 UNLOGGED = {
@@ -92,7 +92,7 @@ def told(path: Path) -> list[Told]:
         for ordinal, step in enumerate(steps):
             placements = inspector.frame(ordinal).placements
             pieces = [
-                piece(PARTS.get(one.kind, "user"), text_of(inspector, one), one.title or one.item)
+                piece(part_of(one.kind, one.role), text_of(inspector, one), one.title or one.item)
                 for one in placements
                 if one.content is not None
             ]

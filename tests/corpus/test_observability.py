@@ -28,7 +28,7 @@ KINDS = {
 }
 NO_TRACE = {"capture-results.json"}
 """A test run's summary that lies beside its traces."""
-EXPECTED_PROBLEMS = {"no-model-calls", "bad-escape"}
+EXPECTED_PROBLEMS = {"no-model-calls", "bad-escape", "not-understood"}
 NO_CALLS = {
     "ai-embed.json", "ai-embed-doEmbed.json", "metric.json", "inputs_0.jsonl", "inputs_1.jsonl",
     "autogen-2025-06-06.chatml.json",

@@ -76,8 +76,7 @@ REFUSED: dict[str, str] = {
     "test_eval_log/long_log.eval": "no-events",
     # What the stand-in for the providers noted of each call.
     **{f"{client}/calls.jsonl": "no-events" for client in CLIENTS},
-    # Not read yet: frames of Responses over WebSocket, and a database whose pages lie in another order.
-    **{f"codex-websocket/wire/{n:03}.response.txt": "no-events" for n in range(2, 13)},
+    # Not read yet: a database whose pages lie in another order.
     "opencode/native/opencode.db": "no-events",
 }
 """Files that are no captures, by the end of their path: the slug of the reason."""

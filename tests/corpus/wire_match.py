@@ -17,9 +17,9 @@ Json = Any
 PARTS = {
     "tool_definition": "tools", "system_prompt": "system", "developer_instruction": "system",
     "assistant_message": "assistant", "reasoning": "reasoning", "tool_call": "call",
-    "tool_result": "result", "thread_summary": "user",
+    "tool_result": "result",
 }  # fmt: skip
-"""The part of a request that a kind of item belongs to; every other kind is what the user's side says."""
+"""The part of a request that a kind of item belongs to; every other kind belongs to its role's."""
 FACTS = {
     "tools": "tool_definitions", "system": "system_prompt", "assistant": "messages", "reasoning": "reasoning",
     "call": "messages", "result": "messages", "user": "reminders", "schema": "tool_definitions",
@@ -35,6 +35,11 @@ class Piece(NamedTuple):
     """Of a call, a result or a definition: what it holds, as canonical JSON."""
     name: str
     """For people."""
+
+
+def part_of(kind: str, role: str | None) -> str:
+    """The part of a request that an item is looked for in."""
+    return PARTS.get(kind) or ("assistant" if role == "assistant" else "user")
 
 
 class Match(NamedTuple):

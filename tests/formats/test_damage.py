@@ -14,6 +14,8 @@ CAPTURES = [pytest.param(path, id=name) for name, path in captures()]
 DECIDING: dict[str, set[int]] = {
     # Only a session that was resumed sends the short message which its log holds of a call that failed.
     "copilot_cli/resumed.jsonl": {19},
+    # A message that is told whole says how what other lines put into it was worded, to the blank line.
+    "claude_code/requests/subagents/agent-a7d22d8a0a2d535aa.jsonl": {9},
     # A patch does not say what run it is of: without the creation nobody knows what was asked.
     "langsmith/run_ops.jsonl": {4},
     # Which contexts are attached decides which answers of providers are context.

@@ -9,7 +9,31 @@ import pytest
 
 from ctxctl.formats.fidelity import FACT_NAMES, Level
 from ctxctl.formats.registry import FORMATS, Format
+from ctxctl.formats.understood import is_newer
 
+NEITHER = {
+    "api": "bodies of many providers, which name no version of their APIs",
+    "chat-messages": "messages of a provider's API",
+    "copilot-chatreplay": "an export without a version",
+    "copilot-snapshots": "snapshots without a version",
+    "goose": "sessions name no version of goose",
+    "goose-recordings": "recordings without a version",
+    "http-requests": "requests of any program",
+    "langfuse": "exports name the version of what was observed, not of Langfuse",
+    "langsmith": "exports name the version of what was observed, not of LangSmith",
+    "live-mcp-bench": "published runs, without a version",
+    "mcp-session": "the protocol's version is agreed between the two, and is not the log's",
+    "mcp-tools": "lists of tools without a version",
+    "openhands-completions": "one call a file, without a version",
+    "openinference": "spans name the version of the program that was observed",
+    "otel": "spans name the version of the program that was observed",
+    "pi-recordings": "recordings without a version",
+    "roo": "messages of a provider's API, and a chat beside them that names no version",
+    "swe-agent": "trajectories without a version",
+    "tau-bench": "published runs, without a version",
+    "vcr": "cassettes of any program",
+}
+"""Formats whose captures have neither versions nor types of records, with what they are."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,6 +62,15 @@ def test_declarations_are_whole(importer: Format) -> None:
     assert about.turns.endswith(".")
     assert about.places
     assert any(claim.level is not Level.NOT_RECORDED for claim in about.claims.values())
+
+
+@pytest.mark.parametrize("importer", FORMATS, ids=lambda f: f.name)
+def test_each_declares_what_it_was_held_against(importer: Format) -> None:
+    held = importer.about.held_against
+    assert (held is None) == (importer.name in NEITHER)
+    if held is not None:
+        assert held.newest or held.records
+        assert not (held.oldest and held.newest and is_newer(held.oldest, held.newest))
 
 
 def test_names_are_unique_and_each_format_has_a_fixture() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Report
@@ -39,9 +39,9 @@ ABOUT: Final = About(
         "threads": native("sub-agents, and the agents that summarise"),
         "model": native(),
         "times": native(),
-        "input_tokens": native("not where one step stands for several calls"),
-        "cached_tokens": native(),
-        "output_tokens": native(),
+        "input_tokens": native("not where one step stands for several calls", ("final_metrics",)),
+        "cached_tokens": native("", ("final_metrics",)),
+        "output_tokens": native("", ("final_metrics",)),
         "limit": absent(),
     },
     limits=(
@@ -49,6 +49,7 @@ ABOUT: Final = About(
         " message is not recorded",
         "images are files beside the trajectory; they are not opened",
     ),
+    held_against=HeldAgainst("ATIF", "1.7", "1.5"),
     origin="ATIF v1.5 and v1.7 trajectories of terminus-2, OpenHands and Hermes",
 )
 

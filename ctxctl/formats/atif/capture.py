@@ -33,6 +33,9 @@ class Capture(Run):
         value = document(source, self.report)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, dict):
+                version = one.get("schema_version")
+                if isinstance(version, str):
+                    self.understood.version(version.upper().removeprefix("ATIF-V"), 1)
                 self._open(one, 1)
                 yield from self._whole(one, None)
             elif one is not None:

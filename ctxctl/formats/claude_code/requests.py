@@ -27,7 +27,7 @@ _MARKERS: Final = 64
 """Cache markers of a request, at most; the API takes four."""
 _ERROR: Final = 500
 """Characters of an error that are kept."""
-_MESSAGES: Final = 100_000
+_MESSAGES: Final = 20_000
 """Messages of a request, at most."""
 _DIALECT: Final = Anthropic()
 _VERSION: Final = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")

@@ -23,6 +23,8 @@ _AWAITED: Final = 64
 """Renderings that wait for the request that carries them, at most."""
 _LONGEST: Final = 1 << 20
 """Characters of a text that renderings are looked for in."""
+_LOOKED: Final = 4
+"""Stretches of a text that are none, in front of one, at most."""
 _ENOUGH: Final = 12
 """Characters of a rendering that is looked for in the middle of a text, at least."""
 
@@ -136,13 +138,16 @@ class Sent:
 
     def _pieces(self, text: str) -> Iterator[tuple[_Awaited | None, str, str]]:
         """The text in stretches, with the blank lines in front of each; together they are the text."""
-        at = 0
+        at = looked = 0
         while at < len(text):
             start = _after_lines(text, at)
             if start == len(text):
                 yield None, "", text[at:]
                 return
-            found = self._next(text, start)
+            found = self._here(text, start)
+            if found is None and looked < _LOOKED:
+                looked += 1
+                found = self._ahead(text, start)
             if found is None:
                 yield None, text[at:start], text[start:]
                 return
@@ -157,16 +162,23 @@ class Sent:
             yield awaited, text[at:begin], text[begin:end]
             at = end
 
-    def _next(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
-        """The first rendering from a place on: where it begins and ends."""
+    def _here(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+        """The rendering that begins at a place."""
+        for awaited in self._awaited:
+            for form in awaited.forms:
+                if _stands(text, start, form):
+                    return start, start + len(form), awaited
+        return None
+
+    def _ahead(self, text: str, start: int) -> tuple[int, int, _Awaited] | None:
+        """The first rendering behind a place."""
         best: tuple[int, int, _Awaited] | None = None
         for awaited in self._awaited:
             for form in awaited.forms:
-                at = _stands(text, form, start, len(text) if best is None else best[0])
-                if at is not None and (best is None or at < best[0]):
+                before = len(text) if best is None else best[0] + len(form)
+                at = text.find(f"\n{form}", start, before) + 1 if len(form) >= _ENOUGH else 0
+                if at and _stands(text, at, form) and (best is None or at < best[0]):
                     best = at, at + len(form), awaited
-                if best is not None and best[0] == start:
-                    return best
         return best
 
     def _worded(self, awaited: _Awaited, text: str) -> Entry:
@@ -228,22 +240,7 @@ def _after_lines(text: str, at: int) -> int:
     return at
 
 
-def _stands(text: str, form: str, start: int, before: int) -> int | None:
-    """Where a rendering stands as lines of its own, from `start` on and in front of `before`."""
-    if _ends(text, start, form):
-        return start
-    at = start if len(form) >= _ENOUGH else -1
-    while at >= 0:
-        at = text.find("\n" + form, at, before + len(form))
-        if at >= 0:
-            at += 1
-            if _ends(text, at, form):
-                return at
-    return None
-
-
-def _ends(text: str, at: int, form: str) -> bool:
-    if not text.startswith(form, at):
-        return False
+def _stands(text: str, at: int, form: str) -> bool:
+    """Whether a rendering stands at a place and ends with its line."""
     end = at + len(form)
-    return end == len(text) or text[end] == "\n"
+    return text.startswith(form, at) and (end == len(text) or text[end] == "\n")

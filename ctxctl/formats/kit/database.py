@@ -33,6 +33,9 @@ _LOOK: Final = 1_000_000
 _DEFINED: Final = re.compile(rb"CREATE TABLE (?:IF NOT EXISTS )?[`\"\[']?(\w+)", re.IGNORECASE)
 _DEFINITIONS: Final = "SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL"
 
+_BROKEN: Final = (sqlite3.Error, OverflowError, IndexError, ValueError)
+"""What a damaged file raises: names that are no UTF-8 among it."""
+
 Reader = Callable[[Run, sqlite3.Connection], Iterator[Json]]
 
 
@@ -57,7 +60,7 @@ def read(run: Run, source: Source, reader: Reader, *, steps: int | None = None) 
             database.set_progress_handler(lambda: 1, steps or STEPS)
             _without_views(database)
             yield from reader(run, database)
-        except (sqlite3.Error, OverflowError, IndexError) as error:
+        except _BROKEN as error:
             run.problem("bad-database", f"the database cannot be read: {error}")
     yield from run.finish()
 
@@ -75,7 +78,7 @@ def rows(source: Source, query: str, most: int) -> list[tuple[Any, ...]]:
             database.set_progress_handler(lambda: 1, STEPS)
             _without_views(database)
             return database.execute(query).fetchmany(most)
-        except (sqlite3.Error, OverflowError, IndexError):
+        except _BROKEN:
             return []
 
 
@@ -101,7 +104,7 @@ def tables(source: Source, most: int) -> Generator[tuple[str, int, Json], None, 
                 columns = [str(column[0]) for column in found.description]
                 for number, row in enumerate(islice(found, most), 1):
                     yield str(name), number, dict(zip(columns, row, strict=False))
-        except (sqlite3.Error, OverflowError, IndexError):
+        except _BROKEN:
             return
 
 
@@ -116,23 +119,27 @@ def _with_log(source: Source, data: bytes) -> bytes:
     return _merged(path, data)
 
 
-def schema(path: Path | None, data: Callable[[], bytes]) -> bytes | None:
+def schemas(path: Path | None, data: Callable[[], bytes]) -> Iterator[bytes]:
     """The magic of a database and the definitions of its tables, wherever in the file they lie.
 
-    What detection looks at.  The file is opened read-only and only its pages with definitions are read; one
-    whose definitions are still in the write-ahead log beside it is read with the log.  `data` gives the bytes
-    of a database that is no file of its own (it came through a pipe, or was compressed).  None where the
-    definitions cannot be read.
+    What detection looks at.  The file is opened read-only, and only its pages with definitions are read.  For
+    whom that is not enough, then come the definitions as they are with the write-ahead log beside it: those
+    of a young database stand nowhere else.  `data` gives the bytes of a database that is no file of its own
+    (it came through a pipe, or was compressed), or that has a log.  Nothing where they cannot be read.
     """
     if path is None:
-        return _definitions(None, data())
-    found = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", b"")
-    log = path.with_name(f"{path.name}-wal")
-    if not log.is_file():
-        return found
+        first = _definitions(None, data())
+    else:
+        first = _definitions(f"{path.absolute().as_uri()}?mode=ro&immutable=1", b"")
+    if first is not None:
+        yield first
+    if path is None or not path.with_name(f"{path.name}-wal").is_file():
+        return
     whole = data()
     merged = _merged(path, whole) if len(whole) <= MAX_DATABASE else whole
-    return found if merged is whole else _definitions(None, merged) or found
+    second = _definitions(None, merged) if merged is not whole else None
+    if second is not None and second != first:
+        yield second
 
 
 def defined(head: bytes) -> set[str]:
@@ -155,7 +162,7 @@ def _definitions(uri: str | None, data: bytes) -> bytes | None:
                 if len(made) > SCHEMA:
                     break
             return bytes(made[:SCHEMA])
-    except (sqlite3.Error, OverflowError, ValueError):
+    except _BROKEN:
         return None
 
 

@@ -66,8 +66,10 @@ class Run:
         for line, value in values(source, self.report, skip):
             self.line = line
             if isinstance(value, dict):
-                if key is not None and value.get(key) not in known:
-                    self.met(value.get(key))
+                if key is not None:
+                    kind = value.get(key)
+                    if not isinstance(kind, str) or kind not in known:
+                        self.met(kind)
                 yield value
             else:
                 self.problem("not-a-record", "not a JSON object; skipped")

@@ -69,6 +69,7 @@ _WRITTEN: Final = frozenset({"write", "writes", "written", "creation", "created"
 _READ: Final = frozenset({"read", "reads"})
 _INPUT: Final = frozenset({"input", "prompt", "in"})
 _OUTPUT: Final = frozenset({"output", "completion", "completions", "candidates", "generated", "out"})
+_NO_MODEL: Final = frozenset({"unknown", "none", "null", "default", "auto"})
 _MODEL: Final = (("model",), ("model", "id"), ("model", "name"))
 _SYSTEM: Final = frozenset({"prompt", "message", "instruction", "instructions", "text"})
 _OTHER_SYSTEMS: Final = frozenset({"operating", "file", "build", "host"})
@@ -310,7 +311,8 @@ def _named(key: str, text: str) -> str | None:
     said = words(key)
     if said in _MODEL:
         # `<synthetic>` and the like stand where no model was asked.
-        return "model" if 0 < len(text) <= _LONGEST_NAME and " " not in text and text[0] != "<" else None
+        named = 0 < len(text) <= _LONGEST_NAME and " " not in text and text[0] != "<"
+        return "model" if named and text.lower() not in _NO_MODEL else None
     if len(text) >= _LEAST_PROMPT and " " in text and _is_system(said):
         return "system_prompt"
     return None

@@ -23,7 +23,7 @@ class Still:
         self._again = 0
         """Requests of a thread that had one before."""
         self._calls = self._results = 0
-        self._first: dict[tuple[str | None, str | None], list[Any]] = {}
+        self._first: dict[str, list[Any]] = {}
         """By thread, the window of its first request."""
         self._told = False
         """Whether a result stands in a window."""
@@ -37,7 +37,7 @@ class Still:
         if kind == vocab.ITEM_ADDED:
             self._item(data)
         elif kind == vocab.ASSEMBLY_CREATED and data.get("target", vocab.MODEL) == vocab.MODEL:
-            self._assembly((event.get("session_id"), event.get("thread_id")), data)
+            self._assembly(f"{event.get('session_id')}/{event.get('thread_id')}", data)
 
     def _item(self, data: Json) -> None:
         what = data.get("context_kind")
@@ -47,12 +47,14 @@ class Still:
             if isinstance(data.get("item_id"), str) and len(self._items) < _ITEMS:
                 self._items.add(data["item_id"])
 
-    def _assembly(self, thread: tuple[str | None, str | None], data: Json) -> None:
+    def _assembly(self, thread: str, data: Json) -> None:
         metadata = data.get("metadata")
         marks = metadata.get("ctxctl") if isinstance(metadata, dict) else None
         marks = marks if isinstance(marks, dict) else {}
-        blocks = [block for block in data.get("ordered_blocks") or () if isinstance(block, dict)]
-        self._told = self._told or any(block.get("block_id") in self._items for block in blocks)
+        told = data.get("ordered_blocks")
+        blocks = [block for block in told if isinstance(block, dict)] if isinstance(told, list) else []
+        named = (block.get("block_id") for block in blocks)
+        self._told = self._told or any(isinstance(name, str) and name in self._items for name in named)
         refs = [block.get("item_refs") for block in blocks]
         first = self._first.get(thread)
         if first is None:

@@ -53,23 +53,20 @@ def usage_record(
     read, written = count(cached), count(cache_write)
     if excludes_cache:
         billed += (read or 0) + (written or 0)
-    made: Json = {}
-    for name, value in (
-        ("provider", provider),
-        ("model", model),
-        ("input_tokens", billed),
-        ("cached_tokens", read),
-        ("cache_write_tokens", written),
-        ("cache_write_1h_tokens", count(cache_write_1h) if written is not None else None),
-        ("cache_miss_cause", miss_cause),
-        ("output_tokens", count(output_tokens)),
-        ("reasoning_tokens", count(reasoning)),
-    ):
-        if value is not None:
-            made[name] = value
-    made |= fields_of(native if bill is None else bill, response)
-    if (said := dollars(stated)) is not None:
-        made["stated_usd"] = said
+    told = {
+        "provider": provider,
+        "model": model,
+        "input_tokens": billed,
+        "cached_tokens": read,
+        "cache_write_tokens": written,
+        "cache_write_1h_tokens": count(cache_write_1h) if written is not None else None,
+        "cache_miss_cause": miss_cause,
+        "output_tokens": count(output_tokens),
+        "reasoning_tokens": count(reasoning),
+        **fields_of(native if bill is None else bill, response),
+    }
+    told["stated_usd"] = dollars(stated) or told.get("stated_usd")
+    made: Json = {name: value for name, value in told.items() if value is not None}
     if native:
         made["metadata"] = {"native": shallow(native)}
     return made

@@ -27,6 +27,12 @@ _REDUCED: Final = re.compile(
     rb'(?:\}|,\s*"(?:arguments|annotations|inputSchema|title)"\s*:)'
 )
 _TOOLS: Final = re.compile(rb'"tools"\s*:\s*\[\s*\{\s*"(?:name|annotations|description|title)"\s*:')
+_WRAPPED: Final = re.compile(
+    rb'"(?:body|raw|message|payload|data|msg|rpc|request|response)"\s*:\s*"'
+    rb'(?:event: message\\n)?(?:data: ?)?\{\\"'
+    rb'(?:jsonrpc\\"\s*:\s*\\"2\.0|(?:id|result|method)\\"[^\n]{0,400}\\"jsonrpc)\\"'
+)
+"""A record that has a message as a text."""
 _RESULT: Final = re.compile(
     rb'\[\s*\{\s*"(?:content|isError|structuredContent)"\s*:\s*(?:true|false|\{|\[\s*(?:\]|\{\s*"(?:type|text|annotations)"\s*:))'
 )
@@ -45,6 +51,8 @@ def dump_score(head: bytes) -> int:
     body = head.removeprefix(_BOM).lstrip()
     if body[:1] not in (b"{", b"[") or (b'"jsonrpc"' in body[:2048] and b'"tools"' not in body[:4096]):
         return 0
+    if _METHODS.search(body, 0, _HEAD) and b'"jsonrpc"' in body[:_HEAD]:
+        return 0  # a log: it holds the question too
     value = _loaded(body)
     if value is not None:
         return SURE if not _asks(value) and _holds_tools(value) else 0
@@ -129,4 +137,6 @@ def log_score(head: bytes) -> int:
             return SURE if b'"jsonrpc"' in line else 0
         if b'"jsonrpc"' in line and (_METHODS.search(line) or b'"result"' in line or b'"error"' in line):
             return CERTAIN
-    return LIKELY if _RESULT.match(body) else 0
+    if body.startswith(b"[") and b'"jsonrpc"' in body[:_HEAD] and _METHODS.search(body, 0, _HEAD):
+        return LIKELY if _MESSAGES.search(body[:_HEAD]) else SURE
+    return LIKELY if _RESULT.match(body) or _WRAPPED.search(body[:_HEAD]) else 0

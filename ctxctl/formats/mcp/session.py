@@ -20,7 +20,12 @@ from ctxctl.trace.source import Source
 _PREFIX: Final = re.compile(rb"\s*(STDIN|STDOUT|STDERR):\s?", re.IGNORECASE)
 _DOCUMENT: Final = re.compile(rb"\s*[\[{]\s*\n")
 """A document over several lines, and no JSON Lines."""
-_WRAPPED: Final = ("message", "payload", "data", "msg", "rpc")
+_WRAPPED: Final = ("message", "payload", "data", "msg", "rpc", "raw", "body", "request", "response")
+"""Fields of a log's record that a message stands in: as an object, as JSON, or as events of a stream."""
+_LEVELS: Final = 4
+"""Records inside of records that are opened."""
+_OVER_HTTP: Final = frozenset({"GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"})
+_STREAMED: Final = re.compile(r"^data: ?(\{.*)$", re.MULTILINE)
 _BY_FIELD: Final = {
     "tools": "tools/list",
     "serverInfo": "initialize",
@@ -86,17 +91,19 @@ class McpSession(Run):
             return []
         return load(Line(line.number, line.offset + prefix.end(), line.data[prefix.end() :]), self.report)
 
-    def _take(self, value: Any) -> None:
+    def _take(self, value: Any, depth: int = 0) -> None:
         if isinstance(value, list):
             for one in value:
-                self._take(one)
+                self._take(one, depth)
             return
         if not isinstance(value, dict):
             return
         for key in ("timestamp", "time", "ts"):
             self.make.at(value.get(key))
-        if "method" not in value and "result" not in value and "error" not in value:
-            self._unwrap(value)
+        known = any(name in value for name in ("method", "result", "error"))
+        if "jsonrpc" not in value and (not known or value.get("method") in _OVER_HTTP):
+            if depth < _LEVELS:
+                self._unwrap(value, depth)
             return
         method, native = value.get("method"), value.get("id")
         if isinstance(method, str):
@@ -110,19 +117,12 @@ class McpSession(Run):
         elif request is not None and request.get("method") == "tools/call":
             self._called(request, {"content": [value.get("error")], "isError": True})
 
-    def _unwrap(self, value: Json) -> None:
-        """A message inside a record of the log, or a saved result of a call."""
-        for key in _WRAPPED:
-            inner = value.get(key)
-            if isinstance(inner, str) and inner[:1] == "{":
-                try:
-                    inner = orjson.loads(inner)
-                except orjson.JSONDecodeError:
-                    continue
-            if isinstance(inner, dict):
-                self._take(inner)
-                return
-        if isinstance(value.get("content"), list):
+    def _unwrap(self, value: Json, depth: int) -> None:
+        """Messages inside a record of the log, or a saved result of a call."""
+        inner = [one for key in _WRAPPED for one in _inside(value.get(key))]
+        for one in inner:
+            self._take(one, depth + 1)
+        if not inner and isinstance(value.get("content"), list):
             self._called({}, value)
 
     def _answered(self, request: Json | None, result: Json) -> None:
@@ -246,6 +246,22 @@ class McpSession(Run):
                 thread.append(*_said(message))
         thread.request(thread.turn, line=self.line.number, model=string(result.get("model")))
         thread.append(*_said({"role": "assistant", **result}))
+
+
+def _inside(value: Any) -> list[Any]:
+    """What a field of a record holds: an object, JSON in a text, or the events of a stream."""
+    if isinstance(value, dict):
+        return [value]
+    if not isinstance(value, str):
+        return []
+    texts = [value] if value[:1] in ("{", "[") else _STREAMED.findall(value)
+    found = []
+    for text in texts:
+        try:
+            found.append(orjson.loads(text))
+        except orjson.JSONDecodeError:
+            continue
+    return found
 
 
 def _said(message: Json) -> list[Part]:

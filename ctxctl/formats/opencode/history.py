@@ -62,6 +62,8 @@ class History:
         self._messages: list[Message] = []
         self._reader: str | None = None
         self._reminded: Message | None = None
+        self._planned = 0
+        """Answers in the window that were given in plan mode."""
 
     def standing(self, parts: list[Part]) -> None:
         """The tools and the system prompt of the next request."""
@@ -74,11 +76,13 @@ class History:
             message.shown = message.read_by(self._reader)
         self._window.append(*message.shown)
         self._messages.append(message)
+        self._planned += _is_planned(message)
 
     def remove(self, native: str) -> None:
         """A message leaves: the person went back to before it."""
         gone = {part.item for one in self._messages if one.native == native for part in one.shown}
         self._messages = [one for one in self._messages if one.native != native]
+        self._planned = sum(map(_is_planned, self._messages))
         if gone:
             self._window.drop(gone.__contains__, cause="branched")
 
@@ -113,8 +117,7 @@ class History:
         last = next((one for one in reversed(self._messages) if one.role == "user"), None)
         mode = None
         if last is not None and not last.reminded:
-            planned = any(one.role == "assistant" and one.agent == _PLAN for one in self._messages)
-            mode = _PLAN if agent == _PLAN else _BUILD if agent == _BUILD and planned else None
+            mode = _PLAN if agent == _PLAN else _BUILD if agent == _BUILD and self._planned else None
         key = f"{last.native}/{mode}" if last is not None and mode is not None else None
         old = self._reminded
         if old is not None and (old is not last or all(part.item != key for part in old.parts)):
@@ -158,9 +161,14 @@ class History:
         kept = self._messages[first:] if tail is not None and first is not None else []
         held = len(self._window.rows)
         self._messages = [question, summary, *kept]
+        self._planned = sum(map(_is_planned, self._messages))
         rest = [*self._standing, *(part for one in self._messages for part in one.shown)]
         if tell:
             self._window.compact(rest, summary=text, line=line)
         else:
             self._window.splice(0, held, rest)
         return {one.native for one in kept}
+
+
+def _is_planned(message: Message) -> bool:
+    return message.role == "assistant" and message.agent == _PLAN

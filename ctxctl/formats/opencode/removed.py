@@ -89,7 +89,7 @@ def _read(database: sqlite3.Connection, session: str, found: Undone, gone: set[s
             native = _field(info, "id")
             if native is None or not isinstance(info, dict):
                 continue
-            found.begin(int(row["seq"]), native)
+            found.begin(count(row["seq"]) or 0, native)
             if native in gone:
                 infos[native] = info
         elif kind.startswith("message.part.updated"):

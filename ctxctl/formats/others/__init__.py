@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -45,6 +45,31 @@ ABOUT_KIMI: Final = About(
         "limit": absent("`maxTokens` is what was left for the answer"),
     },
     limits=("Messages in a row of one role are sent as one; they are shown as they were added.",),
+    held_against=HeldAgainst(
+        client="wire protocol",
+        newest="1.4",
+        oldest="1.4",
+        records=frozenset(
+            {
+                "metadata",
+                "config.update",
+                "llm.tools_snapshot",
+                "llm.request",
+                "usage.record",
+                "turn.prompt",
+                "context.append_message",
+                "context.append_loop_event",
+                "context.apply_compaction",
+                "context.clear",
+                "tools.set_active_tools",
+                "full_compaction.begin",
+                "full_compaction.complete",
+                "permission.record_approval_result",
+                "plan_mode.enter",
+                "plan_mode.exit",
+            }
+        ),
+    ),
     origin="MoonshotAI kimi-code, wire protocol 1.4",
 )
 ABOUT_HAIL: Final = About(
@@ -71,6 +96,7 @@ ABOUT_HAIL: Final = About(
         "limit": absent(),
     },
     limits=("What an agent's own session held beside these events is not there.",),
+    held_against=HeldAgainst("HAIL", "1.0.0", "1.0.0", frozenset({"header", "event", "stats"})),
     origin="hwisu/opensession: hail-1.0.0",
 )
 ABOUT_QWEN: Final = About(
@@ -97,6 +123,9 @@ ABOUT_QWEN: Final = About(
         "system_prompt": absent(),
         "tool_definitions": absent(),
     },
+    held_against=HeldAgainst(
+        "Qwen Code", "0.18.2", "0.18.2", frozenset({"user", "assistant", "tool_result", "system"})
+    ),
     origin="QwenLM/qwen-code: chatRecordingService.ts",
 )
 ABOUT_DROID: Final = About(
@@ -124,6 +153,9 @@ ABOUT_DROID: Final = About(
         "cached_tokens": absent(),
         "output_tokens": absent(),
     },
+    held_against=HeldAgainst(
+        "session version", "2", "2", frozenset({"session_start", "message", "todo_state", "compaction_state"})
+    ),
     origin="sessions of Factory's droid CLI, version 2",
 )
 

@@ -51,6 +51,7 @@ class Droid:
         if self._window is not None:
             return
         self._run.session = string(record.get("id")) or string(record.get("sessionId"))
+        self._run.understood.version(record.get("version"), self._run.line.number)
         told = {"format": self._run.name, "session": self._run.session, "cwd": string(record.get("cwd"))}
         self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})
 

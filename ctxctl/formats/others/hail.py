@@ -56,6 +56,8 @@ class Hail:
         self._model = model if model != "unknown" else None
         if not self._run.threads or not self._window.steps:
             self._run.session = self._window.session = string(record.get("session_id"))
+        version = string(record.get("version")) or ""
+        self._run.understood.version(version.removeprefix("hail-"), self._run.line.number)
         told = {
             "format": self._run.name,
             "version": record.get("version"),

@@ -69,7 +69,9 @@ class Kimi:
     # -- what the context is made of --------------------------------------------------------------------
 
     def _opened(self, record: Json) -> None:
-        told = {"format": self._run.name, "version": string(record.get("protocol_version"))}
+        version = string(record.get("protocol_version"))
+        self._run.understood.version(version, self._line)
+        told = {"format": self._run.name, "version": version}
         self._run.emit(vocab.SOURCE_OPENED, {name: value for name, value in told.items() if value})
 
     def _config(self, record: Json) -> None:

@@ -46,6 +46,7 @@ class Qwen:
         if self._window is None:
             self._run.session = string(record.get("sessionId"))
             self._window = self._run.thread()
+            self._run.understood.version(record.get("version"), self._run.line.number)
             told = {"format": self._run.name, "version": string(record.get("version")),
                     "cwd": string(record.get("cwd"))}  # fmt: skip
             self._run.emit(vocab.SOURCE_OPENED, {n: v for n, v in told.items() if v is not None})

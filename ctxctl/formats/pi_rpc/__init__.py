@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -19,6 +19,13 @@ _EVENTS: Final = tuple(
     for name in ("agent_start", "turn_start", "message_start", "message_update", "message_end", "turn_end")
 )
 _RUNNER: Final = (b'"agentv.raw_provider_log_line', b'"agentv.target_execution')
+_TYPES: Final = frozenset({
+    "", "agent_end", "agent_start", "auto_retry_end", "auto_retry_start", "compaction_end",
+    "compaction_start", "extension_ui_request", "extension_ui_response", "message_end", "message_start",
+    "message_update", "queue_update", "response", "session", "session_info_changed", "thinking_level_changed",
+    "tool_execution_end", "tool_execution_start", "tool_execution_update", "turn_end", "turn_start",
+})  # fmt: skip
+"""Types of the events of pi 0.73 (`AgentEvent`, `AgentSessionEvent` and `RpcResponse` of its packages)."""
 
 ABOUT: Final = About(
     reads="Streams of pi's own events, plain or as kept by the agentv test runner.",
@@ -48,6 +55,7 @@ ABOUT: Final = About(
         "limit": absent(),
     },
     limits=("After a compaction, what it kept beside the summary is not in the stream.",),
+    held_against=HeldAgainst(client="pi session format", newest="3", records=_TYPES),
     origin="pi-mono: print-mode.ts, rpc-mode.ts, agent events; agentv 2026",
 )
 

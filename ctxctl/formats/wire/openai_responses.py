@@ -178,6 +178,8 @@ def _item(slots: Slots, names: Names, item: Any, key: str | None) -> None:
         _mcp(slots, names, item)
     elif kind == "mcp_list_tools":
         _tool_list(slots, item)
+    elif kind == "additional_tools":
+        _more_tools(slots, item)
     elif kind == "item_reference":
         sealed(slots, "custom", str(item.get("id")), "user", plain(item), key=string(item.get("id")),
                native={"type": kind})  # fmt: skip
@@ -346,6 +348,18 @@ def _tool_list(slots: Slots, item: Json) -> None:
     for definition in tools:
         name = definition.get("name") if isinstance(definition, dict) else None
         tool(slots, definition, f"mcp__{label}__{name}" if isinstance(name, str) else None, "assistant")
+    slots.leave()
+
+
+def _more_tools(slots: Slots, item: Json) -> None:
+    """Tools that are defined in the middle of the input: Codex gives them so to GPT-5.6 and newer models."""
+    tools = listed(item.get("tools"))
+    if not tools:
+        unknown(slots, item, "system", string(item.get("id")))
+        return
+    slots.enter({**without(item, ("tools",)), "tools": PARTS})
+    for definition in tools:
+        _tool(slots, definition)
     slots.leave()
 
 

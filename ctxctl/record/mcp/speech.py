@@ -70,8 +70,11 @@ class Speech:
 
     def _write(self) -> None:
         core = self._recorder._core
+        # Another server's run may be in the same file, under the same session.
+        mark = self._recorder._mark(Place(self._session))
         for event in self._told.drain():
-            place = Place(self._session, event.get("thread_id"), event.get("turn_id"), event.get("step_id"))
+            turn, step = (f"{name}{mark}" if (name := event.get(f)) else None for f in ("turn_id", "step_id"))
+            place = Place(self._session, event.get("thread_id"), turn, step)
             kind, data = event["event_type"], event["data"]
             if kind in _ITEMS:
                 content = data.pop("content", None)

@@ -95,7 +95,7 @@ def test_a_gemini_pair_names_its_model_in_the_address() -> None:
 
 def test_an_answer_alone_shows_what_was_said_and_no_window() -> None:
     (step,), problems = seen("api/stream.sse")
-    assert [p.slug for p in problems] == ["no-request"]
+    assert [p.slug for p in problems] == ["no-request"], "the answer's model is the one that answered"
     assert (step.texts(), step.billed) == (["Fair winds."], 210)
 
 

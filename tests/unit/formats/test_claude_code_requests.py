@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.formats import registry
 from ctxctl.formats.claude_code import ClaudeCode
 from ctxctl.formats.claude_code.requests import RECORDED, is_since
 from ctxctl.model.problem import Problem
@@ -366,3 +367,15 @@ def test_nonsense_in_records_raises_nothing() -> None:
                 broken = [{**one, field: wrong} if one["type"] == kind else one for one in lines()[:40]]
                 data = b"".join(json.dumps(one).encode() + b"\n" for one in broken)
                 list(ClaudeCode().events(Source.from_bytes("s.jsonl", data), lambda _: None))
+
+
+def test_a_type_of_the_future_and_a_newer_version_are_told() -> None:
+    future = {"type": "a-type-of-the-future", "uuid": "f", "parentUuid": "u", "sessionId": "s"}
+    later = said("a", "f", "m", text("ho"), version="2.1.999")
+    data = b"".join(json.dumps(one).encode() + b"\n" for one in (user("u", None, "hi"), future, later))
+    problems: list[Problem] = []
+    importer = registry.by_name("claude-code")
+    found = list(registry.events(importer, Source.from_bytes("s.jsonl", data), problems.append))
+    assert [problem.slug for problem in problems] == ["unknown-type", "newer-version"]
+    assert whole(found) == {"m": "hi"}
+    assert found[-1]["data"]["understood"]["unknown_records"] == {"a-type-of-the-future": 1}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ctxctl.formats import registry
 from ctxctl.formats.kit import database
 from ctxctl.trace.source import open_source
 
@@ -60,3 +61,15 @@ def test_rows_in_the_log_are_read_and_the_files_stay_as_they_are(in_use: Path) -
 def test_a_log_that_is_none_is_passed_over(in_use: Path) -> None:
     Path(f"{in_use}-wal").write_bytes(b"no log at all" * 100)
     assert rows_of(in_use) == ["in the file"]
+
+
+def test_names_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "odd.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE t (a TEXT)")
+        made.execute("CREATE VIEW vvvvvvvv AS SELECT a FROM t")
+    made.close()
+    path.write_bytes(path.read_bytes().replace(b"vvvvvvvv", b"\xff\xfe\xad\x80vvvv"))
+    with open_source(path) as source:
+        assert database.rows(source, "SELECT a FROM t", 1) == []
+        assert registry.detect(source) is None

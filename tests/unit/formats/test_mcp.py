@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,3 +114,48 @@ def test_what_it_is_not(head: bytes) -> None:
     for importer in registry.FORMATS:
         if importer.name.startswith("mcp-"):
             assert importer.detect(head) < 50
+
+
+@pytest.mark.parametrize("name", ["exchanges.jsonl", "interceptor.json"])
+def test_what_stands_between_client_and_server_over_http_writes(name: str) -> None:
+    """Bodies as texts and as events of a stream, both ends in one record or one each; `method` is HTTP's."""
+    inspector, steps = replayed(FIXTURES / "mcp_session" / name)
+    assert inspector.format == "mcp-session"
+    assert inspector.problem_count == 0
+    assert [step.turn_id for step in steps] == ["offer", "call-1"]
+    assert [text for _, _, text in items(inspector, 1)][-1] == "Bees dance."
+
+
+def messages(wrap: Callable[[dict[str, Any]], Any], *, levels: int = 0) -> bytes:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    tool = {"name": "go", "description": "Goes.", "inputSchema": {"type": "object"}}
+    told = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}
+    made = []
+    for one in (asked, told):
+        for _ in range(levels):
+            one = {"data": one}
+        made.append(json.dumps(wrap(one)))
+    return "\n".join(made).encode()
+
+
+@pytest.mark.parametrize(("levels", "steps"), [(1, 1), (3, 1), (30, 0)])
+def test_records_inside_of_records_are_opened_so_far_and_no_further(
+    tmp_path: Path, levels: int, steps: int
+) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(messages(lambda one: {"level": "info", "payload": one}, levels=levels))
+    assert len(replayed(path)[1]) == steps
+
+
+def test_a_log_as_one_document_is_a_log_and_no_dump_of_tools(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps([json.loads(line) for line in messages(dict).splitlines()], indent=1))
+    assert replayed(path)[0].format == "mcp-session"
+
+
+def test_a_request_to_a_model_that_talks_of_the_protocol_is_no_log() -> None:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": '{"jsonrpc":"2.0","method":"tools/list"}'}],
+    }
+    assert registry.of_head(json.dumps(body).encode()).name == "api"  # type: ignore[union-attr]

@@ -294,3 +294,57 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
         assert 0 <= OpenCode().detect(jsonl(record, odd, [odd])) <= 100
         assert 0 <= OpenCode().detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+
+
+def test_what_the_person_ran_is_no_request(tmp_path: Path) -> None:
+    said = {"type": "text", "id": "p", "text": "The following tool was executed by the user"}
+    ran = {"type": "tool", "id": "t1", "tool": "bash", "callID": "c1"}
+    ran["state"] = {"status": "completed", "input": {"command": "ls"}, "output": "notes"}  # type: ignore[assignment]
+    path = tmp_path / "export.json"
+    path.write_bytes(
+        exported(
+            message("user", "m1", {**said, "synthetic": True}),
+            message("assistant", "m2", ran),
+            message("user", "m3", {"type": "text", "id": "p3", "text": "What is there?"}),
+            message("assistant", "m4", {"type": "text", "id": "p4", "text": "Notes."}),
+            message("user", "m5", {"type": "subtask", "id": "p5", "agent": "general"}),
+            message("assistant", "m6", {**ran, "id": "t2", "callID": "c2", "tool": "task"}),
+            message("assistant", "m7", {"type": "text", "id": "p7", "text": "Done."}),
+        )
+    )
+    found = windows(path, NAME)
+    assert [window.turn for window in found] == ["m3", "m5"]
+    assert found[0].texts() == [said["text"], 'bash {"command":"ls"}', "notes", "What is there?"]
+    assert found[1].texts()[-2:] == ['task {"command":"ls"}', "notes"]
+
+
+def test_a_history_is_rendered_for_a_summary_from_1_18_15_on(tmp_path: Path) -> None:
+    long = "é" * 2001
+    tool = {"type": "tool", "id": "t", "tool": "read", "callID": "c"}
+    tool["state"] = {"status": "completed", "input": {"b": 1, "a": "é"}, "output": long}  # type: ignore[assignment]
+    messages = [
+        message("user", "m1", {"type": "text", "id": "p1", "text": "Read."}),
+        message("assistant", "m2", {"type": "reasoning", "id": "p2", "text": "Hm."}, tool),
+        message("user", "m3", {"type": "text", "id": "p3", "text": "Kept."}),
+        message("assistant", "m4", {"type": "text", "id": "p4", "text": "Yes."}),
+        message("user", "m5", {"type": "compaction", "id": "p5", "tail_start_id": "m3"}),
+        message(
+            "assistant", "m6", {"type": "text", "id": "p6", "text": "All."},
+            summary=True, finish="stop", parentID="m5",
+        ),
+        message("user", "m7", {"type": "text", "id": "p7", "text": "On."}),
+        message("assistant", "m8", {"type": "text", "id": "p8", "text": "So."}),
+    ]  # fmt: skip
+    for version, wanted in (("1.18.15", 1), ("1.18.14", 6)):
+        path = tmp_path / f"{version}.json"
+        info = {"id": "ses", "projectID": "p", "directory": "/d", "version": version}
+        path.write_text(json.dumps({"info": info, "messages": messages}))
+        found = windows(path, NAME)
+        assert len(found[2].items) == wanted + (version == "1.18.14")
+        assert found[3].texts() == ["What did we do so far?", "All.", "Kept.", "Yes.", "On."]
+    asked = windows(tmp_path / "1.18.15.json", NAME)[2].texts()[0]
+    assert asked == (
+        "Here is the conversation so far:\n\n<conversation>\n[User]: Read.\n\n[Assistant reasoning]: Hm.\n"
+        f'[Assistant tool call]: read({{"b":1,"a":"é"}})\n[Tool result]: {"é" * 2000}\n[truncated]\n'
+        "</conversation>"
+    )

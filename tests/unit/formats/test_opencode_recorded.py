@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.formats import registry
+from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import ASSEMBLY_CREATED
 from ctxctl.trace.source import Source, open_source
 from tests.unit.formats.agent_help import Window, imported, windows
@@ -134,3 +135,23 @@ def test_what_a_session_took_over_from_another_is_no_request_of_its_own(tmp_path
     assert len(turns) == 15
     assert len(found) == 1
     assert found[0].texts() == [one for one in told if one.thread == "main"][-1].texts()
+
+
+def test_what_is_not_known_is_counted_and_told(tmp_path: Path, run: Json) -> None:
+    later = json.loads(json.dumps(run))
+    parts = later["rows"]["part"]
+    data = parts["columns"].index("data")
+    parts["values"][0][data] = json.dumps({"type": "hologram", "text": "x"})
+    session = later["rows"]["session"]
+    for row in session["values"]:
+        row[session["columns"].index("version")] = "9.1.0"
+    columns = ["id", "session_id", "type", "seq", "time_created", "time_updated", "data"]
+    row = ["m", session["values"][0][0], "user", 1, 1, 1, "{}"]
+    later["rows"]["session_message"] = {"columns": columns, "values": [row]}
+    problems: list[Problem] = []
+    with open_source(database(tmp_path / "later.db", later)) as source:
+        *_, last = registry.events(registry.by_name(NAME), source, problems.append)
+    assert {problem.slug for problem in problems} == {"unknown-type", "newer-version"}
+    told = last["data"]["understood"]
+    assert told["unknown_records"] == {"hologram": 1, "session_message": 1}
+    assert told["newer_version"] == "9.1.0"

@@ -108,6 +108,16 @@ def test_an_import_tells_of_unknown_types_and_of_bytes_that_it_could_not_read() 
     assert told["bytes"] > told["not_understood"]
 
 
+@pytest.mark.parametrize("kind", [["x"], {"a": 1}, 7, None, "x" * 100_000])
+def test_a_type_may_be_anything(kind: object) -> None:
+    data = (FIXTURES / "hail/session.hail.jsonl").read_bytes()
+    sound, _ = events("hail", data)
+    found, problems = events("hail", data + lines({"type": kind}))
+    assert found[-1]["data"]["facts"] == sound[-1]["data"]["facts"]
+    (problem,) = [p for p in problems if p.slug == "unknown-type"]
+    assert len(problem.message) < 300
+
+
 def test_a_newer_version_is_a_note_and_no_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = (FIXTURES / "cursor/hooks.jsonl").read_bytes()
     path = tmp_path / "hooks.jsonl"

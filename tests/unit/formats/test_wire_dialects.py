@@ -451,3 +451,19 @@ def test_no_shape_of_a_body_is_an_error(name: str, odd: Any) -> None:
             {"role": "user", "type": kind, "content": [{"type": kind, **block}], "parts": [block]}, 1
         )
         dialect.message({"type": kind, **block}, 0)
+
+
+def test_tools_that_are_defined_in_the_input_are_definitions() -> None:
+    """Codex gives models of GPT-5.6 and newer their tools as an item of the input."""
+    space = {"type": "namespace", "name": "functions", "description": "", "tools": [{"name": "exec"}]}
+    more = {
+        "type": "additional_tools",
+        "id": "at",
+        "role": "developer",
+        "tools": [space, {"type": "web_search"}],
+    }
+    empty = {"type": "additional_tools", "id": "none", "tools": []}
+    user = {"type": "message", "role": "user", "content": "look"}
+    parts = again({"model": "gpt-6", "input": [more, empty, user]})
+    assert told(parts)[:2] == [("tool_definition", "tool:functions"), ("tool_definition", "tool:web_search")]
+    assert [part.kind for part in parts].count("tool_definition") == 2

@@ -141,14 +141,21 @@ def test_views_say_what_failed_and_what_was_lost(tmp_path: Path, command: tuple[
     assert first["stages"]["evidence"] == {"verdict": "recorded", "failed": "TimeoutError"}
     assert first["flags"] == ["failed"]
     evidence = second["stages"]["evidence"]
-    assert (evidence["failed"], evidence["failures"], evidence["output"]) == ("HTTP 500: api_error", 2, 1)
+    # It was answered in the end.
+    assert (evidence["retried_after"], evidence["retried"], evidence["output"]) == (
+        "HTTP 500: api_error",
+        2,
+        1,
+    )
+    assert "failed" not in evidence
+    assert "failed" not in second["flags"]
     problems = [row for row in found if row["type"] == "problem"]
     assert [(row["slug"], row["message"]) for row in problems] == [
         ("events-lost", "4 events were not recorded before this one (ENOSPC 3, busy 1)")
     ]
     plain = ctxctl(*command, "--plain", str(path))
     assert "failed   TimeoutError" in plain.stdout
-    assert "failed   HTTP 500: api_error (the last of 2 failures)" in plain.stdout
+    assert "retried  answered after 2 failures, the last HTTP 500: api_error" in plain.stdout
     assert "events-lost: 4 events were not recorded" in plain.stderr
     assert "nobody shall see" not in path.read_text() + plain.stdout
 

@@ -1,0 +1,57 @@
+"""Calls over one WebSocket: a warmed connection, and what goes on from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxctl.formats.calls.http import Call
+from ctxctl.formats.calls.sockets import calls
+
+Json = dict[str, Any]
+WHOLE = Call("wss://api.openai.com/v1/responses", None)
+
+
+def create(name: str | None, *texts: str, **fields: Any) -> Json:
+    made = {"type": "response.create", "model": "gpt-6", "input": [item(text) for text in texts], **fields}
+    return made if name is None else {**made, "previous_response_id": name}
+
+
+def item(text: str) -> Json:
+    return {"type": "message", "role": "user", "content": text}
+
+
+def answered(name: str) -> list[Json]:
+    return [
+        {"type": "response.created", "response": {"id": name}},
+        {"type": "response.completed", "response": {"id": name, "output": []}},
+    ]
+
+
+def asked(sent: list[Json], names: list[str]) -> list[Json]:
+    received = [event for name in names for event in answered(name)]
+    return [call.request for call in calls(WHOLE, sent, received)]
+
+
+def test_a_request_behind_a_warm_up_has_its_input_in_front() -> None:
+    warm = create(None, "rules", generate=False, tools=[{"type": "web_search"}])
+    (first, second) = asked([warm, create("w", "ask"), create("a", "more")], ["w", "a", "b"])
+    assert first == {
+        "model": "gpt-6",
+        "input": [item("rules"), item("ask")],
+        "tools": [{"type": "web_search"}],
+    }
+    assert second == {"model": "gpt-6", "input": [item("more")], "previous_response_id": "a"}
+
+
+def test_warm_ups_upon_warm_ups_and_what_stood_before_them() -> None:
+    sent = [create("old", "x", generate=False), create("w", "y", generate=False), create("v", "z")]
+    (only,) = asked(sent, ["w", "v", "a"])
+    assert only["input"] == [item("x"), item("y"), item("z")]
+    assert only["previous_response_id"] == "old"
+
+
+def test_an_id_that_warmed_nothing_stays() -> None:
+    sent = [create(None, "x", generate=False), create(None, "y"), create("None", "z")]
+    first, second = asked(sent, ["w"])
+    assert first["input"] == [item("y")]
+    assert second["previous_response_id"] == "None"
