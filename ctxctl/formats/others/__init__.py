@@ -129,7 +129,7 @@ ABOUT_QWEN: Final = About(
     origin="QwenLM/qwen-code: chatRecordingService.ts",
 )
 ABOUT_DROID: Final = About(
-    reads="Sessions, JSON lines.",
+    reads="Sessions, JSON lines, with the settings (`<session>.settings.json`) beside them.",
     places=("~/.factory/sessions/<project>/<session>.jsonl",),
     turns="A turn is a user's message with words of its own; each assistant's message is one request.",
     claims={
@@ -144,14 +144,14 @@ ABOUT_DROID: Final = About(
         "requests": derived("one for each answer"),
         "turns": derived(),
         "threads": native(),
-        "model": native("where a message names it"),
+        "model": native("where a message or the settings beside the session name it"),
         "times": native(),
         "system_prompt": absent(),
         "tool_definitions": absent(),
         "limit": absent(),
-        "input_tokens": absent("the settings beside the session hold totals only"),
-        "cached_tokens": absent(),
-        "output_tokens": absent(),
+        "input_tokens": native("where a message has its bill, or the session's sum is that of one request"),
+        "cached_tokens": native("likewise"),
+        "output_tokens": native("likewise"),
     },
     held_against=HeldAgainst(
         "session version", "2", "2", frozenset({"session_start", "message", "todo_state", "compaction_state"})

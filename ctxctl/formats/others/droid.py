@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Report
+from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.others.droid_bills import Settings, bill, bill_of, settings_of
 from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names
 from ctxctl.model import vocab
@@ -27,9 +29,14 @@ class Droid:
         self._names = Names()
         self._ends: dict[str, int] = {}
         """By message id: the size of the window after it."""
+        self._settings = Settings()
+        self._billed = self._compacted = False
+        self._model: str | None = None
+        """The last request's."""
 
     def events(self, source: Source) -> Iterator[Json]:
         """The session's steps, as its lines come."""
+        self._settings = settings_of(source)
         for record in self._run.records(source):
             self._run.make.at(record.get("timestamp"))
             kind = record.get("type")
@@ -40,6 +47,7 @@ class Droid:
             elif kind == "compaction_state":
                 self._compaction(self._thread(), record)
             yield from self._run.drain()
+        self._sum()
         yield from self._run.finish()
 
     def _thread(self) -> Conversation:
@@ -72,7 +80,11 @@ class Droid:
         if record.get("visibility") == "user_only":
             return
         if message.get("role") == "assistant":
-            window.request(native, line=line, model=string(message.get("model")), derived=True)
+            model = self._model = string(message.get("model")) or self._settings.model
+            window.request(native, line=line, model=model, derived=True)
+            billed = bill_of(record, message, model)
+            self._billed = self._billed or billed is not None
+            window.usage(billed, line=line)
         elif any(part.kind == "user_message" for part in parts):
             window.turn = native or window.turn
         window.append(*parts)
@@ -95,6 +107,24 @@ class Droid:
             compaction_id=string(record.get("id")), metadata={"native": told}, loss_notes=notes,
         )  # fmt: skip
         self._ends = {}
+        self._compacted = True
+
+    def _sum(self) -> None:
+        """The session's sum is the bill of its only request; of several, it is none's.
+
+        A compaction is a request too, of which the session holds the summary only.
+        """
+        window, told = self._window, self._settings
+        if window is None or not window.steps or told.usage is None or self._billed:
+            return
+        if window.steps == 1 and not self._compacted:
+            window.usage(bill(told.usage, self._model))
+            return
+        message = (
+            "the bill in the settings beside the session is the sum of its requests: given to none of them"
+        )
+        self._run.problem("summed-usage", message, Line(0, 0, b""))
+        self._run.understood.explained.update(IN_USAGE)
 
 
 def _summary(record: Json) -> str | None:
