@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
 from ctxctl.formats.calls.heads import objects
-from ctxctl.formats.fidelity import About, HeldAgainst
+from ctxctl.formats.fidelity import About, HeldAgainst, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -16,6 +16,11 @@ _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"request"\s*,\s*"request_params"\s*:\s*\{', re.M
 )
 _SURE: Final = 95
+_FIRST_REQUEST: Final = frozenset({"timestamp", "model", "temperature", "top_p", "n"})
+_FIRST_RESPONSE: Final = frozenset({"timestamp", "model", "outputs", "input_tokens", "cost"})
+_COUNTED: Final = (
+    "in `usage`; logs of the start of November 2025 hold a count of SWE-agent's own, which is no bill"
+)
 
 
 class SweAgentCalls:
@@ -28,7 +33,11 @@ class SweAgentCalls:
         reads="JSON lines of request parameters and litellm responses, paired by order as they have no ids.",
         places=("llm_interactions/interactions_*.jsonl of a SWE-agent checkout",),
         turns=TURNS,
-        claims=BODIES,
+        claims={
+            **BODIES,
+            "input_tokens": native(_COUNTED, beside=("input_tokens",)),
+            "output_tokens": native(_COUNTED, beside=("output_tokens",)),
+        },
         limits=(*LIMITS, "the model that answered may be another than the one asked for"),
         held_against=HeldAgainst(records=frozenset({"request", "response", "error"}), key=""),
         origin="SWE-agent/SWE-agent, sweagent/agent/models.py",
@@ -41,6 +50,8 @@ class SweAgentCalls:
                 return _SURE
             if value.get("type") == "response" and "outputs" in value and "response" in value:
                 return _SURE
+            if _is_first_shape(value):
+                return _SURE
         return _SURE if _CUT.search(head) else 0
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
@@ -48,3 +59,10 @@ class SweAgentCalls:
         from ctxctl.formats.swe_agent_calls.reader import read
 
         return read(source, report)
+
+
+def _is_first_shape(value: dict[str, Any]) -> bool:
+    """A line of the start of November 2025: parameters and outputs stand in it, not within anything."""
+    if value.get("type") == "request":
+        return isinstance(value.get("messages"), list) and set(value) >= _FIRST_REQUEST
+    return value.get("type") == "response" and set(value) >= _FIRST_RESPONSE

@@ -44,6 +44,9 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 def _request(record: Json, run: Run) -> Call:
     sent = record.get("request_params")
+    if sent is None and isinstance(record.get("messages"), list):
+        # The first shape, of November 2025: the parameters stand in the line itself, without the tools.
+        sent = {key: value for key, value in record.items() if key not in ("timestamp", "type")}
     body: Any = None
     if isinstance(sent, dict):
         body = {key: value for key, value in sent.items() if key not in _NOT_BODY and value is not None}
@@ -57,5 +60,22 @@ def _answered(call: Call, record: Json) -> Call:
     answer = record.get("response")
     if isinstance(answer, dict):
         return call._replace(response=answer)
+    outputs = record.get("outputs")
+    if answer is None and isinstance(outputs, list) and outputs:
+        return call._replace(response=_response(record, outputs))
     error = string(record.get("error")) or string(record.get("exception")) or "no response recorded"
     return call._replace(error=error.partition("\n")[0])
+
+
+def _response(record: Json, outputs: list[Any]) -> Json:
+    """A response of the first shape, which holds what SWE-agent took out of the provider's.
+
+    Its tokens are SWE-agent's own count of the messages (without tools and calls of them), and no bill.
+    """
+    choices: list[Json] = []
+    for index, one in enumerate(outputs):
+        if isinstance(one, dict):
+            told = {key: value for key, value in one.items() if key != "message"}
+            message = {"role": "assistant", "content": one.get("message"), **told}
+            choices.append({"index": index, "message": message})
+    return {"object": "chat.completion", "model": record.get("model"), "choices": choices}
