@@ -16,7 +16,7 @@ def sent(window: Window) -> list[Piece]:
     style = "warning" if window.over else "strong"
     sign = EXPECTED if method == "expected" else ""
     of = "" if full is None else f" of {number(full)}"
-    done = " recorded (nothing billed)" if method == "recorded" else " sent"
+    done = " recorded (no bill read)" if method == "recorded" else " sent"
     pieces = [Piece(f"{sign}{number(window.used)}{of}{done}", style, 10)]
     if method == "expected":
         error = window.used_error
