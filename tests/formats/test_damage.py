@@ -12,6 +12,8 @@ from tests.formats.damage import FIXTURES, captures, each_line_damaged, each_pla
 CAPTURES = [pytest.param(path, id=name) for name, path in captures()]
 
 DECIDING: dict[str, set[int]] = {
+    # What tells it from any other list of messages with times.
+    "amplifier/context-messages.jsonl": {3},
     # Only a session that was resumed sends the short message which its log holds of a call that failed.
     "copilot_cli/resumed.jsonl": {19},
     # A message that is told whole says how what other lines put into it was worded, to the blank line.
