@@ -50,7 +50,7 @@ def test_claude_code_keeps_the_counts_with_which_a_stream_began(corpus: Path) ->
     assert found.answers >= 0.99 * found.bills
     assert SHARE[0] * found.answers <= found.doubts["output", "below_content"] <= SHARE[1] * found.answers
     assert sum(n for (part, _), n in found.doubts.items() if part == "input") <= 0.01 * found.bills
-    assert found.largest <= 10, "only hand-made bills are below what is recorded"
+    assert found.largest <= 100, "only hand-made bills are below what is recorded"
 
 
 @pytest.mark.parametrize(

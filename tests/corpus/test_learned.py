@@ -20,8 +20,8 @@ VERSIONS = {
     "pi": ("pi", "2026.11"),
     "copilot-cli": ("copilot-cli", "1.0.102"),
 }
-LARGER = {"codex-websocket": 1.12}
-"""The rollout logs parts of the instructions (on `update_plan`) that are not sent where that tool is off."""
+FURTHER = {"pi": 0.04}
+"""Shares of the tokens by which a log's definitions may be smaller: it lacks fields that the API adds."""
 LOST = {"copilot-cli": "already exists as a file. Use `view` to check contents then edit it."}
 """How lines end that a log has in other words: of a call that failed it keeps a shorter message."""
 _LINE = 12
@@ -90,15 +90,14 @@ def test_every_item_of_the_wire_is_in_the_logs_frame(
     bare = requests(native(folder), "none", name)
     assert len(log) == len(bare) == 8
     if client == "codex-websocket":
-        # Its requests name the answer before; the first has the head, and that alone is compared.
-        head = wire[0]
-        assert not missing(head, log[0])
-        beside = bare[0].tokens - 4365
-        assert head.tokens + beside <= log[0].tokens <= LARGER[client] * (head.tokens + beside)
+        # The first message only warms the cache; it has the head.  The four behind it are the first run's.
+        assert not missing(wire[0], log[0])
+        for sent, shown in zip(wire[1:5], log, strict=False):
+            assert abs(shown.tokens - sent.tokens) <= 0.02 * sent.tokens
         return
     assert len(wire) == 8
     for sent, shown in zip(wire, log, strict=True):
-        assert abs(shown.tokens - sent.tokens) <= 0.02 * sent.tokens
+        assert abs(shown.tokens - sent.tokens) <= FURTHER.get(client, 0.02) * sent.tokens
     gone = [line for sent, shown in zip(wire, log, strict=True) for line in missing(sent, shown)]
     other = LOST.get(client)
     gone = [line for line in gone if other is None or not line.endswith(other)]

@@ -28,7 +28,7 @@ FORMATS: dict[str, set[str]] = {
     "claude-code": {"claude-code"},
     "claude-stream-json": {"claude-stream-json"},
     "cline-roo": {"cline", "roo"},
-    "clients": {"aider", "api", "claude-code", "codex", "copilot-cli", "mini-swe-agent", "pi"},
+    "clients": {"aider", "api", "claude-code", "codex", "copilot-cli", "mini-swe-agent", "opencode", "pi"},
     "codex": {"codex"},
     "copilot-chat": {"copilot-chat", "copilot-chatreplay"},
     "copilot-cli": {"copilot-cli"},
