@@ -192,7 +192,7 @@ def spans(path: Path) -> list[Bill]:
             parents[ident] = above
             sent = _first(held, *_INPUT)
             output = _first(held, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
-                            "llm.token_count.completion", "ai.usage.completionTokens")  # fmt: skip
+                            "llm.token_count.completion", "ai.usage.completionTokens", "ai.usage.outputTokens")  # fmt: skip
             cached = _first(held, "gen_ai.usage.cache_read.input_tokens", "ai.usage.cachedInputTokens")
             if sent and not _OUTER.fullmatch(str(span.get("name"))):
                 found[ident] = Bill(sent, cached, None, output)
@@ -202,8 +202,9 @@ def spans(path: Path) -> list[Bill]:
 
 _INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
           "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
-_OUTER = re.compile(r"ai\.embed\S*|ai\.(?:generate|stream)(?:Text|Object)")
-"""Spans of the AI SDK that are no request to a model: they embed something, or sum up those below."""
+_OUTER = re.compile(r"ai\.embed\S*|ai\.(?:generate|stream)Text")
+"""Spans of the AI SDK that are no request to a model: they embed something, or sum up those below.  An object
+is made by one request, so its span has that one's bill where there is none below."""
 
 
 def _first(held: Object, *names: str) -> int | None:
