@@ -181,6 +181,8 @@ def spans(path: Path) -> list[Bill]:
     """OpenTelemetry: leaves among the spans that tell an input; the conventions' names, one after another."""
     found: dict[Any, Bill] = {}
     parents: dict[Any, Any] = {}
+    objects_: set[Any] = set()
+    inside = False
     for one in objects(path):
         for span in _spans(one):
             held = _attributes(span)
@@ -192,10 +194,16 @@ def spans(path: Path) -> list[Bill]:
             parents[ident] = above
             sent = _first(held, *_INPUT)
             output = _first(held, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
-                            "llm.token_count.completion", "ai.usage.completionTokens", "ai.usage.outputTokens")  # fmt: skip
+                            "llm.token_count.completion", "ai.usage.completionTokens",
+                            "ai.usage.outputTokens")  # fmt: skip
             cached = _first(held, "gen_ai.usage.cache_read.input_tokens", "ai.usage.cachedInputTokens")
+            inside = inside or str(span.get("name")).endswith((".doGenerate", ".doStream"))
             if sent and not _OUTER.fullmatch(str(span.get("name"))):
                 found[ident] = Bill(sent, cached, None, output)
+                if _OBJECT.fullmatch(str(span.get("name"))):
+                    objects_.add(ident)
+    for ident in objects_ if inside else ():
+        del found[ident]
     above = {parent for ident in found for parent in _above(ident, parents)}
     return [bill for ident, bill in found.items() if ident not in above]
 
@@ -203,8 +211,9 @@ def spans(path: Path) -> list[Bill]:
 _INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt",
           "ai.usage.promptTokens", "ai.usage.inputTokens")  # fmt: skip
 _OUTER = re.compile(r"ai\.embed\S*|ai\.(?:generate|stream)Text")
-"""Spans of the AI SDK that are no request to a model: they embed something, or sum up those below.  An object
-is made by one request, so its span has that one's bill where there is none below."""
+"""Spans of the AI SDK that are no request to a model: they embed something, or sum up those below."""
+_OBJECT = re.compile(r"ai\.(?:generate|stream)Object")
+"""An object is made by one request: its span has that one's bill where the capture has no span for it."""
 
 
 def _first(held: Object, *names: str) -> int | None:
