@@ -17,7 +17,7 @@ from ctxctl.inspector.costs import Costs, walk
 from ctxctl.model.billed import dollars, fields_of
 from ctxctl.report.stated import stated_lines, stated_object
 from ctxctl.tokens.catalogue.rates import RateBook
-from ctxctl.trace.source import open_source
+from ctxctl.trace.source import Source, open_source
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines
 
 OWN = {"mine": {"window": 1000, "input_price": 10, "output_price": 50}}
@@ -138,6 +138,22 @@ def test_a_stream_says_what_its_run_cost() -> None:
         # A run that nobody answered costs 0 and has no request to stand with.
         raw = re.findall(r'"total_cost_usd": *([0-9.]*[1-9][0-9]*)', path.read_text())
         assert said == [dollars(one) for one in raw]
+
+
+def test_copilots_premium_requests_are_no_dollars() -> None:
+    path = Path("fixtures/copilot_cli/resumed.jsonl")
+    lines_ = [json.loads(line) for line in path.read_text().splitlines()]
+    told = [line["data"]["usage"] for line in lines_ if line["type"] == "session.usage_record"]
+    assert told
+    for usage_ in told:
+        usage_["cost"] = 1
+    data = "\n".join(json.dumps(line) for line in lines_).encode()
+    form = registry.of_head(data)
+    assert form is not None
+    events = list(registry.events(form, Source.from_bytes("events.jsonl", data), lambda _: None))
+    bills = [e["data"] for e in events if e["event_type"] == "ctxctl.usage.reported"]
+    assert len(bills) >= len(told)
+    assert not [bill for bill in bills if "stated_usd" in bill]
 
 
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,5 +195,6 @@ def usage_of(data: Json, model: str | None) -> Json | None:
         cache_write=data.get("cacheWriteTokens"),
         reasoning=data.get("reasoningTokens"),
         model=model,
-        bill=data,
+        # Its `cost` counts premium requests, and no dollars.
+        bill={name: value for name, value in data.items() if name != "cost"},
     )
