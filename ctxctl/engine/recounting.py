@@ -6,24 +6,13 @@ from that step on, though nothing entered or left: that is a term of its own in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ctxctl.engine.frames import delta_of, recorded_sum
-from ctxctl.engine.weighing import Count
 
 if TYPE_CHECKING:
     from ctxctl.engine.rules import Rules
     from ctxctl.engine.thread import ThreadState
-
-
-class Encodings(NamedTuple):
-    """What models count with."""
-
-    of: Callable[[str], str]
-    """The encoding of a model; where nobody publishes it, the one that its estimates are made with."""
-    counting: Callable[[str], Count]
-    """What counts with an encoding."""
 
 
 def follow(thread: ThreadState, model: str | None, rules: Rules) -> None:

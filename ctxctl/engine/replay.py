@@ -11,7 +11,8 @@ from ctxctl.engine.ordering import Order, Until
 from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
 from ctxctl.engine.starting import started
-from ctxctl.engine.thread import Declared, Sealed, StepIds, ThreadState
+from ctxctl.engine.thread import Declared, Sealed, ThreadState
+from ctxctl.engine.thread_data import StepIds
 from ctxctl.engine.totals import Totals
 from ctxctl.engine.track import Place, ThreadKey, Tracker
 from ctxctl.engine.turns import TurnState

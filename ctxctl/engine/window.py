@@ -19,7 +19,7 @@ from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
-    from ctxctl.engine.thread import ThreadState
+    from ctxctl.engine.thread_data import ThreadData
 
 _OPEN = 8
 """Assemblies resolved last that keep their placements as a list, whatever they were spliced from."""
@@ -218,7 +218,7 @@ class Windows:
             return change.delta
         return None
 
-    def frame(self, thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+    def frame(self, thread: ThreadData, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
         """The window by the strongest thing recorded, with older versions of an item marked stale."""
         if facts.assembly is not None or facts.selection is not None:
             thread.book.settle()
@@ -233,7 +233,7 @@ class Windows:
             return "selection", self._current(thread, visible)
         return "items", self._current(thread, self._live_frame(thread, dropped))
 
-    def _live_frame(self, thread: ThreadState, dropped: dict[str, str | None]) -> list[Placement]:
+    def _live_frame(self, thread: ThreadData, dropped: dict[str, str | None]) -> list[Placement]:
         book, plain = thread.book, self._placer.plain
         if book.disturbed or not self._live_taken:
             self._live = [plain(v) for v in book.live.values() if v.visible]
@@ -247,7 +247,7 @@ class Windows:
             return [p for p in self._live if p.item not in dropped]
         return self._live
 
-    def _current(self, thread: ThreadState, raw: list[Placement]) -> list[Placement]:
+    def _current(self, thread: ThreadData, raw: list[Placement]) -> list[Placement]:
         """Mark as stale each copy that is not of its item's newest version in the frame."""
         hint = self._hint
         known = hint is not None and hint.base is self._raw and hint.made is raw
@@ -271,7 +271,7 @@ class Windows:
         stale = self._placer.stale
         return [stale(p) if p.item in multi and p.version != newest[p.item] else p for p in raw]
 
-    def _newest(self, thread: ThreadState, raw: list[Placement]) -> dict[str, str | None]:
+    def _newest(self, thread: ThreadData, raw: list[Placement]) -> dict[str, str | None]:
         """By item with several copies: its latest version if that is in the frame, else the last copy's."""
         newest: dict[str, str | None] = {}
         latest = thread.book.latest
@@ -315,6 +315,6 @@ def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:
     return [blocks[index] for _, index in sorted(rows)]
 
 
-def _visible(thread: ThreadState, placement: Placement) -> bool:
+def _visible(thread: ThreadData, placement: Placement) -> bool:
     version = thread.book.find(placement.item)
     return version is None or version.visible
