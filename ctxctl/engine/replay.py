@@ -8,9 +8,8 @@ import msgspec
 
 from ctxctl.engine.finish import finish_step
 from ctxctl.engine.ordering import Order, Until
-from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
-from ctxctl.engine.starting import started
+from ctxctl.engine.starting import follow, started
 from ctxctl.engine.thread import Declared, Sealed, ThreadState
 from ctxctl.engine.thread_data import StepIds
 from ctxctl.engine.totals import Totals

@@ -76,7 +76,7 @@ class FrameTotals(NamedTuple):
     placements: list[Placement]
 
 
-class Billed(NamedTuple):
+class BilledStep(NamedTuple):
     """What a provider reported for a step, and what was counted."""
 
     reported: int
@@ -126,7 +126,7 @@ class ThreadState(ThreadData):
         """A snapshot holds it too: to be copied before anything changes it."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
-        self.billed: Billed | None = None
+        self.billed: BilledStep | None = None
         """The last step with usage."""
         self.settings = Settings()
         """The last request's, less its window."""

@@ -15,10 +15,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ctxctl.engine.prefix import provider_order
-from ctxctl.inspector.bills import NO_OUTPUT, answer_of, bill_of
+from ctxctl.inspector.bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
 from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.facade import Inspector, Progress
-from ctxctl.inspector.missing import MissSums, miss_price, write_rate
 from ctxctl.inspector.stated import StatedSums
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step

@@ -18,15 +18,22 @@ from ctxctl.engine.replay import Engine
 from ctxctl.engine.rules import Encodings, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
-from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joints, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported, frame_diff
 from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
-from ctxctl.inspector.limiting import Limiter
 from ctxctl.inspector.opening import Opened, native_line, open_trace
-from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params, same_ranks
+from ctxctl.inspector.params import (
+    Limiter,
+    Lookahead,
+    Params,
+    fits,
+    plans,
+    recomputes,
+    resolve_params,
+    same_ranks,
+)
 from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.recount import Recount
 from ctxctl.inspector.scales import scales_of

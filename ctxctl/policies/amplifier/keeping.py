@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ctxctl.model.fitting import Drop, Fate, Moves, Note, Outcome, Room, Seat, Swap, Verdict
 from ctxctl.policies.amplifier.ladder import climb
-from ctxctl.policies.amplifier.memory import Memory
-from ctxctl.policies.amplifier.messages import NOTICE, Message, in_conversation, is_system, of_candidates
+from ctxctl.policies.amplifier.messages import (
+    NOTICE,
+    Memory,
+    Message,
+    in_conversation,
+    is_system,
+    of_candidates,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

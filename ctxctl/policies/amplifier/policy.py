@@ -19,11 +19,11 @@ from msgspec import Meta
 from ctxctl.model.fitting import Candidate, Drop, Fit, Fitter, Keeper, Note, Room, Swap, Verdict
 from ctxctl.policies.amplifier.keeping import Compactor
 from ctxctl.policies.amplifier.ladder import Rules, climb
-from ctxctl.policies.amplifier.memory import Memory
 from ctxctl.policies.amplifier.messages import (
     NOTICE,
     SHAPES,
     UNRECORDED,
+    Memory,
     Message,
     equal,
     is_remnant,
