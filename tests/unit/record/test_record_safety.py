@@ -376,7 +376,7 @@ def test_a_file_that_goes_away_is_begun_anew(path: Path, how: str) -> None:
 
 
 def test_everything_is_told_anew_after_so_many_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "AFRESH", 10_000)
+    monkeypatch.setattr(journal, "TELL_AGAIN", 10_000)
     messages: list[dict[str, Any]] = []
     long = "told again and again, as each stretch of the trace stands for itself " * 3
     with Recorder(path, strict=True) as recorder:
