@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.book import base_id, version_of
-from ctxctl.engine.told import UNREDACTED
 from ctxctl.inspector.veil.secrets import LEAST, Secrets
 from ctxctl.inspector.veil.shingles import Shingles
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item, Redaction
+from ctxctl.model.told import UNREDACTED
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""
