@@ -12,9 +12,8 @@ from ctxctl.engine.rules import Rules
 from ctxctl.engine.starting import follow, started
 from ctxctl.engine.thread import Declared, Sealed, ThreadState
 from ctxctl.engine.thread_data import StepIds
-from ctxctl.engine.totals import Totals
 from ctxctl.engine.track import Place, ThreadKey, Tracker
-from ctxctl.engine.turns import TurnState
+from ctxctl.engine.turns import Totals, TurnState
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
