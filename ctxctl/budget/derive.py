@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.budget import single
 from ctxctl.budget.beside import named, part_of
 from ctxctl.budget.observe import Group, Observed, Seen, Talk, answers_of, groups_of, talk_of
-from ctxctl.budget.plan import MOST_DRAWN, MOST_TURNS
+from ctxctl.budget.plan import DRIFT, MOST_DRAWN, MOST_DRAWS, MOST_SEEN, MOST_TURNS, Arrival
 from ctxctl.budget.spread import measured
 from ctxctl.errors import UnreadableError
 from ctxctl.text import visible
@@ -28,6 +27,45 @@ _SAID: Final = {
     "supposed": "supposed",
 }
 _PLURAL: Final = {"tool_definition": "tools", "system_prompt": "system prompt"}
+LEAST_REQUESTS: Final = 10
+"""Requests that each session must have had; a turn of fewer is drawn as one."""
+_RUNS: Final = 200
+
+
+def is_single(threads: Sequence[Observed]) -> bool:
+    """Whether the sessions have one turn each, of many requests."""
+    return all(len(thread.turns) == 1 and thread.steps >= LEAST_REQUESTS for thread in threads)
+
+
+def _task_sizes(threads: Sequence[Observed]) -> list[int]:
+    """By session, what of the conversation its first request brings: the task."""
+    return [max(0, sum(thread.course.arrivals[0]) - thread.earlier) for thread in threads]
+
+
+def _single_turns(threads: Sequence[Observed]) -> int:
+    """Requests of the longest session, as far as they can be drawn."""
+    most = int(MOST_DRAWS / (_RUNS * 20))
+    return min(MOST_TURNS, most, max(thread.steps for thread in threads))
+
+
+def _later_arrivals(thread: Observed) -> list[Arrival]:
+    """What each request after the first brought."""
+    return thread.course.arrivals[1:]
+
+
+def _single_conversation(threads: Sequence[Observed], drift: float | None) -> Iterator[str]:
+    """The table: requests as they were, in place of sizes."""
+    seen = [arrival for thread in threads for arrival in _later_arrivals(thread)][-MOST_SEEN:]
+    yield "[conversation]"
+    yield 'unit = "request"   # each session has one prompt'
+    yield f"turns = {_single_turns(threads)}   # the longest session"
+    yield "together = 5   # so many are drawn in a row"
+    told = "by so much the growth of a request differs from session to session"
+    yield f"drift = {DRIFT if drift is None else drift:.2f}   # {told}"
+    yield f"# What was new in {len(seen):,} requests: user, answer, tool calls, tool results."
+    yield "seen = ["
+    yield from (f"  [{list(arrival)}]," for arrival in seen)
+    yield "]"
 
 
 def observed(inspector: Inspector, progress: Progress | None = None) -> list[Observed]:
@@ -79,9 +117,9 @@ def derived(threads: Sequence[Observed], names: Sequence[str], encoding: str, la
     earlier = [thread.earlier for thread in threads]
     if any(earlier):
         out += earlier_lines(measured(earlier), taken)
-    if single.is_single(threads):
+    if is_single(threads):
         out += _task(threads, taken)
-        out += single.conversation(threads, _drift(threads))
+        out += _single_conversation(threads, _drift(threads))
     else:
         out += _conversation(threads)
     out += _limits(threads)
@@ -175,13 +213,13 @@ def _limits(threads: Sequence[Observed]) -> Iterator[str]:
         many = sum(thread.over for thread in over)
         told = f"{many:,} requests, in {len(over):,} of {len(threads):,} sessions"
         yield f"# Over the cap of their time: {told}."
-    unit = "request" if single.is_single(threads) else "turn"
+    unit = "request" if is_single(threads) else "turn"
     yield f"overflow_turn = {_turns(threads) + 1}   # no {unit} may overflow"
 
 
 def _turns(threads: Sequence[Observed]) -> int:
-    if single.is_single(threads):
-        return single.turns(threads)
+    if is_single(threads):
+        return _single_turns(threads)
     return min(MOST_TURNS, max(len(thread.turns) for thread in threads))
 
 
@@ -194,7 +232,7 @@ def earlier_lines(tokens: Any, taken: set[str]) -> Iterator[str]:
 
 def _task(threads: Sequence[Observed], taken: set[str]) -> Iterator[str]:
     """What the first request brings beside the parts, in front of what follows."""
-    sizes = single.begins(threads)
+    sizes = _task_sizes(threads)
     if any(sizes):
         yield from ("[[part]]", f"name = {quoted(free('first request', taken))}", 'segment = "history"')
         yield from (f"tokens = {spread_text(measured(sizes))}", "")
@@ -231,8 +269,8 @@ def _drift(threads: Sequence[Observed]) -> float | None:
     from math import log
     from statistics import stdev
 
-    if single.is_single(threads):
-        rows = [[sum(arrival) for arrival in single.arrivals(thread)] for thread in threads]
+    if is_single(threads):
+        rows = [[sum(arrival) for arrival in _later_arrivals(thread)] for thread in threads]
     else:
         rows = [[_size(turn) for turn in talk_of([thread])] for thread in threads]
     found = [log(sum(row) / len(row)) for row in rows if sum(row)]

@@ -188,7 +188,7 @@ def reader(inspector: Inspector, *, canonical: bool = False) -> Text:
     from ctxctl.inspector.assembly import text_of
 
     def read(placement: Placement) -> str | None:
-        return None if placement.content is None else text_of(inspector, placement, canonical=canonical)
+        return None if placement.content is None else text_of(inspector.text, placement, canonical=canonical)
 
     return read
 

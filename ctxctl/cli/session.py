@@ -109,7 +109,7 @@ def header(
         fitting=params.fitting,
         calibration=described(params.calibration, params.encoding, params.first_model, params.target),
         doubts=inspector.doubts,
-        learned=learned.described(inspector),
+        learned=learned.described(inspector.learned, inspector.replay),
     )
 
 

@@ -10,16 +10,23 @@ from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
-    from ctxctl.engine.thread import ThreadState
+    from ctxctl.engine.simulate import Sent
+    from ctxctl.engine.thread_data import ThreadData
 
 
-def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement], int]:
+def grown(
+    thread: ThreadData, facts: Facts, reading: Reading, recorded: list[Placement], planned: Sent | None
+) -> tuple[Basis, list[Placement], int]:
     """The previous frame plus what this step sends, and how much of its head is surely the same.
 
     Older copies of what is sent become stale, as do the copies of removed items; only a compaction takes
     copies out.
+
+    Args:
+        recorded: The previous frame as the trace has it.
+        planned: What a policy sends in the place of what is recorded; None where the trace decides.
     """
-    frame = list(thread.recorded())
+    frame = list(recorded)
     index = thread.index
     if index is None:
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
@@ -31,9 +38,9 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
         frame, summaries = compacted(thread, facts.compactions, frame)
         index = {p.item: at for at, p in enumerate(frame) if not p.stale}
         same = 0
-    basis, sent = _sent(thread, facts, reading)
+    basis, sent = _sent(thread, facts, reading, planned)
     stale = thread.placer.stale
-    taken_back = thread.sent.removed if thread.sent is not None else ()
+    taken_back = planned.removed if planned is not None else ()
     for item in (*facts.removed, *taken_back):
         at = index.pop(item, None)
         if at is not None:
@@ -56,11 +63,12 @@ def grown(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     return basis, frame, same
 
 
-def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
-    """What this step adds to the history, by the strongest thing recorded."""
-    if thread.simulation is not None:
-        thread.sent = thread.simulation.send(thread, facts)
-        return "policy", thread.sent.placements
+def _sent(
+    thread: ThreadData, facts: Facts, reading: Reading, planned: Sent | None
+) -> tuple[Basis, list[Placement]]:
+    """What this step adds to the history: the policy's plan, else by the strongest thing recorded."""
+    if planned is not None:
+        return "policy", planned.placements
     if facts.assembly is not None:
         return "assembly", _separated(thread, facts.assembly.separator)
     dropped = reading.dropped()
@@ -73,7 +81,7 @@ def _sent(thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, l
     return ("items" if sent else "repeat"), sent
 
 
-def _separated(thread: ThreadState, separator: str | None) -> list[Placement]:
+def _separated(thread: ThreadData, separator: str | None) -> list[Placement]:
     """An assembly's blocks: what stands between them stays theirs, whatever later ones have."""
     blocks = thread.assembled
     if separator is None or len(blocks) < 2:
@@ -83,7 +91,7 @@ def _separated(thread: ThreadState, separator: str | None) -> list[Placement]:
 
 
 def compacted(
-    thread: ThreadState, compactions: list[Compaction], frame: list[Placement]
+    thread: ThreadData, compactions: list[Compaction], frame: list[Placement]
 ) -> tuple[list[Placement], set[str]]:
     """A frame after compactions, in order; also the summaries that they put in.
 
@@ -112,7 +120,7 @@ def compacted(
     return frame, placed
 
 
-def _carried_in(thread: ThreadState, reading: Reading, index: dict[str, int]) -> list[Placement]:
+def _carried_in(thread: ThreadData, reading: Reading, index: dict[str, int]) -> list[Placement]:
     """Items recorded as skipped unchanged that no frame ever held: they came in before the trace."""
     carried: list[Placement] = []
     for ref in reading.unchanged():
@@ -122,6 +130,6 @@ def _carried_in(thread: ThreadState, reading: Reading, index: dict[str, int]) ->
     return carried
 
 
-def _sees(thread: ThreadState, item: str) -> bool:
+def _sees(thread: ThreadData, item: str) -> bool:
     version = thread.book.latest.get(item)
     return version is None or version.visible

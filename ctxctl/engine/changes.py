@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxctl.alignment import Run, Work, solve
 from ctxctl.engine.frames import Delta, FrameState, delta_of, flow_of
 from ctxctl.engine.rendering import rendered_anew
+from ctxctl.listdiff import Run, Work, solve
 from ctxctl.model.results import Change, Counts, Placement
 
 Signature = frozenset[int]

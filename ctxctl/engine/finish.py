@@ -1,19 +1,20 @@
-"""A sealed step with its usage becomes the value that every view reads."""
+"""A sealed step with its usage becomes the value that every view reads: sizes, doubts of the bill, cache."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.answers import look
-from ctxctl.engine.caching import cache_of
-from ctxctl.engine.doubts import input_is_sound
+from ctxctl.engine.doubts import Answer, Before, Billed, doubts, input_is_sound
 from ctxctl.engine.following import followed
 from ctxctl.engine.limits import InForce, in_force, is_over, still_over, threshold_in_force
+from ctxctl.engine.misses import Request, after, missed, passed
 from ctxctl.engine.recompute import recomputed
+from ctxctl.engine.rendering import rendered_anew
 from ctxctl.engine.sent import Observed, SentSize, is_sound, sent
+from ctxctl.engine.settings import LEVELS
 from ctxctl.engine.simulate import verified
 from ctxctl.engine.stages import (
     fitted_budget,
@@ -23,22 +24,152 @@ from ctxctl.engine.stages import (
     supposed_budget,
     window_view,
 )
-from ctxctl.engine.thread import Billed, Sealed, ThreadState
+from ctxctl.engine.thread import BilledStep, Sealed, ThreadState
 from ctxctl.engine.told import is_open
+from ctxctl.model import vocab
 from ctxctl.model.records import Compaction, Usage
-from ctxctl.model.results import Ledger, StageView, Step, UsageView, Window
+from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
 from ctxctl.model.told import Told
-from ctxctl.model.vocab import MODEL
+from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE
 
 if TYPE_CHECKING:
+    from ctxctl.engine.prefix import Prefix
     from ctxctl.engine.rules import Rules
 
 _CUT_SHARE = 0.02
 """Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
 _SCALE = 2.0
 """Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
+
+_ERRORS: Final = {"exact": 0.02, "calibrated": 0.15}
+"""Share by which a count may be too small, by its method; what is sent around a text is not in it."""
+_FOREIGN: Final = 1.0
+"""Of a count in another model's tokens: providers' tokenizers give at most twice as many."""
+
+
+def cache_of(
+    thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window, *, real: bool
+) -> Cache:
+    """A finished step's cache.
+
+    Args:
+        thread: Remembers the bill for the thread's next step.
+        sealed: The step.
+        usage: Its bill.
+        window: Its window, for what it has recorded and what it lacks.
+        real: Whether the frame is the one that was sent: of another one a bill says nothing.
+    """
+    cached = usage.cached_tokens if usage is not None else None
+    written = usage.cache_write_tokens if usage is not None else None
+    hour = usage.cache_write_1h_tokens if usage is not None else None
+    prefix, settings = sealed.prefix, sealed.settings
+    miss = _miss(thread, sealed, usage, window) if real else None
+    if prefix is None:
+        return Cache(None, None, cached, written, hour, miss)
+    compared: PrefixBasis = "wire" if settings.request is not None else "content"
+    return Cache(prefix.tokens, _broken_by(prefix, sealed), cached, written, hour, miss, compared)
+
+
+def _broken_by(prefix: Prefix, sealed: Sealed) -> BrokenBy | None:
+    if prefix.setting is not None:
+        name, rank = prefix.setting
+        return BrokenBy(None, None, prefix.length, prefix.status, None, name, LEVELS[rank])
+    if prefix.breaker is None:
+        return None
+    item, cause, change = prefix.breaker.item, None, None
+    if prefix.status == "removed":
+        cause = sealed.context.cause_of(item).cause
+    elif prefix.was is not None and rendered_anew(prefix.was, prefix.breaker):
+        change = sealed.context.differs(prefix.was, prefix.breaker)
+    return BrokenBy(item, prefix.breaker.version, prefix.length, prefix.status, cause, change=change)
+
+
+def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
+    # Another model is the miss's own cause: what it would have read under the one before was not read.
+    before, prefix = thread.cached, sealed.prefix.shared if sealed.prefix is not None else None
+    time = thread.asked or sealed.ids.time
+    if usage is None or usage.input_tokens is None or window.used_method != "reported":
+        if not thread.failures:
+            thread.cached = passed(before, prefix, time)
+        return None
+    now = Request(
+        input=usage.input_tokens,
+        read=usage.cached_tokens,
+        written=usage.cache_write_tokens,
+        written_1h=usage.cache_write_1h_tokens,
+        output=usage.output_tokens,
+        recorded=thread.frame.used,
+        unrecorded=window.unrecorded,
+        model=usage.model or thread.model,
+        provider=usage.provider,
+        time=time,
+    )
+    thread.cached = after(before, now)
+    return missed(before, now, prefix, _error(window), usage.cache_miss_cause)
+
+
+def _error(window: Window) -> float:
+    """Of the worst method that a window is counted with."""
+    named = {name.partition(":")[0] for name, tokens in window.by_method.items() if tokens}
+    return max((_ERRORS.get(name, _FOREIGN) for name in named), default=_FOREIGN)
+
+
+class HeldBill(NamedTuple):
+    """What a step's answer and content say of its bill."""
+
+    counted_output: int | None = None
+    doubts: tuple[Doubt, ...] = ()
+
+
+def answered(thread: ThreadState) -> Answer | None:
+    """What came in between the step's seal and the next step that a model answers; None: not known.
+
+    Importers and the recorder write an answer there; where only the next request's window brings it, it comes
+    too late to be held against the bill.
+    """
+    if thread.later is None:
+        return None
+    said = thought = 0
+    known = False
+    for item in thread.later.entered:
+        version = thread.book.live.get(item)
+        # A new version of what was said before is no answer.
+        if version is None or version.older is not None or not version.visible:
+            continue
+        kind = version.record.context_kind
+        if kind not in vocab.ANSWERS:
+            continue
+        placement = thread.placer.plain(version)
+        known = known or placement.method != "uncounted"
+        if kind == "reasoning":
+            thought += placement.tokens
+        else:
+            said += placement.tokens
+    return Answer(said, thought) if known else None
+
+
+def hold_bill(thread: ThreadState, usage: Usage, recorded: int) -> HeldBill:
+    """Hold a sealed step's bill against its answer and its content, and remember it for the next one's.
+
+    Nothing is said of a frame that was supposed: what was billed is not the bill of that.
+
+    Args:
+        thread: Its step is sealed.
+        usage: The bill.
+        recorded: Tokens of the frame's recorded content.
+    """
+    if thread.editing is not None:
+        return HeldBill()
+    answer = answered(thread)
+    counted_output = None if answer is None else answer.tokens
+    bill = Billed(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
+    # What the provider compacted inside of the request was sent, but is billed apart.
+    other = thread.sent is not None or thread.altered or bool(usage.terms.further)
+    found = doubts(bill, None if other else recorded, answer, thread.last_bill)
+    thread.last_bill = Before(bill, recorded)
+    return HeldBill(counted_output, found)
 
 
 def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, int]:
@@ -239,7 +370,7 @@ def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView 
     if usage is None:
         return None
     altered = thread.altered
-    counted_output, doubts = look(thread, usage, counted)
+    counted_output, doubts = hold_bill(thread, usage, counted)
     reported = usage.input_tokens
     return UsageView(
         reported_input=reported,
@@ -296,7 +427,7 @@ def _flags(
     if thread.failures:
         flags.append("failed")
     if (reported := _sound(usage, thread.recorded_tokens)) is not None:
-        now = Billed(reported, window.recorded, model)
+        now = BilledStep(reported, window.recorded, model)
         if (
             fitted is None
             and thread.editing is None
@@ -313,7 +444,7 @@ def _recorded_cut(sealed: Sealed) -> bool:
     return bool(facts.compactions) or facts.causes is not None
 
 
-def _is_cut(before: Billed, now: Billed, *, recorded: bool) -> bool:
+def _is_cut(before: BilledStep, now: BilledStep, *, recorded: bool) -> bool:
     """Whether the billed input fell and nothing in the trace says why (DESIGN section 3, cause)."""
     drop = before.reported - now.reported
     if recorded or before.model != now.model or drop <= _CUT_SHARE * before.reported:

@@ -12,7 +12,7 @@ from ctxctl.engine.following import Following, Held
 from ctxctl.engine.frames import Delta
 from ctxctl.engine.history import ALL_SENT, History, Unsent
 from ctxctl.engine.keeping import Keeping
-from ctxctl.engine.making import Made, Trim, uncut
+from ctxctl.engine.making import Made, Trim
 from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
@@ -20,10 +20,8 @@ from ctxctl.model.whatif import Limits
 if TYPE_CHECKING:
     from ctxctl.engine.book import Version
     from ctxctl.engine.placing import Placer
-    from ctxctl.engine.thread import ThreadState
+    from ctxctl.engine.thread_data import ThreadData
     from ctxctl.model.records import Budget
-
-__all__ = ["Fitted", "Fitting", "Trim", "uncut", "under"]
 
 
 class Fitted(NamedTuple):
@@ -116,7 +114,7 @@ class Fitting:
 
     def frame(
         self,
-        thread: ThreadState,
+        thread: ThreadData,
         delta: Delta,
         cap: Limits,
         cause_of: Callable[[str], Cause],
@@ -157,7 +155,7 @@ class Fitting:
             fitted = fitted._replace(held=held)
         return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
 
-    def _unsent(self, thread: ThreadState, delta: Delta) -> Unsent:
+    def _unsent(self, thread: ThreadData, delta: Delta) -> Unsent:
         """What the step's records say was left out, or cut, and no request ever carried."""
         facts = thread.facts
         if not facts.entered or not (facts.compactions or facts.budgets):
@@ -193,7 +191,7 @@ class Fitting:
         return fitted._replace(verdict="still_over") if over and fitted.verdict in _FITS else fitted
 
     def _kept(
-        self, thread: ThreadState, room: Room | None, cap: int | None
+        self, thread: ThreadData, room: Room | None, cap: int | None
     ) -> tuple[list[Placement], Delta | None, Fitted]:
         """A step of a policy that keeps what it works out."""
         keeping = self._keeping
@@ -212,7 +210,7 @@ class Fitting:
         )  # fmt: skip
         return seen.frame, seen.delta, self._judged(fitted, seen.tokens)
 
-    def _heard(self, thread: ThreadState) -> dict[str, None]:
+    def _heard(self, thread: ThreadData) -> dict[str, None]:
         """Items that the trace said something of since the last step that was kept."""
         told, self._told = self._told, {}
         for facts in (thread.facts, thread.later):
@@ -245,7 +243,7 @@ class Fitting:
             return named
         return next(iter(self._open_calls), result)
 
-    def _known(self, thread: ThreadState, p: Placement) -> Candidate:
+    def _known(self, thread: ThreadData, p: Placement) -> Candidate:
         """The candidate of a placement, made anew where the trace says something else of it."""
         known, score = thread.book.find(p.item), thread.scores.get(p.item)
         before = self._candidates.get(p)
@@ -255,7 +253,7 @@ class Fitting:
         self._candidates[p] = (known, score, made)
         return made
 
-    def _candidate(self, thread: ThreadState, p: Placement) -> Candidate:
+    def _candidate(self, thread: ThreadData, p: Placement) -> Candidate:
         known = thread.book.find(p.item)
         placer, content = thread.placer, p.content
         pair = self._pairs.get(p.item)

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ctxctl.listdiff import same, same_end
 from ctxctl.model.results import Placement
 
-_CHUNK = 512
 _CITED = '"citations":{"enabled":true'
 """In a document's form: Anthropic's switch.  In an answer `citations` is a list."""
 
@@ -50,26 +50,6 @@ class Flow(NamedTuple):
     freed_by_item: dict[str, int]
 
 
-def common_prefix(a: list[Placement], b: list[Placement], limit: int, at: int = 0) -> int:
-    """Length of the run of identical objects at the head of two lists, at most `limit`, at least `at`."""
-    at = min(at, limit)
-    while at + _CHUNK <= limit and a[at : at + _CHUNK] == b[at : at + _CHUNK]:
-        at += _CHUNK
-    while at < limit and a[at] is b[at]:
-        at += 1
-    return at
-
-
-def common_suffix(a: list[Placement], b: list[Placement], limit: int, at: int = 0) -> int:
-    """Length of the run of identical objects at the tail of two lists, at most `limit`, at least `at`."""
-    na, nb, at = len(a), len(b), min(at, limit)
-    while at + _CHUNK <= limit and a[na - at - _CHUNK : na - at] == b[nb - at - _CHUNK : nb - at]:
-        at += _CHUNK
-    while at < limit and a[na - at - 1] is b[nb - at - 1]:
-        at += 1
-    return at
-
-
 def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tail: int = 0) -> Delta:
     """Compare two frames by the identity of their placements.
 
@@ -77,8 +57,9 @@ def delta_of(before: list[Placement], after: list[Placement], head: int = 0, tai
     proportional to the difference.
     """
     limit = min(len(before), len(after))
-    prefix = common_prefix(before, after, limit, head)
-    suffix = common_suffix(before, after, limit - prefix, tail)
+    head = min(head, limit)
+    prefix = head + same(before, after, head, head, limit - head)
+    suffix = same_end(before, after, limit - prefix, tail)
     old, new = before[prefix : len(before) - suffix], after[prefix : len(after) - suffix]
     if not old or not new:
         return Delta(prefix, suffix, old, new, False, before, after)

@@ -8,13 +8,12 @@ import msgspec
 
 from ctxctl.engine.finish import finish_step
 from ctxctl.engine.ordering import Order, Until
-from ctxctl.engine.recounting import follow
 from ctxctl.engine.rules import Rules
-from ctxctl.engine.starting import started
-from ctxctl.engine.thread import Declared, Sealed, StepIds, ThreadState
-from ctxctl.engine.totals import Totals
+from ctxctl.engine.starting import follow, started
+from ctxctl.engine.thread import Declared, Sealed, ThreadState
+from ctxctl.engine.thread_data import StepIds
 from ctxctl.engine.track import Place, ThreadKey, Tracker
-from ctxctl.engine.turns import TurnState
+from ctxctl.engine.turns import Totals, TurnState
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem

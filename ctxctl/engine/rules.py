@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ctxctl.engine.editing import Edits
-from ctxctl.engine.fitting import Trim, uncut
+from ctxctl.engine.making import Trim, uncut
 from ctxctl.engine.ordering import Ends, nobody
 from ctxctl.engine.placing import Count
-from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.scales import Plain, Scales
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model import vocab
@@ -19,6 +18,15 @@ from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
 from ctxctl.model.whatif import AS_RECORDED, Limits
+
+
+class Encodings(NamedTuple):
+    """What models count with."""
+
+    of: Callable[[str], str]
+    """The encoding of a model; where nobody publishes it, the one that its estimates are made with."""
+    counting: Callable[[str], Count]
+    """What counts with an encoding."""
 
 
 class Catalogued(NamedTuple):

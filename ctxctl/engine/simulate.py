@@ -13,7 +13,7 @@ from ctxctl.model.results import Placement, StageView
 from ctxctl.model.vocab import APPEND_POINTS
 
 if TYPE_CHECKING:
-    from ctxctl.engine.thread import ThreadState
+    from ctxctl.engine.thread_data import ThreadData
 
 
 class Simulation:
@@ -30,7 +30,7 @@ class Simulation:
         twin._seen, twin._attached = self._seen, self._attached
         return twin
 
-    def send(self, thread: ThreadState, facts: Facts) -> Sent:
+    def send(self, thread: ThreadData, facts: Facts) -> Sent:
         """Plan one step and turn the plan into placements; the policy's own are marked simulated."""
         for surface in facts.surfaces:
             self._attached = surface.available_source_refs
@@ -73,7 +73,7 @@ def _speaks_of(question: str, source: str) -> bool:
 
 
 def _unattached(
-    thread: ThreadState, facts: Facts, decided: set[str], attached: tuple[str, ...] | None
+    thread: ThreadData, facts: Facts, decided: set[str], attached: tuple[str, ...] | None
 ) -> list[Placement]:
     """Items entered at this step that the policy has no say in (messages, tool results), as recorded."""
     found = []
@@ -90,7 +90,7 @@ def _unattached(
     return found
 
 
-def _placements(thread: ThreadState, plan: Plan) -> list[Placement]:
+def _placements(thread: ThreadData, plan: Plan) -> list[Placement]:
     placer, placements = thread.placer, []
     for act in plan.acts:
         if act.action == "removed":

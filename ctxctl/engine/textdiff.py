@@ -22,7 +22,7 @@ from itertools import accumulate, chain, repeat
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
-from ctxctl.alignment import Run, Work, same, same_end, solve
+from ctxctl.listdiff import Run, Work, same, same_end, solve
 
 _QUICK = 1 << 11
 """Steps of the greedy algorithm on the texts as they are: about 2 ms."""
@@ -100,7 +100,7 @@ def unified(old: str, new: str, *, context: int = 3) -> TextDiff:
 
 
 def _walk(old: str, new: str, start: int, stop: int, to: int) -> list[_Edit] | None:
-    """As `alignment.greedy` on the lines of `old[start:stop]` and `new[start:to]`, without separating them.
+    """As `listdiff.greedy` on the lines of `old[start:stop]` and `new[start:to]`, without separating them.
 
     `spot` holds the characters that belong to `reach`.
     """

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.alignment import Run, Work, solve
+from ctxctl.listdiff import Run, Work, solve
 
 _ALIKE: Final = 0.5
 """Likeness below which two lines are no versions of each other."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ctxctl.engine.append import grown
-from ctxctl.engine.book import Book
 from ctxctl.engine.changes import Cause, Changes, Context, changes_of, rescored, standing
 from ctxctl.engine.doubts import Before
 from ctxctl.engine.editing import Editing
@@ -14,12 +13,13 @@ from ctxctl.engine.facts import Facts, Reading, overcuts
 from ctxctl.engine.fitting import Fitted, Fitting, under
 from ctxctl.engine.frames import Delta, FrameState, delta_of, recorded_sum
 from ctxctl.engine.misses import Cached
-from ctxctl.engine.placing import Count, Placer
+from ctxctl.engine.placing import Count
 from ctxctl.engine.prefix import Prefix, possible_prefix, provider_order
 from ctxctl.engine.rendering import difference
 from ctxctl.engine.sent import NEW, moved_by
 from ctxctl.engine.settings import Settings, broken
 from ctxctl.engine.simulate import Sent, Simulation
+from ctxctl.engine.thread_data import StepIds, ThreadData
 from ctxctl.engine.told import Telling
 from ctxctl.engine.track import ThreadKey
 from ctxctl.engine.window import Windows
@@ -30,19 +30,6 @@ from ctxctl.model.vocab import MODEL, Basis, Layer, Mode
 from ctxctl.tokens.calibrate.features import NOTHING, Vector
 
 _NO_SEGMENTS: dict[str, str] = {}
-
-
-class StepIds(NamedTuple):
-    """Where the open step is and what the trace calls it."""
-
-    turn: int
-    step: int
-    turn_id: str | None
-    step_id: str | None
-    time: str | None
-    first_line: int
-    first_byte: int
-    new_turn: bool
 
 
 def _or_detached(cause_of: Callable[[str], Cause], taken_back: frozenset[str]) -> Callable[[str], Cause]:
@@ -89,7 +76,7 @@ class FrameTotals(NamedTuple):
     placements: list[Placement]
 
 
-class Billed(NamedTuple):
+class BilledStep(NamedTuple):
     """What a provider reported for a step, and what was counted."""
 
     reported: int
@@ -104,7 +91,7 @@ class Declared(NamedTuple):
     declared: bool
 
 
-class ThreadState:
+class ThreadState(ThreadData):
     """Everything replay remembers of one thread and target."""
 
     asked: str | None = None
@@ -121,25 +108,15 @@ class ThreadState:
     """Failures of the open step's request that an answer followed, in order."""
 
     def __init__(self, key: ThreadKey, target: str, store: ContentStore, count: Count) -> None:
-        self.key = key
-        self.book = Book(target)
-        self.placer = Placer(self.book, store, count)
+        super().__init__(key, target, store, count)
         self.frame = FrameState()
         self.windows = Windows(self.placer)
         self.mode: Declared | None = None
-        self.ids: StepIds | None = None
-        self.facts = Facts()
-        """Recorded for the open step so far, up to its last assembly if it has one."""
-        self.later: Facts | None = None
-        """Recorded after the open step's last assembly: this step's if a seal follows, else the next's."""
         self.sealed: Sealed | None = None
         self.usage: Usage | None = None
         self.failures: tuple[Failure, ...] = ()
         """Of the open step's request, in order, that no answer followed."""
         self.model: str | None = None
-        self.scores: dict[str, float] = {}
-        self.placed: set[str] = set()
-        """Append mode: items that were in a frame of this thread at some time."""
         self.root: str | None = None
         self.first = True
         """No frame yet."""
@@ -149,7 +126,7 @@ class ThreadState:
         """A snapshot holds it too: to be copied before anything changes it."""
         self.laid_out: list[Placement] = []
         """The last frame in the provider's order."""
-        self.billed: Billed | None = None
+        self.billed: BilledStep | None = None
         """The last step with usage."""
         self.settings = Settings()
         """The last request's, less its window."""
@@ -157,10 +134,8 @@ class ThreadState:
         """The last request with a bill, as far as a prompt cache remembers it."""
         self.last_bill: Before | None = None
         """The same bill in full, for the doubts of the next one."""
-        self.assembled: list[Placement] = []
-        """The open step's assembly, resolved as of its line."""
         self.ahead: list[Placement] = []
-        """The same for an assembly that came after the seal."""
+        """As `assembled`, of an assembly that came after the seal."""
         self.simulation: Simulation | None = None
         """The policy that decides what is sent; None where the trace does."""
         self.sent: Sent | None = None
@@ -169,8 +144,6 @@ class ThreadState:
         """The policy that decides what is left out; None where the trace does."""
         self.fitted: Fitted | None = None
         """What it did at the last sealed step."""
-        self.editing: Editing | None = None
-        """What is dropped or set, before any policy; None where nothing is."""
         self.running = NEW
         """What its bills say of its size; never changed, so copies share it."""
         self.recorded_used = 0
@@ -178,8 +151,6 @@ class ThreadState:
         self.recorded_moved: Vector = NOTHING
         """What came and left of that one at the last sealed step."""
         self.telling = Telling()
-        self.index: dict[str, int] | None = None
-        """Append mode: position of each item's current copy."""
 
     def kept(self) -> ThreadState:
         """What a snapshot holds: a copy, or the thread itself once it has ended, for it seldom goes on."""
@@ -385,7 +356,9 @@ class ThreadState:
         if self.mode.mode == "window":
             basis, after = self.windows.frame(self, facts, reading)
             return basis, after, self.windows.delta(before, after) or delta_of(before, after)
-        basis, after, same = grown(self, facts, reading)
+        if self.simulation is not None:
+            self.sent = self.simulation.send(self, facts)
+        basis, after, same = grown(self, facts, reading, self.recorded(), self.sent)
         return basis, after, delta_of(before, after, same)
 
     def _prefix(

@@ -14,14 +14,13 @@ from ctxctl.engine.book import Book, Version
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
 from ctxctl.model.results import Placement
-from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
+from ctxctl.model.told import UNREDACTED, Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
 
 _LACKING = 1000
 """Gaps remembered until they are resolved."""
 OVER = frozenset({"resolved", "declined", "expired"})
 Veiled = Callable[[Placement, str, str | None], Placement]
 """Takes a copy, what was done to its text, and the ref of the item that took its place."""
-UNREDACTED = frozenset({"none", "raw", "not_redacted", "unredacted"})
 
 
 class Telling:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ctxctl.alignment import Run, Work, solve
+from ctxctl.listdiff import Run, Work, solve
 
 
 class Aligned(NamedTuple):

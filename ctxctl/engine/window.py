@@ -1,9 +1,12 @@
-"""The frame in `window` mode: each request carries the whole window (DESIGN section 3, rule 1)."""
+"""The frame in `window` mode: each request carries the whole window (DESIGN section 3, rule 1).
+
+Assemblies are resolved to placements and kept for those that are spliced from them later.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,7 +14,6 @@ import msgspec
 from ctxctl.engine.append import compacted
 from ctxctl.engine.frames import Delta, delta_of
 from ctxctl.engine.placing import Placer
-from ctxctl.engine.resolved import Piece, Resolved
 from ctxctl.engine.reweighing import Anew
 from ctxctl.model.records import Assembly, Block, Splice
 from ctxctl.model.results import Placement
@@ -19,12 +21,75 @@ from ctxctl.model.vocab import Basis
 
 if TYPE_CHECKING:
     from ctxctl.engine.facts import Facts, Reading
-    from ctxctl.engine.thread import ThreadState
+    from ctxctl.engine.thread_data import ThreadData
 
 _OPEN = 8
 """Assemblies resolved last that keep their placements as a list, whatever they were spliced from."""
 _KEPT_CELLS = 400_000
 """Placements that the assemblies kept for later splices may hold together; at least two are kept."""
+
+_CHAIN = 32
+"""Splices at most that lead from a folded assembly to the list which it is made from again."""
+
+Piece = tuple[int, int] | list[Placement]
+"""Of a spliced assembly: a stretch of its base's placements, or placements of its own."""
+
+
+class Resolved:
+    """An assembly's placements, and how many each block gave where that is not one each.
+
+    One that was spliced from another can be folded: it then keeps what it is made of and not the list.  What
+    it is made of, its bases' lists and pieces included, is never more than twice the list.
+    """
+
+    __slots__ = ("_base", "_depth", "_list", "_made_of", "_pieces", "era", "record", "size", "spans")
+
+    def __init__(
+        self,
+        placements: list[Placement],
+        spans: list[int] | None,
+        base: Resolved | None = None,
+        pieces: Sequence[Piece] = (),
+    ) -> None:
+        self._list: list[Placement] | None = placements
+        self.size = len(placements)
+        """Number of placements."""
+        self.spans = spans
+        self.record: Assembly | None = None
+        self.era = 0
+        """In which sizes: a thread may go on with a model of another encoding."""
+        self._base: Resolved | None = None
+        self._pieces: tuple[Piece, ...] = ()
+        self._depth = 0
+        self._made_of = self.size
+        """Entries of all lists and pieces that it is made of."""
+        if base is None or base._depth == _CHAIN:
+            return
+        made_of = base._made_of + sum(1 if isinstance(piece, tuple) else len(piece) for piece in pieces)
+        if made_of <= 2 * self.size:
+            self._base, self._pieces = base, tuple(piece for piece in pieces if piece)
+            self._depth, self._made_of = base._depth + 1, made_of
+
+    @property
+    def placements(self) -> list[Placement]:
+        """The placements, never to be changed; a folded one makes the list anew each time."""
+        made = self._list
+        if made is not None or self._base is None:
+            return made or []
+        base, made = self._base.placements, []
+        for piece in self._pieces:
+            made += base[piece[0] : piece[1]] if isinstance(piece, tuple) else piece
+        return made
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return self.size if self.spans is None else len(self.spans)
+
+    def fold(self) -> None:
+        """Let go of the list if it can be made again."""
+        if self._base is not None:
+            self._list = None
 
 
 class _Hint(NamedTuple):
@@ -218,7 +283,7 @@ class Windows:
             return change.delta
         return None
 
-    def frame(self, thread: ThreadState, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
+    def frame(self, thread: ThreadData, facts: Facts, reading: Reading) -> tuple[Basis, list[Placement]]:
         """The window by the strongest thing recorded, with older versions of an item marked stale."""
         if facts.assembly is not None or facts.selection is not None:
             thread.book.settle()
@@ -233,7 +298,7 @@ class Windows:
             return "selection", self._current(thread, visible)
         return "items", self._current(thread, self._live_frame(thread, dropped))
 
-    def _live_frame(self, thread: ThreadState, dropped: dict[str, str | None]) -> list[Placement]:
+    def _live_frame(self, thread: ThreadData, dropped: dict[str, str | None]) -> list[Placement]:
         book, plain = thread.book, self._placer.plain
         if book.disturbed or not self._live_taken:
             self._live = [plain(v) for v in book.live.values() if v.visible]
@@ -247,7 +312,7 @@ class Windows:
             return [p for p in self._live if p.item not in dropped]
         return self._live
 
-    def _current(self, thread: ThreadState, raw: list[Placement]) -> list[Placement]:
+    def _current(self, thread: ThreadData, raw: list[Placement]) -> list[Placement]:
         """Mark as stale each copy that is not of its item's newest version in the frame."""
         hint = self._hint
         known = hint is not None and hint.base is self._raw and hint.made is raw
@@ -271,7 +336,7 @@ class Windows:
         stale = self._placer.stale
         return [stale(p) if p.item in multi and p.version != newest[p.item] else p for p in raw]
 
-    def _newest(self, thread: ThreadState, raw: list[Placement]) -> dict[str, str | None]:
+    def _newest(self, thread: ThreadData, raw: list[Placement]) -> dict[str, str | None]:
         """By item with several copies: its latest version if that is in the frame, else the last copy's."""
         newest: dict[str, str | None] = {}
         latest = thread.book.latest
@@ -315,6 +380,6 @@ def _ordered(blocks: tuple[Block, ...]) -> tuple[Block, ...] | list[Block]:
     return [blocks[index] for _, index in sorted(rows)]
 
 
-def _visible(thread: ThreadState, placement: Placement) -> bool:
+def _visible(thread: ThreadData, placement: Placement) -> bool:
     version = thread.book.find(placement.item)
     return version is None or version.visible

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import orjson
 
+from ctxctl.listdiff import Splice
 from ctxctl.model import vocab
 
 Json = dict[str, Any]
@@ -114,39 +114,6 @@ class Block(NamedTuple):
         return made
 
 
-class Edit(NamedTuple):
-    """Replace `removed` blocks at `at` of the window before by `inserted`."""
-
-    at: int
-    removed: int
-    inserted: list[Block]
-
-
-def trimmed(at: int, old: list[Block], new: list[Block]) -> Edit | None:
-    """The smallest edit at its place that turns `old` into `new`; None if they are equal."""
-    limit = min(len(old), len(new))
-    head = 0
-    while head < limit and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < limit - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    if head == len(old) == len(new):
-        return None
-    return Edit(at + head, len(old) - head - tail, new[head : len(new) - tail])
-
-
-def joined(edits: Iterable[Edit]) -> list[Edit]:
-    """Ascending edits with those that touch made one, as splices must not share a position."""
-    result: list[Edit] = []
-    for edit in edits:
-        if result and result[-1].at + result[-1].removed == edit.at:
-            last = result.pop()
-            edit = Edit(last.at, last.removed + edit.removed, last.inserted + edit.inserted)
-        result.append(edit)
-    return result
-
-
 class Maker:
     """Makes events of one import: numbers them, places them in time, and says which line each is from."""
 
@@ -247,7 +214,7 @@ class Window:
         self,
         make: Maker,
         assembly_id: str,
-        edits: list[Edit],
+        edits: list[Splice[Block]],
         *,
         model: str | None = None,
         settings: Json | None = None,

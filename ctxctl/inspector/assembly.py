@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
 from ctxctl.engine.rendering import json_in
+from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step
-
-if TYPE_CHECKING:
-    from ctxctl.inspector.facade import Inspector
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 _NAMED: Final = {
@@ -82,17 +80,18 @@ def _joint_of(separator: str | None) -> Joint:
     return Joint("\n", False, separator) if named is None else Joint(named, True)
 
 
-def text_of(inspector: Inspector, placement: Placement, *, canonical: bool = False) -> str:
+def text_of(read: Callable[[Content], str], placement: Placement, *, canonical: bool = False) -> str:
     """A placement's text without what stands around it; what has none says so in brackets.
 
     It is the text that was sent; with `canonical`, JSON stands in its canonical form (`canonical_of`).
+    `read` gives the text of a content as a view may show it: `Inspector.text`.
     """
     if placement.content is None:
         why = f"withheld, {placement.redaction}" if placement.redaction else "text not recorded"
         if placement.truncated and placement.method == "declared" and not placement.redaction:
             why = f"cut to {placement.tokens:,} tokens; which part of its text is left is not recorded"
         return f"[{placement.item}: {why}]"
-    text = inspector.text(placement.content)
+    text = read(placement.content)
     return canonical_of(placement, text) if canonical else text
 
 

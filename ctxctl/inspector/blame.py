@@ -44,7 +44,7 @@ def blame(
     known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
     at = known.at
     glue, closes = joints(at.step, at.placements)
-    texts = [text_of(inspector, p, canonical=canonical) for p in at.placements]
+    texts = [text_of(inspector.text, p, canonical=canonical) for p in at.placements]
     if check is not None:
         check()
     twins = _twins(at.placements, texts, check)

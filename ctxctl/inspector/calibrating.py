@@ -5,14 +5,13 @@ What it needs is imported where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.model.vocab import MODEL
 from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.facade import Inspector
     from ctxctl.model.results import Step, Turn
     from ctxctl.tokens.calibrate.book import Calibration, Refused
     from ctxctl.tokens.calibrate.points import Lane
@@ -82,17 +81,15 @@ def sessions_of(results: Iterable[Step | Turn]) -> list[list[Lane]]:
     return gatherer.sessions()
 
 
-def fitted_to(inspector: Inspector) -> Chosen:
-    """A calibration fitted to the inspector's own trace: one pass over it.
+def fitted_to(steps: Iterable[Step], encoding: str, encoding_of: Callable[[str | None], str]) -> Chosen:
+    """A calibration fitted to the steps of one replay, whose encoding is `encoding`.
 
     Steps of models that count with another encoding than the replay's are left out: a fit is to one encoding.
     """
     from ctxctl.tokens.calibrate.book import calibrate
 
-    params = inspector.params
-    steps = (at.step for at, _ in inspector.walk())
-    sessions = sessions_of(step for step in steps if params.encoding_of(step.model) == params.encoding)
-    outcome = calibrate(sessions, params.encoding)
+    sessions = sessions_of(step for step in steps if encoding_of(step.model) == encoding)
+    outcome = calibrate(sessions, encoding)
     return _over_shipped(outcome.calibration, SESSION, outcome.refused)
 
 

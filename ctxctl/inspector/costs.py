@@ -15,10 +15,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ctxctl.engine.prefix import provider_order
-from ctxctl.inspector.bills import NO_OUTPUT, answer_of, bill_of
-from ctxctl.inspector.doubted import DoubtedSums
+from ctxctl.inspector.bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
+from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.facade import Inspector, Progress
-from ctxctl.inspector.missing import MissSums, miss_price, write_rate
 from ctxctl.inspector.stated import StatedSums
 from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
 from ctxctl.model.results import Placement, Step
@@ -65,6 +64,53 @@ class StepCost(NamedTuple):
     not_priced: Mapping[str, int] = {}
     """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
     something, all sums are lower bounds."""
+
+
+class PartSum(NamedTuple):
+    """The bills of which one part cannot be true."""
+
+    requests: int = 0
+    reported: int = 0
+    counted: int = 0
+    """What it is priced as."""
+
+
+class DoubtedSums:
+    """Sums of what was billed with the doubted parts as counted; feed it with `add`."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        """Whose bill has a part that was replaced."""
+        self.parts: dict[str, PartSum] = {}
+        """What was replaced, by part."""
+        self.repeated = 0
+        """Requests whose input is the last one's to the token though the window changed; priced as billed."""
+        self.tokens = Tokens()
+        self.money = Money()
+        """All that was billed, the doubted parts as counted."""
+
+    def add(self, cost: StepCost) -> None:
+        """Take in one request."""
+        if cost.billed_tokens is None or cost.believed_tokens is None:
+            return
+        self.tokens = Tokens(*(a + b for a, b in zip(self.tokens, cost.believed_tokens, strict=True)))
+        if cost.believed is not None:
+            self.money = self.money.plus(cost.believed)
+        usage = cost.step.usage
+        assert usage is not None
+        replaced = replaced_parts(usage)
+        self.requests += bool(replaced)
+        self.repeated += any(doubt.part == "input" for doubt in usage.doubts) and "input" not in replaced
+        for part in replaced:
+            was = self.parts.get(part, PartSum())
+            reported, counted = (
+                _part_of(tokens, part) for tokens in (cost.billed_tokens, cost.believed_tokens)
+            )
+            self.parts[part] = PartSum(was.requests + 1, was.reported + reported, was.counted + counted)
+
+
+def _part_of(tokens: Tokens, part: str) -> int:
+    return tokens.output if part == "output" else tokens.context
 
 
 class Spent(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ctxctl.engine.editing import Edits, Text
 from ctxctl.engine.track import ThreadKey
@@ -11,9 +11,6 @@ from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Facets, Inventory, Shelf
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
-
-if TYPE_CHECKING:
-    from ctxctl.inspector.facade import Inspector
 
 _NEAR: Final = 3
 _LOOKED_AT: Final = 20_000
@@ -44,18 +41,17 @@ class Resolved(NamedTuple):
 NOTHING: Final = Resolved(None, UNEDITED)
 
 
-def edits_of(inspector: Inspector, drop: Sequence[str], texts: Texts) -> Resolved:
-    """What `drop` and `set` come to in a trace; the first call goes through it.
+def edits_of(
+    inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts
+) -> Resolved:
+    """What `drop` and `set` come to in a trace; `inventory` is asked only where something is given.
 
     Raises what `resolve_edits` raises.
     """
     given = [Replacement(*one) for one in texts.items()] if isinstance(texts, Mapping) else texts
     if not drop and not given:
         return NOTHING
-    trace, known = inspector.trace, inspector.inventory
-    if known is None or known.size != trace.source.size:
-        known = inspector.inventory = Inventory(trace, inspector.params.target)
-    return resolve_edits(known, trace.contents, drop, given)
+    return resolve_edits(inventory(), store, drop, given)
 
 
 def resolve_edits(

@@ -14,20 +14,26 @@ from ctxctl.engine.changes import Context, compare, no_cause, rescored
 from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
 from ctxctl.engine.ordering import Ends
 from ctxctl.engine.placing import Count
-from ctxctl.engine.recounting import Encodings
 from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Rules
+from ctxctl.engine.rules import Encodings, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
-from ctxctl.inspector.ahead import Lookahead
 from ctxctl.inspector.assembly import joints, text_of
 from ctxctl.inspector.calibrating import NONE, SESSION, fitted_to
 from ctxctl.inspector.found import FrameDiff, Outline, Reported, frame_diff
 from ctxctl.inspector.learned import OFF
 from ctxctl.inspector.life import life_of, rekeyed
-from ctxctl.inspector.limiting import Limiter
 from ctxctl.inspector.opening import Opened, native_line, open_trace
-from ctxctl.inspector.params import Params, fits, plans, recomputes, resolve_params, same_ranks
+from ctxctl.inspector.params import (
+    Limiter,
+    Lookahead,
+    Params,
+    fits,
+    plans,
+    recomputes,
+    resolve_params,
+    same_ranks,
+)
 from ctxctl.inspector.places import Places, places, step_index
 from ctxctl.inspector.recount import Recount
 from ctxctl.inspector.scales import scales_of
@@ -46,6 +52,7 @@ from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:
     from ctxctl.engine.editing import Edits
+    from ctxctl.inspector.edits import Resolved
     from ctxctl.inspector.inventory import Inventory
 
 __all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "Reported"]
@@ -127,7 +134,9 @@ class Inspector:
             params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
             made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
             if params.calibration.origin == SESSION:
-                made.params = msgspec.structs.replace(made.params, calibration=fitted_to(made))
+                steps = (at.step for at, _ in made.walk())
+                fitted = fitted_to(steps, params.encoding, params.encoding_of)
+                made.params = msgspec.structs.replace(made.params, calibration=fitted)
             if drop or set:
                 made.edit(drop, set)
         except BaseException:
@@ -137,10 +146,23 @@ class Inspector:
 
     def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
         """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
+        self.edits, told = self.edits_of(drop, set)
+        self.params = msgspec.structs.replace(self.params, edited=told)
+
+    def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
+        """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
         from ctxctl.inspector.edits import edits_of
 
-        self.edits, told = edits_of(self, drop, set)
-        self.params = msgspec.structs.replace(self.params, edited=told)
+        return edits_of(self._items, self.trace.contents, drop, set)
+
+    def _items(self) -> Inventory:
+        """What items there are; goes through the trace where it was not gone through yet, or has grown."""
+        from ctxctl.inspector.inventory import Inventory
+
+        known = self.inventory
+        if known is None or known.size != self.trace.source.size:
+            known = self.inventory = Inventory(self.trace, self.params.target)
+        return known
 
     @property
     def name(self) -> str:
@@ -442,7 +464,7 @@ class Inspector:
         between, closes = joints(at.step, at.placements)
         pairs = zip(at.placements, closes, strict=True)
         return between.text.join(
-            f"{p.opens}{text_of(self, p, canonical=canonical)}{behind}" for p, behind in pairs
+            f"{p.opens}{text_of(self.text, p, canonical=canonical)}{behind}" for p, behind in pairs
         )
 
     def native(self, line: int) -> dict[str, Any]:

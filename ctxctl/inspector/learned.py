@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.model.results import Step
+from ctxctl.model.results import Step, Turn
 
 if TYPE_CHECKING:
     from ctxctl.formats.kit.folder import Folder
     from ctxctl.formats.learned.book import Learned
-    from ctxctl.inspector.facade import Inspector
     from ctxctl.trace.source import Source
 
 AUTO: Final = "auto"
@@ -89,16 +88,16 @@ def chosen(format_name: str, source: Source | Folder, learned: str) -> Used | No
     return Used(found.learned, version, exact=found.exact, named=False) if found is not None else None
 
 
-def fit_of(inspector: Inspector) -> Fit | None:
+def fit_of(results: Iterable[Step | Turn]) -> Fit | None:
     """How the items fit the first billed request of the main thread; None where nothing was billed.
 
-    Replays the trace up to that request.
+    Takes the results of a replay up to that request.
     """
     from ctxctl.formats.learned.insert import PREFIX
 
     shown: dict[str | None, int] = {}
     """By session: tokens of its learned items."""
-    for result in inspector.replay():
+    for result in results:
         if not isinstance(result, Step) or result.thread != "main":
             continue
         explained = shown.get(result.session, 0)
@@ -111,12 +110,14 @@ def fit_of(inspector: Inspector) -> Fit | None:
     return None
 
 
-def described(inspector: Inspector) -> dict[str, Any] | None:
-    """What a header says of the set in use; None where there is none."""
-    used = inspector.learned
+def described(used: Used | None, replay: Callable[[], Iterable[Step | Turn]]) -> dict[str, Any] | None:
+    """What a header says of the set in use; None where there is none.
+
+    `replay` goes through the log for its first bill, unless it still grows.
+    """
     if used is None:
         return None
-    fit = None if used.grows else fit_of(inspector)
+    fit = None if used.grows else fit_of(replay())
     return {
         "client": used.learned.client,
         "version": used.learned.version,

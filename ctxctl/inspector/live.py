@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,6 @@ from ctxctl.inspector.live_capture import ANEW, LATER, CaptureFeed, companion
 from ctxctl.inspector.live_choice import Sessions, kind_of, nothing, warm_up
 from ctxctl.inspector.live_feeds import Feed, Look, NativeFeed
 from ctxctl.inspector.live_inspector import LiveInspector, Take
-from ctxctl.inspector.live_news import News, State
 from ctxctl.inspector.live_rows import LiveRows
 from ctxctl.inspector.opening import Opened
 from ctxctl.inspector.params import first_model, resolve_params
@@ -43,6 +42,38 @@ _CHEAP: Final = 0.02
 _LASTING: Final = frozenset({"trace-truncated", "trace-rewritten", "unfinished-line", "trace-rotated"})
 _RATE: Final = 2.0
 """Seconds over which the rate is taken."""
+
+State = Literal["waiting", "reading", "following", "gone", "refused", "over"]
+
+
+class News(NamedTuple):
+    """What is known after a poll; immutable, to be handed to any thread."""
+
+    state: State
+    """`waiting`: there is nothing yet; `reading`: there is more that could be read at once; `following`;
+    `gone`: the file was deleted or renamed, and nothing has its name; `refused`: it may not be opened;
+    `over`: nothing more is expected."""
+    name: str
+    """The file or directory that is followed now; untrusted text."""
+    changed: bool
+    """Whether anything but the rate differs from the poll before."""
+    epoch: int
+    """Grows when the view begins afresh: with another inspector, and no row of before."""
+    why: Problem | None
+    """Why the epoch began; None in the first."""
+    inspector: LiveInspector | None
+    """Of this epoch; the one before works until the next epoch begins.  None as long as there is nothing."""
+    rows: LiveRows
+    """Every step: those that are over (`rows.settled` of them), then those still being written."""
+    kept: int
+    """Leading rows that are those of the poll before; to be taken literally, for `Grouping.take`."""
+    events: int
+    """Read in this epoch."""
+    behind: int
+    """Bytes that are there and not read yet."""
+    rate: float
+    """Events a second, of late."""
+    problems: int
 
 
 class Live:

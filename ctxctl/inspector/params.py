@@ -1,13 +1,20 @@
-"""The parameters a replay is made under, resolved once and named first in every output."""
+"""The parameters a replay is made under, resolved once and named first in every output.
+
+Also what finds them where the user names none: a look through the trace (`Lookahead`), the model table and
+the runtimes' own rules (`Limiter`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import msgspec
 
+from ctxctl.engine.rules import Ahead, Catalogued, Threshold
+from ctxctl.engine.track import ThreadKey, Tracker
 from ctxctl.errors import UsageError
 from ctxctl.formats.capture import NATIVE
 from ctxctl.inspector import calibrating
@@ -19,6 +26,7 @@ from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
 from ctxctl.model.recompute import Recomputer
 from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
+from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
 from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
 from ctxctl.policies.registry import Strategy, by_name, names
 from ctxctl.tokens.cache import CountCache, default_path
@@ -38,6 +46,87 @@ _FORESEEN_AT_ONCE = 4 << 20
 _NAME = 40
 """Characters; no format has a longer name."""
 _MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
+
+_NOTHING_AHEAD = Ahead(frozenset(), None)
+
+
+class Lookahead:
+    """The injection points and the declared mode of each thread and one target; one pass over envelopes."""
+
+    def __init__(self, trace: Trace, target: str) -> None:
+        self._trace = trace
+        self._target = target
+        self._tracker = Tracker()
+        self._points: dict[ThreadKey, set[str]] = {}
+        self._declared: dict[ThreadKey, Mode] = {}
+        self._end = 0
+        self.extend()
+
+    def extend(self) -> None:
+        """Look through what the trace has grown by, if it has; it must have ended with a line end."""
+        start, self._end = self._end, self._trace.source.size
+        if start == self._end:
+            return
+        for event in self._trace.headers(start):
+            if event.event_type in ABOUT_THE_TRACE:
+                # An end changes a thread's turns, but not which thread an event is of.
+                continue
+            key = self._tracker.place(event).cursor.key
+            record = event.record
+            if isinstance(record, Injection):
+                if record.target == self._target and record.injection_point is not None:
+                    self._points.setdefault(key, set()).add(record.injection_point)
+            elif isinstance(record, Assembly) and record.target == self._target:
+                mode = mode_of(record.mode)
+                if mode is not None:
+                    self._declared.setdefault(key, mode)
+
+    def of(self, key: ThreadKey) -> Ahead:
+        """What the trace says of a thread."""
+        points = self._points.get(key)
+        declared = self._declared.get(key)
+        if points is None and declared is None:
+            return _NOTHING_AHEAD
+        return Ahead(frozenset(points or ()), declared)
+
+
+class Limiter:
+    """The table and the rules for the captures of one runtime; each question is answered once.
+
+    Args:
+        runtime: Format of the capture; None: the trace was recorded, and no client's rule applies.
+        own: The user's table of models (`[models."name"]` of the settings).
+    """
+
+    def __init__(self, runtime: str | None, own: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        from ctxctl.tokens.catalogue.limits import LimitBook
+
+        self._runtime = runtime
+        self._book = LimitBook(own)
+        self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
+        """As `engine.rules.Rules.compacts_at` wants it."""
+
+    def catalogue(self, model: str | None, provider: str | None, client: str | None) -> Catalogued | None:
+        """As `engine.rules.Rules.catalogue` wants it: never a guess; without limits the note says why."""
+        if model is None:
+            return None
+        known = self._book.of(model, provider, self._runtime, client)
+        limits, own = Limits(known.window, None, known.max_input), known.how == "settings"
+        return Catalogued(limits, known.note, known.max_output, own)
+
+    def _compacts_at(
+        self, limits: Limits, model: str | None, provider: str | None, client: str | None
+    ) -> Threshold | None:
+        if self._runtime is None or limits.cap is None:
+            return None
+        from ctxctl.tokens.catalogue.thresholds import threshold
+
+        known = self._book.of(model, provider, self._runtime, client)
+        most = limits.max_input
+        if most is None and limits.window == known.window:
+            most = known.max_input
+        found = threshold(self._runtime, limits.window, known.max_output, client, max_input=most, model=model)
+        return Threshold(found.tokens, found.source) if found is not None else None
 
 
 class Params(msgspec.Struct, frozen=True):

@@ -13,11 +13,11 @@ from dataclasses import replace
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.fitting import Trim
+from ctxctl.engine.making import Trim
 from ctxctl.engine.placing import Count
 from ctxctl.errors import UsageError
 from ctxctl.inspector.comparison import Comparison, Supposed
-from ctxctl.inspector.edits import Resolved, edits_of
+from ctxctl.inspector.edits import Resolved
 from ctxctl.inspector.facade import Inspector
 from ctxctl.inspector.params import Params, fits, plans, recomputes, same_ranks
 from ctxctl.inspector.recount import Recount
@@ -154,7 +154,7 @@ class WhatIfs:
 
     def _edits(self, supposition: Supposition) -> Resolved:
         try:
-            return edits_of(self.inspector, supposition.drop, supposition.set)
+            return self.inspector.edits_of(supposition.drop, supposition.set)
         except UsageError as error:
             field = "drop" if error.slug in ("bad-drop", "nothing-dropped") else "set"
             raise FieldError(field, error.slug, error.message, hint=error.hint) from None

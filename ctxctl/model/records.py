@@ -163,7 +163,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     redaction_state: str | None = None
     """None where it is `none`."""
     form: str = ""
-    """What its own JSON says in the request's body beside its text (`trace.forms`); empty: nothing, or not
+    """What its own JSON says in the request's body beside its text (`trace.items`); empty: nothing, or not
     known."""
     field: str | None = None
     """The field of the request's body that it stands in; None: not known."""

@@ -6,9 +6,12 @@ trace does not say.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+
+UNREDACTED: Final = frozenset({"none", "raw", "not_redacted", "unredacted"})
+"""Redaction states in which an item's text is what it always was."""
 
 
 class Ids(msgspec.Struct, frozen=True, gc=False):

@@ -18,6 +18,7 @@ from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire import by_name, of_body, of_response
 from ctxctl.formats.wire.dialect import Dialect, Names, Unit
 from ctxctl.formats.wire.prints import fingerprint
+from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.core import Core
@@ -187,9 +188,7 @@ class _Talk:
     def _set_window(self, units: list[Unit], dialect: Dialect, core: Core, found: Found, sent: Sent) -> None:
         """Make the window what the body carries; only what is new in it is cut."""
         prints = [fingerprint(unit)[0] for unit in units]
-        shared, limit = 0, min(len(prints), len(self._prints))
-        while shared < limit and prints[shared] == self._prints[shared]:
-            shared += 1
+        shared = same_start(prints, self._prints)
         rows, parts = self._rows[:shared], []
         for unit in units[shared:]:
             cut = dialect.parts(_redacted(unit, core, found), self._names).parts

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.listdiff import forward, splices
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.bills import bill
@@ -18,7 +19,7 @@ from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, named
 from ctxctl.record.redact import Found, Redactor
 from ctxctl.record.sink import Sink
-from ctxctl.record.windows import Window, Windows, splices
+from ctxctl.record.windows import Window, Windows
 
 VERSION_DIGITS: Final = 16
 _TEXT_ITEM: Final = (
@@ -232,7 +233,7 @@ class Core:
             base = None if whole else self._windows.base(key, generation)
             own, told = dict(meta.get("ctxctl", {})), made
             if base is not None:
-                edits = splices(base.blocks, made)
+                edits = splices(base.blocks, made, forward)
                 told = [block for edit in edits for block in edit.inserted]
                 own["base"] = base.assembly_id
                 own["splices"] = [[at, removed, len(inserted)] for at, removed, inserted in edits]

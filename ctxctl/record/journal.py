@@ -20,13 +20,10 @@ from ctxctl.record.entries import Entry, Lines
 from ctxctl.record.kept import Kept
 from ctxctl.record.place import Place
 from ctxctl.record.sink import Sink
+from ctxctl.trace.encode import REF_FROM, TELL_AGAIN, head_of, inline, line_of_parts, reference
 
 DROPPED: Final = "ctxctl.record.dropped"
 """The event that counts what was not written: `n`, `reasons`, the `first` and `last` of their numbers."""
-REF_FROM: Final = 64
-"""Shortest content, in bytes, that becomes a reference; as in `trace.writer`."""
-AFRESH: Final = 64 << 20
-"""Bytes after which everything is told anew, so that a lost line costs a bounded stretch."""
 WAIT: Final = 2.0
 """Seconds that a thread waits for the others before its event is dropped."""
 SLOW: Final = 1.0
@@ -70,7 +67,7 @@ class Journal:
         """A new writer: at the start, and in a forked child."""
         self.writer = os.urandom(16).hex()
         """Random; with the number of an event it says in which order this process wrote."""
-        self._head = b'{"schema_version":"%b","event_id":"%b' % (_VERSION, self.writer.encode())
+        self._head = head_of(vocab.SCHEMA_VERSION, self.writer)
         self._lock = _thread.RLock()
         self._busy = False
         self._later: list[tuple[Entry, ...]] = []
@@ -168,7 +165,7 @@ class Journal:
             content = entry.content
             size += len(entry.body) if content is None else len(entry.body) + len(content.raw)
         try:
-            if self._sink.prepare(size, now) != self._files or self._since > AFRESH:
+            if self._sink.prepare(size, now) != self._files or self._since > TELL_AGAIN:
                 if self._files or self._since:
                     self._afresh()
                 self._files = self._sink.files
@@ -305,29 +302,20 @@ class Journal:
     def _line(self, event_type: str, entry: Entry, shown: set[str], fresh: set[str] | None = None) -> bytes:
         """A line; a content of `shown` or `fresh` is referred to, another one is `fresh` from here on."""
         self._seq += 1
-        body = entry.body
-        content = entry.content
-        seq = b"%d" % self._seq
-        parts = [
-            self._head, b"-", seq, b'","event_type":"', event_type.encode(), b'","source":', self._source,
-            b',"time":"', self._now(), b'"', entry.place.raw, b',"metadata":{"ctxctl":{"seq":', seq,
-            entry.marks, b"}", entry.metadata, b'},"data":',
-        ]  # fmt: skip
-        if content is None:
-            parts += body, b"}\n"
-            return b"".join(parts)
-        shows = True
-        if content.size >= REF_FROM:
+        content, shows = entry.content, True
+        if content is not None and content.size >= REF_FROM:
             if content.digest in shown or (fresh is not None and content.digest in fresh):
                 shows = False
             elif fresh is not None:
                 fresh.add(content.digest)
-        if shows:
-            parts += body[:-1], b',"content_mode":"inline","content":', content.raw, b"}}\n"
-        else:
-            ref = b',"content_mode":"ref","content_ref":"sha256:%b"}}\n' % content.digest.encode()
-            parts += body[:-1], ref
-        return b"".join(parts)
+        data: tuple[bytes, ...] = (entry.body,)
+        if content is not None:
+            body = entry.body
+            data = inline(body, content.raw) if shows else reference(body, content.digest)
+        return line_of_parts(
+            self._head, self._seq, event_type, self._source, self._now(), entry.place.raw, entry.marks,
+            entry.metadata, data,
+        )  # fmt: skip
 
     def _gap(self, place: Place) -> bytes:
         reasons = dict(self._lost)
@@ -398,6 +386,3 @@ class Journal:
             sys.stderr.flush()
         except (AttributeError, OSError, ValueError):
             pass
-
-
-_VERSION: Final = vocab.SCHEMA_VERSION.encode()

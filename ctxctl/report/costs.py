@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.inspector.costs import Costs, Spent, StepCost
-from ctxctl.inspector.doubted import DoubtedSums, replaced_parts
+from ctxctl.inspector.costs import Costs, DoubtedSums, Spent, StepCost
+from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.stated import stated_of
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import AT_LEAST, Money, Tokens

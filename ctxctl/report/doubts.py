@@ -9,7 +9,7 @@ from ctxctl.model.money import BILL_PARTS, MARK
 from ctxctl.report.tables import plural
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.doubted import DoubtedSums
+    from ctxctl.inspector.costs import DoubtedSums
     from ctxctl.model.results import Doubt
 
 _WHY: Final = {

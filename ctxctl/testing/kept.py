@@ -58,7 +58,7 @@ def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     kept = []
     for p in frame.placements:
         hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None
-        kept.append(_kept(p, None if hidden else text_of(inspector, p)))
+        kept.append(_kept(p, None if hidden else text_of(inspector.text, p)))
     return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
 
 

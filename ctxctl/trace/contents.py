@@ -18,6 +18,7 @@ import xxhash
 
 from ctxctl.model.content import Content, Form
 from ctxctl.trace.depth import DEPTH_LIMIT, deeper_than
+from ctxctl.trace.encode import clean
 from ctxctl.trace.source import Source
 from ctxctl.trace.utf8 import place
 
@@ -297,15 +298,6 @@ def digest_of_raw(raw: bytes) -> str:
 def canonical(value: object) -> str:
     """Canonical JSON: sorted keys, no spaces, characters as themselves; lone surrogates become U+FFFD."""
     return clean(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
-
-
-def clean(text: str) -> str:
-    """`text` with lone surrogates replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _utf8(text: str) -> bytes:

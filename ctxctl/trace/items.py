@@ -4,25 +4,73 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+import orjson
 import xxhash
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Block, Item, Redaction
+from ctxctl.model.told import UNREDACTED
 from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
-from ctxctl.trace.forms import form_of
 from ctxctl.trace.memo import Memo
-from ctxctl.trace.told import UNREDACTED, of_item
+from ctxctl.trace.told import of_item
 from ctxctl.trace.utf8 import check_utf8
 from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item
 
 _SHA256 = re.compile(r"sha256:([0-9a-fA-F]{64})\Z")
 _MARK = "{content}"
 _REF_KEYS = ("digest", "ref", "hash", "uri", "id", "content_ref")
+
+_TEXT_HOLES: Final = ("$", "$1")
+_BOOKKEEPING: Final = frozenset(
+    {"id", "call_id", "tool_use_id", "tool_call_id", "index", "role", "status", "type", "logprobs"}
+)
+_CALLS: Final = ("input", "arguments", "args")
+"""Fields beside which `name` is that of the tool, which the text begins with."""
+_LONGEST_FORM: Final = 2000
+_DEEPEST_FORM: Final = 20
+
+
+def form_of(place: dict[str, Any]) -> str:
+    """What a block's JSON says in a request's body beside its text: a signature, an image's detail.
+
+    Two placements of one text are the same for a provider only where this is the same, too.  It is made of
+    the block's place (`metadata.ctxctl.wire`, see `formats.wire.slots`), less what reaches no model: ids by
+    which an API joins calls and results, types and roles (an item's own), states, fields that say nothing,
+    and a client's own, whose names begin with an underscore (Copilot's `__copilotMessageSource`).  Canonical
+    JSON, empty where there is nothing; of what is long, a digest.
+    """
+    made: dict[str, Any] = {}
+    opened = place.get("open")
+    for template in (*(opened if isinstance(opened, list) else ()), place.get("leaf")):
+        if isinstance(template, dict):
+            made.update(_said(template, 0))
+    if not made:
+        return ""
+    text = orjson.dumps(made, option=orjson.OPT_SORT_KEYS)
+    if len(text) > _LONGEST_FORM:
+        text = orjson.dumps({"#": xxhash.xxh3_128_hexdigest(text)})
+    return text.decode()
+
+
+def _said(value: dict[str, Any], depth: int) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    tool = any(name in value for name in _CALLS)
+    for name, inner in value.items():
+        if name.startswith("_") or name in _BOOKKEEPING or name in _TEXT_HOLES or (tool and name == "name"):
+            continue
+        if isinstance(inner, dict) and depth < _DEEPEST_FORM:
+            if not any(hole in inner for hole in _TEXT_HOLES):
+                inner = _said(inner, depth + 1)
+            else:
+                continue
+        if inner not in (None, False, "", [], {}):
+            made[name] = inner
+    return made
 
 
 class Memos:

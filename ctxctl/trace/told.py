@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
+from ctxctl.model.told import UNREDACTED
 from ctxctl.trace.coerce import Fields
 
-UNREDACTED: Final = frozenset({"none", "raw", "not_redacted", "unredacted"})
-"""Redaction states in which an item's text is what it always was."""
 _REFS: Final = (
     "surface_refs", "item_refs", "selection_refs", "budget_ref", "assembly_refs", "injection_refs",
     "compaction_refs", "missing_context_refs", "runtime_refs", "policy_refs", "evidence_refs",

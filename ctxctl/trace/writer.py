@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import os
 import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import orjson
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
-from ctxctl.trace.contents import PARSE_BYTES, clean, digest_of_raw
+from ctxctl.trace.contents import PARSE_BYTES, digest_of_raw
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
+from ctxctl.trace.encode import FIRST, REF_FROM, TELL_AGAIN, InvalidEventError, clean, line_of
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 
-INLINE_AGAIN: Final = 64 << 20
-"""Bytes after which a content is written out again, so that a lost line costs a bounded stretch."""
-REF_FROM: Final = 64
-"""Shortest content, in bytes of JSON, that becomes a reference."""
-
 _ITEM_EVENTS = (vocab.ITEM_ADDED, vocab.ITEM_UPDATED)
-_FIRST = ("schema_version", "event_id", "event_type", "source", "time")
 _DATED = frozenset(RECORD_SCHEMAS) - {*_ITEM_EVENTS} | {vocab.INJECTION_APPLIED, vocab.SUMMARY_CREATED}
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -88,14 +81,14 @@ class TraceWriter:
         with self._lock:
             try:
                 line, shown = self._encode(event)
-            except _InvalidError as error:
+            except InvalidEventError as error:
                 return self._refuse(event, str(error))
             self._append(line)
             for digest in shown:
                 self._shown[digest] = self.written
             self.written += len(line)
             self.events += 1
-            if len(self._shown) > INLINE_AGAIN // 512:
+            if len(self._shown) > TELL_AGAIN // 512:
                 self._forget()
             return True
 
@@ -127,25 +120,18 @@ class TraceWriter:
         data = event.get("data")
         if isinstance(data, dict):
             event["data"] = self._with_refs(event["event_type"], data, shown)
-        try:
-            line = orjson.dumps(event)
-        except (orjson.JSONEncodeError, RecursionError):
-            event = _plain(event, 0)
-            try:
-                line = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
-            except (ValueError, RecursionError) as error:
-                raise _InvalidError(str(error)) from None
+        line, event = line_of(event)
         faults = validate_event(event)
         if faults:
-            raise _InvalidError("; ".join(faults))
-        return line + b"\n", shown
+            raise InvalidEventError("; ".join(faults))
+        return line, shown
 
     def _complete(self, event: dict[str, Any]) -> dict[str, Any]:
         """The event with what is required filled in, in the order in which lines are written: `data` last."""
         kind = event.get("event_type")
         if not isinstance(kind, str) or not kind:
-            raise _InvalidError("event_type is missing")
-        full: dict[str, Any] = dict.fromkeys(_FIRST)
+            raise InvalidEventError("event_type is missing")
+        full: dict[str, Any] = dict.fromkeys(FIRST)
         full.update(event)
         full["schema_version"] = vocab.SCHEMA_VERSION
         full["source"] = full["source"] or self._source
@@ -159,7 +145,7 @@ class TraceWriter:
         if isinstance(data, dict):
             full["data"] = _complete_record(kind, data, full.get("time"))
         elif data is not None:
-            raise _InvalidError("data is not an object")
+            raise InvalidEventError("data is not an object")
         return full
 
     def _with_refs(self, kind: str, data: dict[str, Any], shown: list[str]) -> dict[str, Any]:
@@ -180,7 +166,7 @@ class TraceWriter:
         if digest is None:
             return holder
         at = self._shown.get(digest)
-        if digest in shown or (at is not None and self.written - at < INLINE_AGAIN):
+        if digest in shown or (at is not None and self.written - at < TELL_AGAIN):
             if digest in shown:
                 return holder
             holder = dict(holder)
@@ -191,7 +177,7 @@ class TraceWriter:
         return holder
 
     def _forget(self) -> None:
-        oldest = self.written - INLINE_AGAIN
+        oldest = self.written - TELL_AGAIN
         self._shown = {digest: at for digest, at in self._shown.items() if at > oldest}
 
     def _refuse(self, event: dict[str, Any], why: str) -> bool:
@@ -219,10 +205,6 @@ class TraceWriter:
             if len(rest) < len(line):
                 _heal(self._fd)
             raise CtxctlError("write-failed", f"cannot write the trace: {error.strerror}") from None
-
-
-class _InvalidError(Exception):
-    """An event that no valid line can be made of."""
 
 
 def _open(path: str | Path) -> int:
@@ -279,20 +261,3 @@ def _digest(content: Any) -> str | None:
     if len(raw) < REF_FROM or len(raw) > PARSE_BYTES or nests_deeper(DEPTH_LIMIT, content):
         return None
     return digest_of_raw(raw)
-
-
-def _plain(value: Any, depth: int) -> Any:
-    """What JSON can hold of a value: surrogates and NaN replaced, foreign objects refused."""
-    if isinstance(value, str):
-        return clean(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if depth > DEPTH_LIMIT:
-        raise _InvalidError(f"nested more than {DEPTH_LIMIT} deep")
-    if isinstance(value, dict):
-        return {clean(str(key)): _plain(child, depth + 1) for key, child in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(child, depth + 1) for child in value]
-    raise _InvalidError(f"a value of type {type(value).__name__} is not JSON")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ctxctl.engine.told import UNREDACTED
+from ctxctl.model.told import UNREDACTED
 from ctxctl.text import visible
 from ctxctl.tui.document import Document
 from ctxctl.tui.jsontext import dumped, laid_out

@@ -92,7 +92,7 @@ def told(path: Path) -> list[Told]:
         for ordinal, step in enumerate(steps):
             placements = inspector.frame(ordinal).placements
             pieces = [
-                piece(part_of(one.kind, one.role), text_of(inspector, one), one.title or one.item)
+                piece(part_of(one.kind, one.role), text_of(inspector.text, one), one.title or one.item)
                 for one in placements
                 if one.content is not None
             ]

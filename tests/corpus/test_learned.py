@@ -44,7 +44,7 @@ def requests(path: Path, learned: str = "none", kind: str | None = None) -> list
         for ordinal, step in enumerate(steps):
             if step.thread == "main":
                 placements = [p for p in inspector.frame(ordinal).placements if p.content]
-                held = [text_of(inspector, p, canonical=True) for p in placements]
+                held = [text_of(inspector.text, p, canonical=True) for p in placements]
                 found.append(Sent(step.window.recorded, [text for text in held if text]))
         return found
 

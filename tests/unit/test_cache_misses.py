@@ -10,8 +10,8 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.inspector import Inspector
+from ctxctl.inspector.bills import MissSum, miss_price
 from ctxctl.inspector.costs import Costs, walk
-from ctxctl.inspector.missing import MissSum, miss_price
 from ctxctl.model.missed import why
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ctxctl.formats import build
-from ctxctl.formats.build import Block, Edit, Maker, Place, Window, joined, trimmed
+from ctxctl.formats.build import Block, Maker, Place, Window
+from ctxctl.listdiff import Splice, joined, trimmed
 from ctxctl.trace.validate import validate_event
 
 
@@ -44,19 +45,19 @@ def test_the_smallest_edit_at_its_place(old: str, new: str, wanted: tuple[int, i
     if wanted is None:
         assert edit is None
     else:
-        assert edit == Edit(10 + wanted[0], wanted[1], blocks(wanted[2]))
+        assert edit == Splice(10 + wanted[0], wanted[1], blocks(wanted[2]))
 
 
 def test_edits_that_touch_become_one() -> None:
-    edits = [Edit(0, 1, blocks("a")), Edit(3, 2, blocks("b")), Edit(5, 0, blocks("c"))]
-    assert joined(edits) == [edits[0], Edit(3, 2, blocks("bc"))]
+    edits = [Splice(0, 1, blocks("a")), Splice(3, 2, blocks("b")), Splice(5, 0, blocks("c"))]
+    assert joined(edits) == [edits[0], Splice(3, 2, blocks("bc"))]
 
 
 def test_windows_list_only_what_is_new() -> None:
     make, window = Maker("x", "x-"), Window()
     make.at("2026-03-02T09:00:00Z")
-    first = window.assemble(make, "one", [Edit(0, 0, blocks("abc"))], model="m")
-    second = window.assemble(make, "two", [Edit(2, 1, blocks("xd"))], cause=None)
+    first = window.assemble(make, "one", [Splice(0, 0, blocks("abc"))], model="m")
+    second = window.assemble(make, "two", [Splice(2, 1, blocks("xd"))], cause=None)
     third = window.assemble(make, "three", [])
     assert first["metadata"] == {"ctxctl": {"mode": "window", "model": "m"}}
     own = {"mode": "window", "base": "one", "splices": [[2, 1, 2]]}

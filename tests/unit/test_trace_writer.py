@@ -157,7 +157,7 @@ def test_contents_read_back() -> None:
 
 
 def test_contents_are_inlined_anew_after_a_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "INLINE_AGAIN", 2000)
+    monkeypatch.setattr(module, "TELL_AGAIN", 2000)
     events = written(*[item(f"i{number}") for number in range(30)])
     inline = [number for number, event in enumerate(events) if "content" in event["data"]]
     assert 1 < len(inline) < 10

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.veil.shapes import shaped
+from ctxctl.inspector.veil.learning import shaped
 from ctxctl.inspector.veil.shingles import Shingles
 from tests.oracle.build import assembly, at, event, item, lines, update
 

@@ -14,7 +14,7 @@ import pytest
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.why import kept
+from ctxctl.inspector.why import known
 from ctxctl.inspector.why.answer import explain
 from ctxctl.inspector.why.known import chronicle_of
 from ctxctl.inspector.why.room import least
@@ -463,7 +463,7 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert kept.load(inspector.trace.source, "") is None
+            assert known.load(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain(inspector, 0, "A").state == "current"
 

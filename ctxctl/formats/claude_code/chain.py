@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctxctl.formats.build import Block, Edit, joined, trimmed
+from ctxctl.formats.build import Block
 from ctxctl.formats.claude_code.blocks import Entry
+from ctxctl.listdiff import Splice, joined, trimmed
 
 
 class Unit:
@@ -90,7 +91,7 @@ class _Placed:
 class Advance(NamedTuple):
     """What a request differs in from the one before in its thread."""
 
-    edits: list[Edit]
+    edits: list[Splice[Block]]
     removed: list[Block]
     """Placements of the window before whose items are not in this one."""
     fresh: list[Entry]
@@ -180,7 +181,7 @@ class Path:
             new += blocks
             fresh += entries
         self._size = at
-        edits = [Edit(start, 0, new)] if new else []
+        edits = [Splice(start, 0, new)] if new else []
         return Advance(edits, [], fresh, self._newly_blank(fresh), self._new_compaction())
 
     def _climb(self, leaf: Node | None) -> tuple[list[Node], int]:
@@ -241,9 +242,9 @@ class Path:
             upto.append(count)
         return units
 
-    def _respell(self, kept: int) -> tuple[list[Edit], list[Block], int]:
+    def _respell(self, kept: int) -> tuple[list[Splice[Block]], list[Block], int]:
         """Edits for the units that stay but are not what they were, and from which unit on starts moved."""
-        edits: list[Edit] = []
+        edits: list[Splice[Block]] = []
         removed: list[Block] = []
         moved = kept
         for index in sorted(self._index[unit] for unit in self._dirty if unit in self._index):

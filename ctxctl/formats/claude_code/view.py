@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxctl.formats.build import Block, Edit, joined, trimmed
+from ctxctl.formats.build import Block
 from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Advance, Path
+from ctxctl.listdiff import Splice, joined, same_start, trimmed
 
 
 class Message:
@@ -58,7 +59,7 @@ class View:
             return self._by_lines(advance, head)
         start = len(self._head)
         if told is not None and self._messages is not None:
-            kept = _common(self._messages, told)
+            kept = same_start(self._messages, told)
             at = start + (self._starts[kept] if kept < len(self._starts) else self._size())
             old = [block for one in self._messages[kept:] for block in one.blocks]
             fresh = told[kept:]
@@ -98,7 +99,7 @@ class View:
         if told is None:
             self._messages, self._starts = None, []
             return
-        kept = _common(self._messages, told) if self._messages is not None else 0
+        kept = same_start(self._messages, told) if self._messages is not None else 0
         at = self._starts[kept] if kept < len(self._starts) else self._size()
         if not kept:
             at = 0
@@ -112,14 +113,14 @@ class View:
         start = len(self._head)
         if not start and not head:
             return advance
-        edits = [Edit(at + start, removed, inserted) for at, removed, inserted in advance.edits]
+        edits = [Splice(at + start, removed, inserted) for at, removed, inserted in advance.edits]
         edit = trimmed(0, self._head, head)
         self._head = head
         if edit is None:
             return advance._replace(edits=edits)
         return advance._replace(edits=joined([edit, *edits]))
 
-    def _removed(self, edits: list[Edit], start: int, old: list[Block], at: int) -> list[Block]:
+    def _removed(self, edits: list[Splice[Block]], start: int, old: list[Block], at: int) -> list[Block]:
         """Placements of the messages before whose items are no longer there."""
         inserted = {block.item for edit in edits for block in edit.inserted}
         gone = [
@@ -133,16 +134,3 @@ class View:
 
 def _placed(messages: Sequence[Message]) -> list[Block]:
     return [block for one in messages for block in one.blocks]
-
-
-def _common(before: list[Message], after: list[Message]) -> int:
-    """How many messages two requests begin with; compared in bulk, as nearly all of them are the same."""
-    at, limit = 0, min(len(before), len(after))
-    step = limit
-    while step:
-        if before[at : at + step] == after[at : at + step]:
-            at += step
-            step = min(step, limit - at)
-        else:
-            step //= 2
-    return at

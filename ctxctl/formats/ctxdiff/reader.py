@@ -17,6 +17,7 @@ from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.wire.dialect import Names
+from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
@@ -104,9 +105,7 @@ class _Reader:
     def _call(self, call: Json, thread: _Thread) -> None:
         window = thread.window
         held = [str(one[0]) for one in self._database.execute(_HELD, (call.get("id"),))]
-        shared = 0
-        while shared < min(len(held), len(thread.held)) and held[shared] == thread.held[shared]:
-            shared += 1
+        shared = same_start(held, thread.held)
         blocks = [self._block(digest) for digest in held[shared:]]
         window.replace([part(block, thread.names) for block in blocks], at=shared)
         thread.held = held

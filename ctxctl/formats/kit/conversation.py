@@ -7,9 +7,10 @@ from itertools import takewhile
 from typing import Any
 
 from ctxctl.formats import build
-from ctxctl.formats.build import Block, Edit, Json, Maker, Place, Window, joined, trimmed
+from ctxctl.formats.build import Block, Json, Maker, Place, Window
 from ctxctl.formats.kit.identity import Standing, aligned
 from ctxctl.formats.kit.parts import Part
+from ctxctl.listdiff import Splice, joined, trimmed
 from ctxctl.model import vocab
 
 _Row = tuple[Block, str]
@@ -374,17 +375,17 @@ class Conversation:
             self._old[0:0] = old
             self._clean = at
 
-    def _edits(self) -> list[Edit]:
+    def _edits(self) -> list[Splice[Block]]:
         new = [row[0] for row in self.rows[self._clean :]]
         if self._old:
             edit = trimmed(self._clean, [row[0] for row in self._old], new)
             self._old = []
         else:
-            edit = Edit(self._clean, 0, new) if new else None
+            edit = Splice(self._clean, 0, new) if new else None
         edits = [] if edit is None else [edit]
         if self._puts:
             puts = sorted(self._puts.items())
-            changed = [Edit(i, 1, [self.rows[i][0]]) for i, row in puts if self.rows[i][0] != row[0]]
+            changed = [Splice(i, 1, [self.rows[i][0]]) for i, row in puts if self.rows[i][0] != row[0]]
             edits = joined(changed + edits)
             self._puts.clear()
         self._clean = len(self.rows)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from ctxctl.alignment import Run, Work, solve
+from ctxctl.listdiff import Run, Work, solve
 
 _FORMS: Final = frozenset(
     ("image", "reasoning", "system_prompt", "tool_call", "tool_definition", "tool_result")
@@ -40,7 +40,7 @@ class Standing(NamedTuple):
 def aligned(before: Sequence[Standing], after: Sequence[Standing], *, afresh: bool) -> dict[int, str]:
     """The identities of what is in `after`, by its index, as far as they are those of `before`; each once.
 
-    Work is bounded (`ctxctl.alignment`); in histories too long for it fewer pieces may be known again.
+    Work is bounded (`ctxctl.listdiff`); in histories too long for it fewer pieces may be known again.
 
     Args:
         before: The window of the request before, with identities.

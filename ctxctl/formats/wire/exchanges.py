@@ -18,6 +18,7 @@ from ctxctl.formats.wire.exchange import Exchange
 from ctxctl.formats.wire.prints import Opener, Request, goes_on
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import INJECTED, Thread, Threads
+from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 
 _BEGINNING: Final = 8
@@ -273,10 +274,7 @@ class Exchanges:
     ) -> list[Slots]:
         """Set the thread's window to what the request carries; returns the pieces that are new in it."""
         old, new = thread.prints, request.prints
-        limit = 0 if compacted else min(len(old), len(new))
-        shared = 0
-        while shared < limit and old[shared] == new[shared]:
-            shared += 1
+        shared = 0 if compacted else same_start(old, new)
         tail = self._cut(exchange, request, thread, shared)
         summary = _summary(tail, thread)
         conversation = thread.conversation

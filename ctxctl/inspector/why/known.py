@@ -1,19 +1,92 @@
-"""The chronicle of an inspector: from memory, from the user's cache, or by one replay."""
+"""The chronicle of an inspector: from memory, from a file in the user's cache beside the step index, or by
+one replay."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import xxhash
 
 from ctxctl import config
-from ctxctl.inspector.why.chronicle import Chronicle
-from ctxctl.inspector.why.kept import load, save
+from ctxctl.engine.track import ThreadKey
+from ctxctl.inspector.why.chronicle import ITEMS, ROWS, STEPS, Chronicle
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.catalogue.table import load as table
+from ctxctl.trace.index import cache_file, fingerprint_of, open_own, replace_file, same_file
+from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
     from ctxctl.inspector.facade import Inspector, Progress
     from ctxctl.inspector.params import Params
+
+FORMAT: Final = 4
+_MAGIC: Final = b"ctxctl chronicle\n"
+_CHECK: Final = 16
+_MOST: Final = 1 << 30
+"""Largest file that is read."""
+
+
+def save(source: Source, made_under: str, found: Chronicle) -> bool:
+    """Keep a chronicle of a file that was read to its end; False where it cannot be kept."""
+    path = cache_file(source, "why")
+    if path is None or source.spooled:
+        return False
+    head = {
+        "format": FORMAT,
+        "byteorder": sys.byteorder,
+        "made_under": made_under,
+        "size": source.size,
+        "file": fingerprint_of(source, source.size),
+        "threads": [list(key) for key in found.threads],
+        "strings": found.strings,
+        "lengths": [len(table[next(iter(table))]) for table in (found.rows, found.items, found.steps)],
+    }
+    data = msgspec.json.encode(head)
+    columns = (*found.rows.values(), *found.items.values(), *found.steps.values())
+    body = b"".join(column.tobytes() for column in columns)
+    whole = _MAGIC + len(data).to_bytes(8, "little") + data + body
+    return replace_file(path, whole + xxhash.xxh3_128_digest(whole))
+
+
+def load(source: Source, made_under: str) -> Chronicle | None:
+    """The chronicle of this very file under these parameters; None if there is none."""
+    path = cache_file(source, "why")
+    if path is None or source.spooled:
+        return None
+    try:
+        with open_own(path) as file:
+            data = file.read(_MOST)
+        return _parse(data, source, made_under)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, OverflowError, msgspec.MsgspecError):
+        return None
+
+
+def _parse(data: bytes, source: Source, made_under: str) -> Chronicle | None:
+    start = len(_MAGIC) + 8
+    if not data.startswith(_MAGIC) or xxhash.xxh3_128_digest(data[:-_CHECK]) != data[-_CHECK:]:
+        return None
+    size = int.from_bytes(data[len(_MAGIC) : start], "little")
+    head: dict[str, Any] = msgspec.json.decode(data[start : start + size])
+    if (head["format"], head["byteorder"], head["made_under"]) != (FORMAT, sys.byteorder, made_under):
+        return None
+    if head["size"] != source.size or not same_file(head["file"], source, source.size):
+        return None
+    found = Chronicle()
+    found.strings = head["strings"]
+    found.threads = [ThreadKey(session, thread) for session, thread in head["threads"]]
+    at, body = 0, memoryview(data)[start + size : -_CHECK]
+    for layout, columns, rows in zip(
+        (ROWS, ITEMS, STEPS), (found.rows, found.items, found.steps), head["lengths"], strict=True
+    ):
+        for name in layout:
+            end = at + rows * columns[name].itemsize
+            column = array(layout[name])
+            column.frombytes(body[at:end])
+            columns[name], at = column, end
+    return found.restored(source.size) if at == len(body) else None
 
 
 def chronicle_of(inspector: Inspector, progress: Progress | None = None) -> Chronicle:

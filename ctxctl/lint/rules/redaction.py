@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.told import UNREDACTED
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Item, Redaction
+from ctxctl.model.told import UNREDACTED
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Seen

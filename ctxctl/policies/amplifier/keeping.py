@@ -5,19 +5,60 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ctxctl.model.fitting import Drop, Fate, Moves, Note, Outcome, Room, Seat, Swap, Verdict
 from ctxctl.policies.amplifier.ladder import climb
-from ctxctl.policies.amplifier.memory import Memory
-from ctxctl.policies.amplifier.messages import NOTICE, Message, in_conversation, is_system, of_candidates
+from ctxctl.policies.amplifier.messages import (
+    NOTICE,
+    Memory,
+    Message,
+    in_conversation,
+    is_system,
+    of_candidates,
+)
 
 if TYPE_CHECKING:
-    from ctxctl.policies.amplifier.policy import Amplifier
+    from collections.abc import Mapping
+
+    from ctxctl.model.fitting import Candidate
+    from ctxctl.policies.amplifier.ladder import Rules
 
 by_place = attrgetter("place")
 _GONE: Final = Drop(0, "budget_limit")
 _STALE: Final = Drop(0, "stale")
+
+
+class Decisions(Protocol):
+    """What the policy decides of sizes alone: its parameters, and the sentences of its notice."""
+
+    @property
+    def truncate_chars(self) -> int:
+        """Characters left of a cut result."""
+
+    def budget(self, room: Room) -> int:
+        """Tokens that the messages may take."""
+
+    def exceeds(self, tokens: int, budget: int) -> bool:
+        """Whether it acts."""
+
+    def ladder(self, budget: int) -> Rules:
+        """What the ladder is climbed under."""
+
+    def telling(
+        self,
+        counts: tuple[int, int, int, int],
+        before: tuple[int, int],
+        after: tuple[int, int],
+        sizes: tuple[int, int],
+    ) -> dict[str, int]:
+        """What is recorded of a compaction, as `Amplifier.telling` has it."""
+
+    def telling_text(self, told: Mapping[str, int]) -> str | None:
+        """The notice of a compaction; None: it gives none."""
+
+    def noticed(self, candidate: Candidate, text: str | None) -> Drop | Swap | None:
+        """What becomes of the runtime's own notice where the policy's is `text`."""
 
 
 class Held:
@@ -50,7 +91,7 @@ by_first = attrgetter("first")
 class Compactor:
     """context-simple on one thread."""
 
-    def __init__(self, policy: Amplifier) -> None:
+    def __init__(self, policy: Decisions) -> None:
         self._policy = policy
         self._helds: list[Held] = []
         self._of: dict[Message, Held] = {}

@@ -1,4 +1,4 @@
-"""Messages as context-simple holds them, made from candidates, and its own measure of their size.
+"""Messages as context-simple holds them, made from candidates, their size by its own measure, and its memory.
 
 It measures a message by the printed form of its dictionary, a quarter of its characters.  A candidate has the
 text, the role and the ids that go into it; what no capture holds is the rest of the message's metadata
@@ -30,9 +30,23 @@ STUB: Final = 70
 """Characters that context-simple takes a stub to have."""
 _PREVIEW: Final = 50
 
-
 Sizes = dict[tuple[str, ...], int]
 """Characters of a message's printed form by the names of its candidates."""
+
+
+class Memory(NamedTuple):
+    """What a session has decided so far; the older version decides anew each time, and keeps none of it."""
+
+    removed: frozenset[str] = frozenset()
+    truncated: frozenset[str] = frozenset()
+    stubbed: frozenset[str] = frozenset()
+    level: int = 0
+    told: dict[str, int] | None = None
+    """Of the last compaction, which the notice goes on telling."""
+    sizes: Sizes = {}  # noqa: RUF012 (never the default: each session has its own)
+    """Sizes measured so far; what they are of never changes, so all copies share them."""
+    doubt: str | None = None
+    """Why what was decided may not be what the runtime decided."""
 
 
 class Shape(NamedTuple):

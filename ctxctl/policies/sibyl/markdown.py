@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ctxctl.model.recompute import Part
-from ctxctl.policies.sibyl.outcome import outcome_lines
 
 CHARS_PER_TOKEN: Final = 4
 LEAST_CHARS: Final = 400
@@ -20,6 +21,50 @@ _ANCHORED: Final = frozenset({"build", "general"})
 _VALUE: Final = 120
 _EVERYWHERE: Final = "Scope: all accessible projects"
 _NO_BODIES: Final = "_Procedures omitted by content limit; set --budget for complete bodies._"
+
+_OUTCOME: Final = "operational_outcome"
+_OUTCOME_SINCE: Final = 7
+"""The first version of the metadata that has such a record."""
+_LONGEST_OUTCOME: Final = 256
+"""Characters of a value, in quotes, that is written out."""
+_OUTCOME_FIXED: Final = {"basis": "source_report", "scope": "trajectory"}
+
+
+def outcome_lines(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a source reports of how a trajectory ended, as Sibyl 1.4 writes it under an item's name.
+
+    None where the metadata holds no complete record of an outcome.
+    """
+    version = metadata.get("operational_schema_version")
+    told = metadata.get(_OUTCOME)
+    if (
+        metadata.get("category") != "operational_experience"
+        or type(version) is not int
+        or version < _OUTCOME_SINCE
+    ):
+        return ()
+    if not isinstance(told, dict) or set(told) != {"version", *_OUTCOME_FIXED, "present", "value"}:
+        return ()
+    present, value = told["present"], told["value"]
+    fixed = type(told["version"]) is int and told["version"] == 1
+    fixed = fixed and all(told[key] == wanted for key, wanted in _OUTCOME_FIXED.items())
+    if not fixed or type(present) is not bool or not isinstance(value, str) or (value and not present):
+        return ()
+    return (
+        f"  - Source-reported trajectory outcome: {_outcome(present, value)}",
+        "    Actions and reasoning are agent reports; a trajectory outcome does not establish success of each"
+        " action.",
+    )
+
+
+def _outcome(present: bool, value: str) -> str:
+    if not present:
+        return "not recorded"
+    quoted = json.dumps(value, ensure_ascii=False)
+    if len(quoted) <= _LONGEST_OUTCOME:
+        return quoted
+    digest = sha256(value.encode("utf-8", "replace")).hexdigest()
+    return f"full value in {_OUTCOME} metadata (sha256 {digest})"
 
 
 class Version(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from ctxctl.listdiff import Splice, splices
 from ctxctl.model.results import Change, Placement, Step
 from ctxctl.report import jsonout
 from ctxctl.report.html.pack import dumped, packed, plain
-from ctxctl.report.html.splices import splices
 from ctxctl.report.html.texts import Texts
 
 _FULL: Final = 96 << 10
@@ -114,14 +114,13 @@ class Frames:
             ]
             run.key = run.weight
         else:
-            edits = [
-                [
-                    s.at,
-                    s.removed,
-                    [run.place(frame[n], marks[n], self._row) for n in range(s.start, s.end)],
-                ]
-                for s in found
-            ]
+            edits, shift = [], 0
+            for at, removed, inserted in found:
+                start = at + shift
+                edits.append(
+                    [at, removed, [run.place(p, marks[start + n], self._row) for n, p in enumerate(inserted)]]
+                )
+                shift += len(inserted) - removed
         thread.frame, thread.marks = frame, marks
         run.steps.append(dumped({"e": edits, **self._told(thread, step)}))
         run.weight += len(run.steps[-1])
@@ -148,15 +147,14 @@ class Frames:
         thread.run = None
 
     def _marked(
-        self, thread: Thread, ordinal: int, frame: Sequence[Placement], found: list[Any]
+        self, thread: Thread, ordinal: int, frame: Sequence[Placement], found: list[Splice[Placement]]
     ) -> list[Mark]:
         """The marks of the new frame: what only moved keeps its own."""
         moved = {thread.frame[n].key: thread.marks[n] for s in found for n in range(s.at, s.at + s.removed)}
         marks = list(thread.marks)
         for splice in reversed(found):
             fresh = []
-            for n in range(splice.start, splice.end):
-                p = frame[n]
+            for p in splice.inserted:
                 mark = moved.get(p.key)
                 fresh.append(self._new(thread, ordinal, p) if mark is None else mark)
             marks[splice.at : splice.at + splice.removed] = fresh

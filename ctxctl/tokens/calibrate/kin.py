@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from ctxctl.tokens.calibrate.book import Fit
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 _CLAUDE: Final = re.compile(r"\b(?:claude|opus|sonnet|haiku|fable|mythos)\b")
 _VERSION: Final = re.compile(r"(?<![\w.])(\d{1,2})(?:[-.](\d{1,2}))?(?![\d])")
@@ -48,12 +45,27 @@ def kind(model: str) -> Kind | None:
     return Kind(group, version, line[0] if line is not None else "")
 
 
-def nearest(model: str, fits: Iterable[Fit]) -> Fit | None:
+class Fitted(Protocol):
+    """A fit of a model, as far as a relative is chosen by it."""
+
+    @property
+    def model(self) -> str:
+        """`points.family` of its name."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps that it was fitted to."""
+
+
+_F = TypeVar("_F", bound=Fitted)
+
+
+def nearest(model: str, fits: Iterable[_F]) -> _F | None:
     """The fit of the nearest relative: by version, then of the same line, then the one of most steps."""
     own = kind(model)
     if own is None:
         return None
-    best: tuple[tuple[int, bool, int, str], Fit] | None = None
+    best: tuple[tuple[int, bool, int, str], _F] | None = None
     for fit in fits:
         other = kind(fit.model)
         if other is None or other.group != own.group or fit.model == model:

@@ -151,7 +151,7 @@ def _document(
     for n, placement in enumerate(frame.placements):
         if not n & 63:
             check()
-        text = text_of(inspector, placement)
+        text = text_of(inspector.text, placement)
         tail = stands.between.text if n < last else ""
         start = at
         body = start + len(placement.opens)

@@ -10,7 +10,7 @@ from budget_help import HAND, hand, worked_out
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.budget.bill import spent
+from ctxctl.budget.estimate import spent
 from ctxctl.budget.fitted import Request, Session, fitted
 from ctxctl.budget.growth import first_turn, grown
 from ctxctl.budget.measure import Reader, definitions

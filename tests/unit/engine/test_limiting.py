@@ -9,7 +9,7 @@ import pytest
 
 from ctxctl.engine.limits import source_of
 from ctxctl.inspector import Inspector
-from ctxctl.inspector.limiting import Limiter
+from ctxctl.inspector.params import Limiter
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Step, Window
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage

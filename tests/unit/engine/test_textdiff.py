@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctxctl import alignment
+from ctxctl import listdiff
 from ctxctl.engine import textdiff
 from ctxctl.engine.textdiff import unified
 
@@ -40,9 +40,9 @@ def branch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if "quick" in limits:
         monkeypatch.setattr(textdiff, "_QUICK", limits.pop("quick"))
         if limits.get("_GREEDY") == 0:
-            monkeypatch.setattr(alignment, "_QUICK", 0)
+            monkeypatch.setattr(listdiff, "_QUICK", 0)
     for name, value in limits.items():
-        monkeypatch.setattr(alignment, name, value)
+        monkeypatch.setattr(listdiff, name, value)
     return str(request.param)
 
 

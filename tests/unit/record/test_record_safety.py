@@ -23,7 +23,6 @@ from record_help import ROOT, child, data, events, replayed, types
 from ctxctl import Recorder
 from ctxctl.errors import UsageError
 from ctxctl.record import journal, sink, values
-from ctxctl.record.windows import splices
 from ctxctl.trace.follow import Follower, PathFiles, Span
 
 
@@ -377,7 +376,7 @@ def test_a_file_that_goes_away_is_begun_anew(path: Path, how: str) -> None:
 
 
 def test_everything_is_told_anew_after_so_many_bytes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "AFRESH", 10_000)
+    monkeypatch.setattr(journal, "TELL_AGAIN", 10_000)
     messages: list[dict[str, Any]] = []
     long = "told again and again, as each stretch of the trace stands for itself " * 3
     with Recorder(path, strict=True) as recorder:
@@ -643,16 +642,3 @@ def test_huge_texts_and_records_are_cut_and_say_so(path: Path) -> None:
     text = path.read_text()
     assert f"[ctxctl: cut here; {values.TEXT + 100} characters in all]" in text
     assert "left out, the record is too large" in text
-
-
-@given(st.lists(st.integers(0, 6), max_size=12), st.lists(st.integers(0, 6), max_size=12))
-def test_splices_make_the_new_window_of_the_old(old: list[int], new: list[int]) -> None:
-    one, two = [b"%d" % n for n in old], [b"%d" % n for n in new]
-    made, at, last = [], 0, -1
-    for start, removed, inserted in splices(one, two):
-        assert start > last
-        made += one[at:start] + inserted
-        at = last = start + removed
-    assert made + one[at:] == two
-    if one == two:
-        assert splices(one, two) == []

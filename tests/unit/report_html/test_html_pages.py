@@ -20,7 +20,6 @@ from ctxctl.inspector.blame import blame
 from ctxctl.report.html import frames
 from ctxctl.report.html.pack import dumped, escaped, plain
 from ctxctl.report.html.page import SCRIPTS
-from ctxctl.report.html.splices import splices
 from ctxctl.report.html.texts import NONE, limit_for
 from tests.unit.report_html.page_help import Page, exported
 from tests.unit.testing.sessions_help import events, item, written_trace
@@ -160,29 +159,6 @@ def test_the_limit_is_the_largest_that_fits(sizes: list[int], room: int) -> None
     elif limit > 512:
         assert sum(min(size, limit) for size in sizes) <= room
         assert sum(min(size, limit + 1) for size in sizes) > room
-
-
-class _Thing:
-    pass
-
-
-@given(st.lists(st.integers(0, 12), max_size=40), st.lists(st.integers(0, 12), max_size=40))
-def test_splices_make_the_new_list_of_the_old(before: list[int], after: list[int]) -> None:
-    things = [_Thing() for _ in range(13)]
-    old, new = [things[n] for n in before], [things[n] for n in after]
-    made: list[Any] = []
-    at = 0
-    for splice in splices(old, new):
-        assert splice.at >= at
-        made += old[at : splice.at] + new[splice.start : splice.end]
-        at = splice.at + splice.removed
-    assert made + old[at:] == new
-
-
-def test_an_exchange_at_both_ends_leaves_the_middle_alone() -> None:
-    middle = [_Thing() for _ in range(1000)]
-    old, new = [_Thing(), *middle, _Thing()], [_Thing(), *middle, _Thing(), _Thing()]
-    assert [tuple(one) for one in splices(old, new)] == [(0, 1, 0, 1), (1001, 1, 1001, 1003)]
 
 
 # What is around the data ----------------------------------------------------------------------------------

@@ -1,16 +1,18 @@
-"""What two sequences (lines, items) share in the same order, in bounded work.
+"""How one list becomes another: as splices where little changed, or by all that the two share in order.
 
-The algorithms, in the order in which they are tried, are listed in `engine.textdiff`.
+`splices` compares windows: what both begin and end with is passed over at the speed of slices, and a matcher
+says what stays in between (`longest`, `forward`).  `solve` finds a longest common subsequence of lines or
+items in bounded work; its algorithms, in the order in which they are tried, are listed in `engine.textdiff`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator
-from itertools import chain, count
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import chain, count, pairwise
 from math import isqrt
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 _QUICK = 1 << 11
 """Steps of the greedy algorithm that the smallest table is worth: about 1 ms."""
@@ -31,6 +33,22 @@ _CODES = 0x110000
 
 _Lines: TypeAlias = Any
 """`list[str]`: lines; or `str`: one character for each line, which compares and slices many times as fast."""
+
+
+T = TypeVar("T")
+_H = TypeVar("_H", bound=Hashable)
+
+
+class Splice(NamedTuple, Generic[T]):
+    """Replace `removed` items at `at` of the old list by `inserted`."""
+
+    at: int
+    removed: int
+    inserted: list[T]
+
+
+Matcher: TypeAlias = Callable[[Sequence[_H], Sequence[_H]], Iterable[tuple[int, int]]]
+"""Gives the places (in the old list, in the new one) of what stays; both ascend."""
 
 
 class Run(NamedTuple):
@@ -74,9 +92,14 @@ def same(a: _Lines, b: _Lines, x: int, y: int, limit: int) -> int:
     return at
 
 
-def same_end(a: _Lines, b: _Lines, limit: int) -> int:
-    """How many of the last lines (or characters) are equal, at most `limit`."""
-    at, step = 0, 8
+def same_start(a: _Lines, b: _Lines) -> int:
+    """How many items two lists begin with alike."""
+    return same(a, b, 0, 0, min(len(a), len(b)))
+
+
+def same_end(a: _Lines, b: _Lines, limit: int, at: int = 0) -> int:
+    """How many of the last lines (or characters) are equal, at most `limit`; `at` are known to be."""
+    at, step = min(at, limit), 8
     x, y = len(a), len(b)
     while at < limit:
         step = min(step, limit - at)
@@ -93,6 +116,101 @@ def same_end(a: _Lines, b: _Lines, limit: int) -> int:
                 step = half
         break
     return at
+
+
+def trimmed(at: int, old: list[T], new: list[T]) -> Splice[T] | None:
+    """The smallest single splice that makes `new` of `old`, which stands at `at`; None if they are equal."""
+    head = same_start(old, new)
+    tail = same_end(old, new, min(len(old), len(new)) - head)
+    if head == len(old) == len(new):
+        return None
+    return Splice(at + head, len(old) - head - tail, new[head : len(new) - tail])
+
+
+def joined(found: Iterable[Splice[T]]) -> list[Splice[T]]:
+    """Ascending splices with those that touch made one, as a trace's must not share a position."""
+    result: list[Splice[T]] = []
+    for one in found:
+        if result and result[-1].at + result[-1].removed == one.at:
+            last = result.pop()
+            one = Splice(last.at, last.removed + one.removed, last.inserted + one.inserted)
+        result.append(one)
+    return result
+
+
+def longest(old: Sequence[_H], new: Sequence[_H]) -> Iterable[tuple[int, int]]:
+    """A longest run of items that keep their order (a longest increasing subsequence of their places).
+
+    Takes n log n steps, and n where nothing moved.  Minimal where no item stands in the old list twice: of
+    such a one only the last copy can stay.
+    """
+    where = {item: at for at, item in enumerate(old)}
+    found = [(where[item], here) for here, item in enumerate(new) if item in where]
+    if all(a[0] < b[0] for a, b in pairwise(found)):
+        return found
+    return [found[n] for n in _ascending([there for there, _ in found])]
+
+
+def _ascending(numbers: Sequence[int]) -> list[int]:
+    """Places of a longest strictly increasing subsequence."""
+    tails: list[int] = []
+    ends: list[int] = []
+    back: list[int] = []
+    for index, number in enumerate(numbers):
+        at = bisect_left(tails, number)
+        back.append(ends[at - 1] if at else -1)
+        tails[at : at + 1], ends[at : at + 1] = [number], [index]
+    found: list[int] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        found.append(at)
+        at = back[at]
+    return found[::-1]
+
+
+def forward(old: Sequence[_H], new: Sequence[_H]) -> Iterator[tuple[int, int]]:
+    """Each new item with its next occurrence in the old list, from the front: linear, copies included.
+
+    Not minimal where items moved: one that moved to the front gives up all that it passed.
+    """
+    places: dict[_H, deque[int]] = {}
+    for at, item in enumerate(old):
+        places.setdefault(item, deque()).append(at)
+    at = 0
+    for here, item in enumerate(new):
+        queue = places.get(item)
+        while queue and queue[0] < at:
+            queue.popleft()
+        if queue:
+            there = queue.popleft()
+            yield there, here
+            at = there + 1
+
+
+def splices(
+    old: Sequence[_H], new: Sequence[_H], stays: Matcher[_H] = longest, head: int = 0
+) -> list[Splice[_H]]:
+    """Ascending splices that make `new` of `old`; no two share a position, and none if the two are equal.
+
+    Args:
+        old: The list before.
+        new: The list after.
+        stays: What stays between the parts that both begin and end with.
+        head: A number of items that both are known to begin with.
+    """
+    limit = min(len(old), len(new))
+    head = min(head, limit)
+    head += same(old, new, head, head, limit - head)
+    tail = same_end(old, new, limit - head)
+    was, now = old[head : len(old) - tail], new[head : len(new) - tail]
+    made: list[Splice[_H]] = []
+    at = start = 0
+    kept = stays(was, now) if was and now else ()
+    for there, here in chain(kept, [(len(was), len(now))]):
+        if there > at or here > start:
+            made.append(Splice(head + at, there - at, list(now[start:here])))
+        at, start = there + 1, here + 1
+    return made
 
 
 def greedy(a: _Lines, b: _Lines, allowance: int, work: Work) -> list[Run] | None:
@@ -242,19 +360,7 @@ def _anchors(a: _Lines, b: _Lines, many_a: Counter[Any], many_b: Counter[Any]) -
     once = {line for line, n in many_a.items() if n == 1 and many_b[line] == 1}
     place = {line: at for at, line in enumerate(b) if line in once}
     pairs = [(at, place[line]) for at, line in enumerate(a) if line in once]
-    tails: list[int] = []
-    ends: list[int] = []
-    back: list[int] = []
-    for index, (_, row) in enumerate(pairs):
-        at = bisect_left(tails, row)
-        back.append(ends[at - 1] if at else -1)
-        tails[at : at + 1], ends[at : at + 1] = [row], [index]
-    found: list[tuple[int, int]] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = back[at]
-    return found[::-1]
+    return [pairs[n] for n in _ascending([row for _, row in pairs])]
 
 
 def _slide(a: _Lines, b: _Lines, work: Work, out: list[Run]) -> None:
