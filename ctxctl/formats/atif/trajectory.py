@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats import wire
 from ctxctl.formats.build import Block, Json
-from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.chat import Chat, texts, thoughts, tools
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, string
-from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.kit.usage import clock, usage_record
 
 if TYPE_CHECKING:
     from ctxctl.formats.kit.run import Run

@@ -9,10 +9,9 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
 from ctxctl.formats.chat_messages.speakers import as_message
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, values
 from ctxctl.formats.wire import by_name

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.caches import hour_writes, miss_cause
 from ctxctl.formats.kit.parts import count, string
-from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.kit.usage import hour_writes, miss_cause, usage_record
 
 _PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 

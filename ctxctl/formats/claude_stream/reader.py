@@ -11,9 +11,8 @@ from ctxctl.formats.claude_code import blocks, prompts
 from ctxctl.formats.claude_stream.lane import Boundary, Lane
 from ctxctl.formats.claude_stream.parts import of_entries, user_entries
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, shallow, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source

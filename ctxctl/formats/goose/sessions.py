@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
 from ctxctl.formats.goose_recordings.messages import parts_of, tool_parts
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab

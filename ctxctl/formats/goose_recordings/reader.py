@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
 from ctxctl.formats.goose_recordings.messages import parts_of, tool_parts
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report

@@ -10,7 +10,7 @@ from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, values
-from ctxctl.formats.spans import beeai, billing, shapes, talks
+from ctxctl.formats.spans import billing, shapes, talks, traces
 from ctxctl.formats.spans.content import content, definitions
 from ctxctl.formats.spans.inferences import Inferences, moment
 from ctxctl.formats.spans.reader import is_document
@@ -176,7 +176,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 def _kind(value: Json) -> str:
     kind = _KINDS.get(str(value.get("type")).upper(), "other")
-    if kind == "llm" and value.get("input") is None and beeai.is_event(value.get("name"), {}):
+    if kind == "llm" and value.get("input") is None and traces.is_event(value.get("name"), {}):
         return _EVENT
     return kind
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.luminarys import wire
 from ctxctl.formats.luminarys.calls import Call, Calls

@@ -7,9 +7,8 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.opencode import parts as cut
 from ctxctl.formats.opencode.history import History, Message

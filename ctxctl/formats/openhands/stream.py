@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.bills import chat_usage
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import chat_usage
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
 

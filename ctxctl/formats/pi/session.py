@@ -7,9 +7,8 @@ from typing import Any
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, shallow, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.formats.pi import messages
 from ctxctl.formats.pi.system import Reader, System, reader_of

@@ -10,7 +10,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names
-from ctxctl.formats.wire.reminders import split
+from ctxctl.formats.wire.slots import split
 
 ENVIRONMENT: Final = "environment_details"
 """The block of editor state that stands in every message of the user; one item that is renewed."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import clock
 from ctxctl.formats.roo.messages import ENVIRONMENT, Cutter, prompts, sealed
 from ctxctl.model import vocab
 

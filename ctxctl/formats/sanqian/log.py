@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.kit.shallow import shallow
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.formats.sanqian.resources import Resource, Resources
 from ctxctl.formats.sanqian.scope import Scope, catalogue, holds, ident, string

@@ -12,8 +12,8 @@ from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.sibyl import pack as packs
 from ctxctl.formats.sibyl import reach, shapes

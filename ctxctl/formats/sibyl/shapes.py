@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.kit.shallow import shallow
+from ctxctl.formats.kit.parts import shallow
 
 Json = dict[str, Any]
 
@@ -233,7 +233,7 @@ def _of_text(text: str, native: str | None, time: Any) -> Answer | None:
         if '"sections"' not in stripped or len(stripped) > _MENDED:
             return None
         # Some client or proxy cut it, or put a notice behind it.
-        from ctxctl.formats.kit.mend import mended
+        from ctxctl.formats.kit.document import mended
 
         value = shallow(mended(stripped))
     return Answer(value, None, native, time) if isinstance(value, dict) and is_pack(value) else None

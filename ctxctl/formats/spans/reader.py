@@ -43,7 +43,7 @@ def values_of(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
     """The JSON values of a file, each with its size."""
     head = source.read(0, _HEAD).removeprefix(_BOM).lstrip(b" \t\r\n")
     if not head.startswith((b"{", b"[")) and source.read(0, 1) == b"\n":
-        from ctxctl.formats.otel.protobuf import exports
+        from ctxctl.formats.spans.protobuf import exports
 
         for value in exports(source, run):
             yield value, source.size

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.kit.mend import mended
+from ctxctl.formats.kit.document import mended
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.spans import shapes
 
