@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from ctxctl.formats.amplifier import parts as amplifier
-from ctxctl.formats.amplifier.identity import Names as Known
-from ctxctl.formats.amplifier.injected import Piece
+from ctxctl.formats.amplifier.parts import Names as Known
+from ctxctl.formats.amplifier.parts import Piece
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire.dialect import Dialect, Names, Unit, unknown

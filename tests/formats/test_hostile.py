@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
-from ctxctl.formats.amplifier.origins import _stands_for
+from ctxctl.formats.amplifier.transcript import _stands_for
 from ctxctl.formats.build import Maker
 from ctxctl.formats.enough import KEPT
 from ctxctl.formats.kit.conversation import Conversation

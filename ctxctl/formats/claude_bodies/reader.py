@@ -1,23 +1,27 @@
-"""A dump's exchanges in order, session by session."""
+"""A dump's exchanges in order, session by session.
+
+What a dump's index says: which files are one exchange, of which session, and in which order.
+
+The session's own transcript beside its bodies: which prompt set each request off.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls.http import Call, Calls
-from ctxctl.formats.claude_bodies import order
-from ctxctl.formats.claude_bodies.beside import turns
-from ctxctl.formats.claude_bodies.entries import Entry, Files, listed
+from ctxctl.formats.claude_bodies import INDEX, REQUEST, RESPONSE, order
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Line, Report
+from ctxctl.formats.lines import Line, Report, values
 from ctxctl.model.problem import Problem
-from ctxctl.trace.source import Source
+from ctxctl.trace.source import Source, open_source
 
 NAME: Final = "claude-bodies"
 _ADDRESS: Final = "/v1/messages"
@@ -153,3 +157,133 @@ def _merged(
     for n, entry in enumerate(indexed):
         made += [*at.get(n, ()), entry]
     return made + at.get(len(indexed), [])
+
+
+class Entry(NamedTuple):
+    """One exchange; file names are relative to the folder."""
+
+    request: str | None
+    response: str | None
+    session: str | None = None
+    time: str | None = None
+    """RFC 3339, of the answer."""
+    request_id: str | None = None
+    message_id: str | None = None
+
+
+class Files(NamedTuple):
+    """What a folder holds of dumps."""
+
+    entries: list[Entry]
+    """As the indexes say, in their order."""
+    requests: list[str]
+    """Bodies of requests that no index names (no answer came, or the client is too old to write one)."""
+    responses: list[str]
+
+
+def listed(folder: Folder, run: Run) -> Files:
+    """The exchanges that the folder's indexes name, and what is left over."""
+    entries: list[Entry] = []
+    for name in folder.files:
+        if name.rpartition("/")[2] == INDEX:
+            entries += _indexed(folder, name, run)
+    named = {name for entry in entries for name in (entry.request, entry.response)}
+    rest = [name for name in folder.files if name not in named]
+    return Files(
+        entries,
+        [name for name in rest if name.endswith(REQUEST)],
+        [name for name in rest if name.endswith(RESPONSE)],
+    )
+
+
+def _indexed(folder: Folder, index: str, run: Run) -> Iterator[Entry]:
+    prefix = index.removesuffix(INDEX)
+    run.make.file = index
+    try:
+        source = folder.open(index)
+    except CtxctlError as error:
+        run.report(Problem(0, 0, error.slug, str(error)))
+        return
+    seen: set[str] = set()
+    with source:
+        for record in run.records(source):
+            made = entry(record, prefix)
+            if made is None:
+                run.problem("unknown-record", "names no body of a request; skipped")
+            elif made.request is not None and made.request in seen:
+                run.problem("duplicate-entry", f"{made.request} was named before; skipped")
+            else:
+                seen.add(made.request or "")
+                yield made
+
+
+def entry(record: Json, prefix: str = "") -> Entry | None:
+    """A line of an index; None for what names no file.  A name never leads out of the directory."""
+    request, response = _file(record, "request_file", prefix), _file(record, "response_file", prefix)
+    if request is None:
+        return None
+    return Entry(
+        request,
+        response,
+        string(record.get("session_id")),
+        string(record.get("timestamp")),
+        string(record.get("request_id")),
+        string(record.get("message_id")),
+    )
+
+
+def _file(record: Json, field: str, prefix: str) -> str | None:
+    name = string(record.get(field))
+    if name is None:
+        return None
+    base = name.replace("\\", "/").rpartition("/")[2]
+    return f"{prefix}{base}" if base else None
+
+
+_HEAD = 1 << 16
+
+
+def turns(folder: Folder) -> dict[str, str]:
+    """By request id and by message id: the prompt id of the transcript's turn.
+
+    Damage of a transcript is not reported here: it is read for its ids only.
+    """
+    found: dict[str, str] = {}
+    for name in folder.files:
+        if not name.endswith(".jsonl") or name.rpartition("/")[2] == INDEX:
+            continue
+        from ctxctl.formats.claude_code import ClaudeCode  # another importer, and only where one is needed
+
+        if ClaudeCode().detect(folder.head(name, _HEAD)):
+            found |= _of_file(folder.path / name)
+    for path in folder.beside:
+        found |= _of_file(path)
+    return found
+
+
+def _of_file(path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    """By the uuid of a line: the prompt that it follows."""
+    try:
+        source = open_source(path)
+    except CtxctlError:
+        return found
+    with source:
+        for _, value in values(source, lambda _: None):
+            if isinstance(value, dict):
+                _take_beside(value, prompts, found)
+    return found
+
+
+def _take_beside(record: Json, prompts: dict[str, str], found: dict[str, str]) -> None:
+    own, parent = string(record.get("uuid")), string(record.get("parentUuid"))
+    prompt = string(record.get("promptId")) or prompts.get(parent or "")
+    if own is None or prompt is None:
+        return
+    prompts[own] = prompt
+    message = record.get("message")
+    name = string(message.get("id")) if isinstance(message, dict) else None
+    for key in (string(record.get("requestId")), name):
+        if key is not None:
+            found.setdefault(key, prompt)

@@ -7,7 +7,7 @@ from typing import Any
 from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Compaction, Node, Unit
-from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.routing import Graph
 from ctxctl.formats.claude_code.threads import Thread
 from ctxctl.formats.lines import Json
 

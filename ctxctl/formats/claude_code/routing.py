@@ -1,15 +1,35 @@
-"""Which session and thread a line belongs to."""
+"""Which session and thread a line belongs to.
+
+The parent chain of a session's lines, over all of its files.
+
+`progress` lines (2.1.12 to 2.1.81), by their bytes: no request carries them, and there are many.
+
+What they hold is told again by other lines (a sub-agent's messages by its own file); all that counts is that
+a later line may name one as its parent.
+
+Whether the parents of a transcript's lines can be what they say.
+
+Other programs write lines of the same shape whose parents are none: every line names the prompt.  A walk over
+them would show requests that carry nothing but it.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
+import orjson
+
+from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code import blocks
-from ctxctl.formats.claude_code.blocks import string
-from ctxctl.formats.claude_code.graph import Graph
+from ctxctl.formats.claude_code.blocks import blocks_of, string
+from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.threads import Origin, Thread
-from ctxctl.formats.lines import Json
+from ctxctl.formats.lines import Json, Line, Report
+from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.trace.source import Source
 
 _TASK_TOOLS = frozenset({"Task", "Agent"})
 
@@ -105,3 +125,176 @@ class Routing:
                 if isinstance(arguments, dict):
                     prompt = string(arguments.get("prompt")) or ""
                     self.tasks[tool] = Task(thread.name, prompt, string(arguments.get("subagent_type")))
+
+
+class Graph:
+    """All lines by uuid, what follows what, and where tool calls are."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self.line = Line(0, 0, b"")
+        """The line that is being read."""
+        self.nodes: dict[str, Node | None] = {}
+        """By uuid; a line that no request carries stands for its parent, None for the root."""
+        self.owner: dict[Node, Thread] = {}
+        self.tools: dict[str, Unit] = {}
+        """Units by tool use id, of any thread."""
+        self.after: dict[Node, Node] = {}
+        """Anchors of compactions: what follows one really follows the messages preserved behind it."""
+        self.is_ordered = False
+        """The parents of the file that is being read are none: its lines follow each other."""
+        self._missing: dict[str, Line] = {}
+
+    def parent(self, value: Json, thread: Thread, *, wants: bool = False) -> Node | None:
+        """The node that a line follows; `wants`: a root is no answer (before an API call there is a prompt).
+
+        Where the parent is not in the file, the line before in its thread stands in.
+        """
+        uuid = value.get("parentUuid")
+        if self.is_ordered:
+            return thread.last
+        if not isinstance(uuid, str):
+            return thread.last if wants or "parentUuid" not in value else None
+        if uuid in self.nodes:
+            node = self.nodes[uuid]
+            if node is None:
+                return thread.last if wants else None
+            return self.after.get(node, node)
+        self._missing.setdefault(uuid, self.line)
+        return thread.last
+
+    def add(self, value: Json, thread: Thread, node: Node) -> None:
+        """Put a line into the chain."""
+        nodes = self.nodes
+        wanted = value.get("parentUuid")
+        if isinstance(wanted, str) and wanted not in nodes and not self.is_ordered:
+            node.wanted = wanted
+        nodes[node.uuid] = node
+        native = value.get("uuid")
+        if isinstance(native, str) and native != node.uuid:
+            nodes[native] = node
+        self.owner[node] = thread
+        thread.last = node
+
+    def holds(self, thread: Thread, tool: str, unit: Unit) -> None:
+        """Say which unit a tool call is in, so that its result is put there."""
+        thread.tools[tool] = self.tools[tool] = unit
+
+    def retract(self, uuids: Any) -> None:
+        """Take lines out of the context that the runtime says it took back."""
+        for uuid in uuids if isinstance(uuids, list) else ():
+            node = self.nodes.get(uuid) if isinstance(uuid, str) else None
+            if node is None or node.unit is None:
+                continue
+            thread = self.owner[node]
+            for entry in node.unit.head + node.unit.tail:
+                if entry.native == uuid and not entry.retracted:
+                    entry.retracted = True
+                    thread.retracted.append(entry)
+                    thread.path.touch(node.unit)
+
+    def report_missing(self) -> None:
+        """Report the parents that never came."""
+        for uuid, line in self._missing.items():
+            if uuid not in self.nodes:
+                message = f"parent {uuid} is not in the file; the line is taken to follow the one before it"
+                self._report(Problem(line.number, line.offset, "missing-parent", message))
+
+
+_HEAD: Final = re.compile(
+    rb'\{"parentUuid":(?:"([^"\\]{1,64})"|null),"isSidechain":[^{]*+(?<="type":"progress","data":)\{'
+)
+_TAIL: Final = 129
+"""Bytes that the end takes at most."""
+_USUAL: Final = 85
+"""Bytes that it takes with an id of 36 digits and a time with milliseconds."""
+_ENDS: Final = re.compile(
+    rb'"(?:uuid":"([^"\\]{1,64})","timestamp":"([^"\\]{1,40})|timestamp":"([^"\\]{1,40})","uuid":"([^"\\]{1,64}))"\}\Z'
+)
+
+
+class Progress:
+    """Takes such lines into the chain without parsing them."""
+
+    def __init__(self, graph: Graph, make: Maker) -> None:
+        self._graph = graph
+        self._make = make
+
+    def taken(self, data: bytes) -> bool:
+        """Whether a line is one of them and was taken; any doubt leaves it to be parsed."""
+        head = _HEAD.match(data)
+        if head is None:
+            return False
+        size = len(data)
+        ends = _ENDS.match(data, max(0, size - _USUAL)) or _ENDS.search(data, max(0, size - _TAIL))
+        # A second record may be glued to it.
+        if ends is None or data.find(b'"parentUuid":', head.end()) >= 0:
+            return False
+        nodes, above = self._graph.nodes, head.group(1)
+        uuid = (ends.group(1) or ends.group(4)).decode("utf-8", "replace")
+        if uuid in nodes:
+            node = nodes[uuid]
+        elif above is None:
+            node = None
+        else:
+            node = nodes.get(above.decode("utf-8", "replace"))
+            if node is None:
+                return False
+            node = self._graph.after.get(node, node)
+        nodes[uuid] = node
+        self._make.at((ends.group(2) or ends.group(3)).decode("utf-8", "replace"))
+        return True
+
+
+_HEAD_TYPES: Final = 512 * 1024
+_LINES: Final = 400
+_ANSWERS: Final = 2
+"""Answers behind results that must be wrong, at least."""
+
+
+def impossible(source: Source) -> int:
+    """The first line of a file whose parents cannot be right; 0 where nothing speaks against them.
+
+    They cannot where every line of every answer follows a prompt, though tools answered behind it: an answer
+    behind a result follows that result, what came along with it, or a later prompt.
+    """
+    prompts: set[str] = set()
+    answers: set[str] = set()
+    first = 0
+    before: set[str] = set()
+    """Prompts in front of the last result."""
+    for number, value in _messages(source):
+        uuid, parent = string(value.get("uuid")), value.get("parentUuid")
+        if value["type"] == "assistant":
+            if parent is not None and parent not in prompts:
+                return 0
+            if before and (parent is None or parent in before):
+                first = first or number
+                answers.add(str(value["message"].get("id")))
+            continue
+        results = any(
+            isinstance(block, dict) and block.get("type") == "tool_result"
+            for block in blocks_of(value["message"].get("content"))
+        )
+        if results:
+            before |= prompts
+        elif uuid is not None:
+            prompts.add(uuid)
+    return first if len(answers) >= _ANSWERS else 0
+
+
+def _messages(source: Source) -> Iterator[tuple[int, Json]]:
+    """The first messages of the main conversation, with their lines."""
+    head = source.read(0, _HEAD_TYPES)
+    rows = head.split(b"\n", _LINES)[:_LINES]
+    for number, row in enumerate(rows, 1):
+        if b'"parentUuid"' not in row:
+            continue
+        try:
+            value = orjson.loads(row)
+        except orjson.JSONDecodeError:
+            continue
+        if not isinstance(value, dict) or value.get("type") not in ("user", "assistant"):
+            continue
+        if isinstance(value.get("message"), dict) and value.get("isSidechain") is not True:
+            yield number, value

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.claude_code import blocks, prompts
-from ctxctl.formats.claude_stream.lane import Boundary, Lane
-from ctxctl.formats.claude_stream.parts import of_entries, user_entries
+from ctxctl.formats.claude_stream.lane import Boundary, Lane, of_entries, user_entries
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import count, shallow, string
 from ctxctl.formats.kit.run import Run

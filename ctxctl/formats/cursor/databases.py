@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.cursor.messages import asked, call, content
+from ctxctl.formats.cursor.transcript import asked, call, content
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.database import read, value
 from ctxctl.formats.kit.parts import Part, string

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.goose_recordings.messages import parts_of, tool_parts
+from ctxctl.formats.goose_recordings.reader import parts_of, tool_parts
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import Part, moment, string
 from ctxctl.formats.kit.run import Run

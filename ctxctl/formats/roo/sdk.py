@@ -16,8 +16,7 @@ from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
-from ctxctl.formats.roo.messages import ENVIRONMENT
-from ctxctl.formats.roo.window import moment, opened
+from ctxctl.formats.roo.messages import ENVIRONMENT, moment, opened
 from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names
 from ctxctl.trace.source import Source

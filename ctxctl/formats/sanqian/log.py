@@ -9,8 +9,7 @@ from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.lines import Json, Line, Report, values
-from ctxctl.formats.sanqian.resources import Resource, Resources
-from ctxctl.formats.sanqian.scope import Scope, catalogue, holds, ident, string
+from ctxctl.formats.sanqian.scope import Resource, Resources, Scope, catalogue, holds, ident, string
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source

@@ -17,10 +17,9 @@ from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.sibyl import pack as packs
 from ctxctl.formats.sibyl import reach, shapes
-from ctxctl.formats.sibyl.exchange import Exchange
 from ctxctl.formats.sibyl.rendering import cut
 from ctxctl.formats.sibyl.shapes import Answer, Audit, Call, Sent
-from ctxctl.formats.sibyl.turns import Turns
+from ctxctl.formats.sibyl.turns import Exchange, Turns
 from ctxctl.trace.source import Source
 
 NAME: Final = "sibyl"

@@ -11,6 +11,7 @@ from record_help import SECRET, data, events, replayed
 
 from ctxctl import Recorder
 from ctxctl.formats.wire import by_name
+from ctxctl.formats.wire import dialect as dialects
 from ctxctl.record.bills import bill
 
 TOOLS = [
