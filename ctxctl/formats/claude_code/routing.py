@@ -246,7 +246,7 @@ class Progress:
         return True
 
 
-_HEAD_TYPES: Final = 512 * 1024
+_HEAD_BYTES: Final = 512 * 1024
 _LINES: Final = 400
 _ANSWERS: Final = 2
 """Answers behind results that must be wrong, at least."""
@@ -285,7 +285,7 @@ def impossible(source: Source) -> int:
 
 def _messages(source: Source) -> Iterator[tuple[int, Json]]:
     """The first messages of the main conversation, with their lines."""
-    head = source.read(0, _HEAD_TYPES)
+    head = source.read(0, _HEAD_BYTES)
     rows = head.split(b"\n", _LINES)[:_LINES]
     for number, row in enumerate(rows, 1):
         if b'"parentUuid"' not in row:
