@@ -19,11 +19,7 @@ class Views(Dialect):
 
     name: ClassVar[str] = "amplifier-view"
     provider: ClassVar[str] = "amplifier"
-
-    @property
-    def section(self) -> str:
-        """The field that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """No body says that it is a view."""

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Line, Report, values
+from ctxctl.formats.lines import Report
 from ctxctl.formats.spans import billing, shapes, talks, traces
 from ctxctl.formats.spans.content import content, definitions
 from ctxctl.formats.spans.inferences import Inferences, moment
-from ctxctl.formats.spans.reader import is_document
+from ctxctl.formats.spans.reader import records
 from ctxctl.formats.spans.span import Given, Span
 from ctxctl.formats.spans.talks import NOTHING, Talk
 from ctxctl.formats.spans.traces import Traces
@@ -158,18 +157,8 @@ class Log:
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
-    run = Run(NAME, report)
-    log = Log(run)
-    if is_document(source):
-        run.line = Line(1, 0, b"")
-        log.take(document(source, run.report))
-    else:
-        for line, value in values(source, run.report):
-            run.line = line
-            log.take(value)
-            yield from log.drain()
-    yield from log.drain(at_end=True)
-    log.calls.summed(log.traces.summed)
+    log = Log(Run(NAME, report))
+    yield from records(log, source)
     log.calls.unpaired(log.traces.unpaired)
     yield from log.calls.finish(f"{log.seen} observations, none of them a generation that shows its input")
 

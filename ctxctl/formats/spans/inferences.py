@@ -41,11 +41,7 @@ class Kept(Dialect):
 
     name: ClassVar[str] = "kept"
     provider: ClassVar[str] = ""
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """Nothing: such a request is made by its importer."""

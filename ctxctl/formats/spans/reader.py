@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -37,6 +37,35 @@ def read(name: str, source: Source, report: Report) -> Iterator[Json]:
     calls.unpaired(traces.unpaired)
     held = f"{traces.others} other spans" if traces.others else "no spans"
     yield from calls.finish(held)
+
+
+class Log(Protocol):
+    """What puts together the records of an observability tool's export, for `records`."""
+
+    run: Run
+    calls: Inferences
+    traces: Traces
+
+    def take(self, value: Any) -> None:
+        """Keep what a document or a line holds."""
+
+    def drain(self, *, at_end: bool = False) -> Iterator[Json]:
+        """Make calls of what was taken, if it is much."""
+
+
+def records(log: Log, source: Source) -> Iterator[Json]:
+    """The events of an export whose records `log` puts together; the caller ends the import."""
+    run = log.run
+    if is_document(source):
+        run.line = Line(1, 0, b"")
+        log.take(document(source, run.report))
+    else:
+        for line, value in values(source, run.report):
+            run.line = line
+            log.take(value)
+            yield from log.drain()
+    yield from log.drain(at_end=True)
+    log.calls.summed(log.traces.summed)
 
 
 def values_of(run: Run, source: Source) -> Iterator[tuple[Any, int]]:

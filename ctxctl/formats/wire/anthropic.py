@@ -32,11 +32,7 @@ class Anthropic(Dialect):
 
     name: ClassVar[str] = "anthropic"
     provider: ClassVar[str] = "anthropic"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""

@@ -25,7 +25,7 @@ _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
 class Unit(NamedTuple):
     """A piece of a request body that is cut by itself: a tool, a system block, a message."""
 
-    section: str
+    section: ClassVar[str]
     """The field of the body it stands in."""
     value: Any
     at: int
@@ -59,6 +59,8 @@ class Dialect(ABC):
     name: ClassVar[str]
     provider: ClassVar[str]
     """Whose convention of counting tokens its bills follow."""
+    section: ClassVar[str]
+    """The field of the body that holds the messages."""
 
     @abstractmethod
     def detect(self, body: Json) -> int:
@@ -109,11 +111,6 @@ class Dialect(ABC):
         names = Names()
         units = self.units({"tools": definitions})
         return [p for u in units if u.section == "tools" for p in self.parts(u, names, line).parts]
-
-    @property
-    @abstractmethod
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
 
     def usage(self, response: Json, model: str | None = None) -> Json | None:
         """The record of what a response bills; None where it bills nothing.  `model`: that was asked for."""

@@ -36,11 +36,7 @@ class Gemini(Dialect):
 
     name: ClassVar[str] = "gemini"
     provider: ClassVar[str] = "google"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "contents"
+    section: ClassVar[str] = "contents"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""

@@ -38,11 +38,7 @@ class OpenAIChat(Dialect):
 
     name: ClassVar[str] = "openai-chat"
     provider: ClassVar[str] = "openai"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""

@@ -42,11 +42,7 @@ class OpenAIResponses(Dialect):
 
     name: ClassVar[str] = "openai-responses"
     provider: ClassVar[str] = "openai"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "input"
+    section: ClassVar[str] = "input"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""
