@@ -11,25 +11,31 @@ Whether the parents of a transcript's lines can be what they say.
 
 Other programs write lines of the same shape whose parents are none: every line names the prompt.  A walk over
 them would show requests that carry nothing but it.
+
+Compactions: boundaries, summaries, and the messages that newer versions keep behind them.
+
+The files of a session's sub-agents: `agent-<id>.jsonl` beside it, or under `<session>/subagents/`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code import blocks
-from ctxctl.formats.claude_code.blocks import blocks_of, string
-from ctxctl.formats.claude_code.chain import Node, Unit
+from ctxctl.formats.claude_code.blocks import Entry, blocks_of, string
+from ctxctl.formats.claude_code.chain import Compaction, Node, Unit
 from ctxctl.formats.claude_code.threads import Origin, Thread
 from ctxctl.formats.lines import Json, Line, Report
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
-from ctxctl.trace.source import Source
+from ctxctl.trace.source import Source, open_source
 
 _TASK_TOOLS = frozenset({"Task", "Agent"})
 
@@ -298,3 +304,170 @@ def _messages(source: Source) -> Iterator[tuple[int, Json]]:
             continue
         if isinstance(value.get("message"), dict) and value.get("isSidechain") is not True:
             yield number, value
+
+
+class Compactions:
+    """Puts compactions into the chain."""
+
+    def __init__(self, graph: Graph, make: Maker) -> None:
+        self._graph = graph
+        self._make = make
+
+    def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
+        """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
+        meta = value.get("compactMetadata")
+        meta = meta if isinstance(meta, dict) else {}
+        node = Node(uuid, None)
+        node.compaction = compaction = self._begin(thread, uuid, meta)
+        anchor, compaction.preserved = self._preserved(meta)
+        self._graph.add({}, thread, node)
+        if isinstance(anchor, str) and anchor in self._graph.nodes:
+            # Otherwise they come behind the summary, which is still to be read.
+            self._keep(compaction, node)
+
+    def summary(self, value: Json, thread: Thread, uuid: str, entries: list[Entry]) -> None:
+        """A summary; one without a boundary in front is a boundary itself (1.0.x)."""
+        above = value.get("parentUuid")
+        boundary = self._graph.nodes.get(above) if isinstance(above, str) else None
+        compaction = boundary.compaction if boundary is not None else None
+        parent = self._graph.parent(value, thread) if compaction is not None else None
+        node = Node(uuid, parent, Unit(uuid))
+        if compaction is None:
+            compaction = node.compaction = self._begin(thread, uuid, {})
+        if entries:
+            compaction.summary = entries[0]
+        assert node.unit is not None
+        thread.add(node.unit, entries, self._make.time, tail=True)
+        self._graph.add({"uuid": uuid}, thread, node)
+        self._keep(compaction, node)
+
+    def micro(self, value: Json, thread: Thread, uuid: str) -> None:
+        """A `microcompact_boundary`: from here on requests carry some tool results blanked."""
+        meta = value.get("microcompactMetadata")
+        ids = meta.get("compactedToolIds") if isinstance(meta, dict) else None
+        node = Node(uuid, self._graph.parent(value, thread))
+        if isinstance(ids, list):
+            node.blanks = tuple(tool for tool in ids if isinstance(tool, str))
+        self._graph.add(value, thread, node)
+
+    def _begin(self, thread: Thread, uuid: str, meta: Json) -> Compaction:
+        made = Compaction(uuid, meta, self._graph.line.number)
+        made.pending = {entry.item: entry.block(set()).ref for entry in thread.pending}
+        return made
+
+    def _preserved(self, meta: Json) -> tuple[Any, list[Node]]:
+        """The uuid that preserved messages come after, and their lines in order (2.1.177 on)."""
+        kept, segment = meta.get("preservedMessages"), meta.get("preservedSegment")
+        nodes = self._graph.nodes
+        if isinstance(kept, dict):
+            uuids = kept.get("uuids")
+            named = [nodes.get(u) for u in uuids if isinstance(u, str)] if isinstance(uuids, list) else []
+            return kept.get("anchorUuid"), [node for node in named if node is not None]
+        if not isinstance(segment, dict):
+            return None, []
+        head, tail = segment.get("headUuid"), segment.get("tailUuid")
+        first = nodes.get(head) if isinstance(head, str) else None
+        node = nodes.get(tail) if isinstance(tail, str) else None
+        found: list[Node] = []
+        while first is not None and node is not None and node is not first:
+            found.append(node)
+            node = node.parent
+        if first is None or node is not first:
+            return None, []
+        return segment.get("anchorUuid"), [first, *reversed(found)]
+
+    def _keep(self, compaction: Compaction, anchor: Node) -> None:
+        """Put the preserved messages behind their anchor, and what followed it behind them."""
+        graph, last = self._graph, anchor
+        for node in compaction.preserved:
+            clone = Node(node.uuid, last, node.unit)
+            clone.turn = node.turn
+            clone.results = node.results
+            graph.owner[clone] = graph.owner[anchor]
+            graph.nodes[node.uuid] = last = clone
+        compaction.preserved = []
+        if last is not anchor:
+            graph.after[anchor] = last
+            graph.owner[anchor].last = last
+
+
+_AGENT_HEAD = 256 * 1024
+
+
+class Agents:
+    """Finds sub-agents' files and hands each out once."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._own: dict[str, Path] = {}
+        """Files under the session's own directory, by agent id."""
+        self._beside: dict[str, Path] = {}
+        """Files next to it, which may be other sessions'."""
+        self._root: Path | None = None
+        self.wanted: list[tuple[str, Origin]] = []
+        """Agents whose result was read and whose file is to be read next."""
+
+    def around(self, source: Source) -> None:
+        """Look around the opened file; a stream, and a sub-agent's own file, has nothing around it."""
+        path = source.path
+        if path is None or path.name.startswith("agent-"):
+            return
+        self._root = path.parent
+        try:
+            self._own = _agents(path.with_suffix("").joinpath("subagents").rglob("agent-*.jsonl"))
+            self._beside = _agents(path.parent.glob("agent-*.jsonl"))
+        except OSError as error:
+            message = f"the files of sub-agents cannot be listed: {error.strerror or error}"
+            self._report(Problem(0, 0, "sub-agents-not-read", message))
+
+    def take(self, agent: str) -> Source | None:
+        """The file of an agent, unless there is none or it was handed out before."""
+        path = self._own.pop(agent, None) or self._beside.pop(agent, None)
+        return self._opened(path) if path is not None else None
+
+    def pass_over(self, agent: str) -> None:
+        """An agent that another session started, which its history tells of."""
+        self._beside.pop(agent, None)
+
+    def leftover(self, session: str | None, known: Container[str]) -> Source | None:
+        """A file of this session that no result named: killed, asynchronous, or a compaction's own call."""
+        for agent in sorted(self._own):
+            return self.take(agent)
+        for agent in sorted(self._beside):
+            path = self._beside[agent]
+            if _belongs(path, session, known):
+                return self.take(agent)
+            del self._beside[agent]
+        return None
+
+    def relative(self, source: Source) -> str:
+        """A file's name as problems and events give it."""
+        path = source.path
+        if path is not None and self._root is not None and path.is_relative_to(self._root):
+            return path.relative_to(self._root).as_posix()
+        return source.name.rpartition("/")[2]
+
+    def _opened(self, path: Path) -> Source | None:
+        try:
+            return open_source(path)
+        except CtxctlError as error:
+            self._report(Problem(0, 0, error.slug, f"{path.name}: {error.message}"))
+            return None
+
+
+def _agents(paths: Iterable[Path]) -> dict[str, Path]:
+    return {path.stem.removeprefix("agent-"): path for path in sorted(paths) if path.is_file()}
+
+
+def _belongs(path: Path, session: str | None, known: Container[str]) -> bool:
+    """Whether the first line of a file is of this session, or follows one of its lines."""
+    try:
+        with path.open("rb") as file:
+            value: Json = orjson.loads(file.readline(_AGENT_HEAD))
+    except (OSError, orjson.JSONDecodeError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    parent = string(value.get("parentUuid"))
+    ours = session is not None and value.get("sessionId") == session
+    return ours or (parent is not None and parent in known)

@@ -7,13 +7,11 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks, prompts
-from ctxctl.formats.claude_code.agents import Agents
 from ctxctl.formats.claude_code.blocks import Entry, string
 from ctxctl.formats.claude_code.carried import Carried
 from ctxctl.formats.claude_code.chain import Node, Unit
-from ctxctl.formats.claude_code.compactions import Compactions
 from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
-from ctxctl.formats.claude_code.routing import Graph, Progress, Routing, impossible
+from ctxctl.formats.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
 from ctxctl.formats.claude_code.sent import attachment
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
