@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.claude_code import prompts
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json
 from ctxctl.model import vocab
 
@@ -118,11 +119,6 @@ def blocks_of(content: Any) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else []
-
-
-def string(value: Any) -> str | None:
-    """The value if it is a non-empty string."""
-    return value if isinstance(value, str) and value else None
 
 
 def call_title(name: str, arguments: Any) -> str:

@@ -23,12 +23,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.claude_code.blocks import Entry, blocks_of, string
+from ctxctl.formats.claude_code.blocks import Entry, blocks_of
 from ctxctl.formats.claude_code.sent import Sent
 from ctxctl.formats.claude_code.view import Body, Message
-from ctxctl.formats.kit.parts import Part
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.anthropic import Anthropic
-from ctxctl.formats.wire.dialect import Names, listed
+from ctxctl.formats.wire.dialect import Names
 from ctxctl.formats.wire.slots import without_cache
 
 _CHAINS: Final = 16

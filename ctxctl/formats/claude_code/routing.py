@@ -29,9 +29,10 @@ import orjson
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Maker
 from ctxctl.formats.claude_code import blocks
-from ctxctl.formats.claude_code.blocks import Entry, blocks_of, string
+from ctxctl.formats.claude_code.blocks import Entry, blocks_of
 from ctxctl.formats.claude_code.chain import Compaction, Node, Unit
 from ctxctl.formats.claude_code.threads import Origin, Thread
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json, Line, Report
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD

@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple
 from ctxctl.formats import build
 from ctxctl.formats.build import Block
 from ctxctl.formats.claude_code import blocks
-from ctxctl.formats.claude_code.blocks import Entry, blocks_of, native, part, string
+from ctxctl.formats.claude_code.blocks import Entry, blocks_of, native, part
 from ctxctl.formats.claude_code.view import Message
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json
 
 _OPEN: Final = "<system-reminder>\n"
@@ -73,7 +74,7 @@ class Sent:
 
     def message(self, value: Json, name: str, line: int) -> Message:
         """A message as it was sent; `name`: what its new items are named for."""
-        role = blocks.string(value.get("role")) or "user"
+        role = string(value.get("role")) or "user"
         entries: list[Entry] = []
         placed: list[Block] = []
         ends: list[int] = []

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks, prompts
-from ctxctl.formats.claude_code.blocks import Entry, string
+from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.carried import Carried
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
@@ -15,6 +15,7 @@ from ctxctl.formats.claude_code.routing import Agents, Compactions, Graph, Progr
 from ctxctl.formats.claude_code.sent import attachment
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.formats.understood import of
 from ctxctl.model.problem import Problem

@@ -14,7 +14,7 @@ from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.copilot_chat import elements
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, listed, parsed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -61,11 +61,11 @@ class Export(Run):
         metadata = metadata if isinstance(metadata, dict) else {}
         conversation.turn = name
         conversation.append(*_asked(request, metadata, name))
-        rounds = [r for r in _list(metadata.get("toolCallRounds")) if isinstance(r, dict)]
+        rounds = [r for r in listed(metadata.get("toolCallRounds")) if isinstance(r, dict)]
         results = metadata.get("toolCallResults")
         for one in rounds:
             self._round(conversation, one, results if isinstance(results, dict) else {}, metadata)
-        answered = bool(rounds) and not _list(rounds[-1].get("toolCalls"))
+        answered = bool(rounds) and not listed(rounds[-1].get("toolCalls"))
         text = _shown(request.get("response"))
         if not answered and (text or not rounds):
             if not text and request.get("isCanceled") is True:
@@ -89,7 +89,7 @@ class Export(Run):
         if text is not None:
             parts.append(Part("assistant_message", text, "assistant", key=name))
         done: list[Part] = []
-        for call in _list(one.get("toolCalls")):
+        for call in listed(one.get("toolCalls")):
             if isinstance(call, dict):
                 part = _called(call)
                 parts.append(part)
@@ -108,7 +108,7 @@ def _asked(request: Json, metadata: Json, name: str) -> list[Part]:
     """The parts of a prompt as it was sent, or as it was typed where only that is kept."""
     made: list[Part] = []
     for field, place in (("renderedGlobalContext", "global"), ("renderedUserMessage", "user")):
-        for block in _list(metadata.get(field)):
+        for block in listed(metadata.get(field)):
             text = block.get("text") if isinstance(block, dict) else block
             if not isinstance(text, str):
                 continue
@@ -141,7 +141,7 @@ def _result(result: Any, call: Part) -> list[Part]:
     """A tool's result: plain text, a tree that the extension renders, or data."""
     made: list[Part] = []
     content = result.get("content") if isinstance(result, dict) else None
-    for index, block in enumerate(_list(content)):
+    for index, block in enumerate(listed(content)):
         if not isinstance(block, dict):
             continue
         key = f"{call.item}/result{f'/{index}' if index else ''}" if call.item else None
@@ -165,7 +165,7 @@ def _result(result: Any, call: Part) -> list[Part]:
 def _shown(response: Any) -> str:
     """The answer as the panel shows it."""
     made: list[str] = []
-    for block in _list(response):
+    for block in listed(response):
         if not isinstance(block, dict):
             continue
         value = block.get("value")
@@ -177,10 +177,6 @@ def _shown(response: Any) -> str:
         elif isinstance(reference, dict) and isinstance(reference.get("name"), str):
             made.append(f"`{reference['name']}`")
     return "".join(made)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _time(value: Any) -> str | None:

@@ -14,7 +14,7 @@ from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.chat import Chat, tools
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, mapping, string
 from ctxctl.formats.kit.usage import usage_record
 
 if TYPE_CHECKING:
@@ -251,13 +251,13 @@ class Pools:
     """What a sample holds apart from its events."""
 
     def __init__(self, sample: Json) -> None:
-        self._texts: Json = {**_dict(_dict(sample.get("transcript")).get("content"))}
-        self._texts |= _dict(sample.get("attachments"))
+        self._texts: Json = {**mapping(mapping(sample.get("transcript")).get("content"))}
+        self._texts |= mapping(sample.get("attachments"))
         data = sample.get("events_data")
         data = data if isinstance(data, dict) else {}
-        pooled = _list(data.get("messages")) or _list(sample.get("message_pool"))
+        pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
         self._messages = [self.texts(message) for message in pooled]
-        pooled = _list(data.get("calls")) or _list(sample.get("call_pool"))
+        pooled = listed(data.get("calls")) or listed(sample.get("call_pool"))
         self._calls = [self.texts(message) for message in pooled]
 
     def texts(self, value: Any, depth: int = 0) -> Any:
@@ -277,15 +277,15 @@ class Pools:
 
     def input(self, event: Json) -> list[Any]:
         """The messages of a model event."""
-        found = _list(event.get("input"))
+        found = listed(event.get("input"))
         if not found and self._messages:
             return _ranges(event.get("input_refs"), self._messages)
-        return _list(self.texts(found))
+        return listed(self.texts(found))
 
     def conversation(self, sample: Json) -> list[Any]:
         """The sample's own messages: as they stand, or by their places in the pool."""
-        found = _list(sample.get("messages"))
-        return _list(self.texts(found)) if found else _ranges(sample.get("message_refs"), self._messages)
+        found = listed(sample.get("messages"))
+        return listed(self.texts(found)) if found else _ranges(sample.get("message_refs"), self._messages)
 
     def request(self, event: Json) -> Json | None:
         """The request as it went over the wire, where the log holds it."""
@@ -303,7 +303,7 @@ class Pools:
 def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
     """The items of a pool that `[start, end)` pairs name; no request repeats more than the pool holds."""
     found: list[Any] = []
-    for ref in _list(refs):
+    for ref in listed(refs):
         start, end = ref if isinstance(ref, list) and len(ref) == 2 else (0, 0)
         if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
             found += pool[start:end]
@@ -314,15 +314,7 @@ def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
 
 def events_of(sample: Json) -> Any:
     """A sample's events; logs of 2024 have them in its transcript."""
-    return sample.get("events") or _dict(sample.get("transcript")).get("events")
-
-
-def _dict(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return sample.get("events") or mapping(sample.get("transcript")).get("events")
 
 
 _MAX_SPAN_DEPTH: Final = 50

@@ -190,6 +190,36 @@ LIMIT: Final = 100
 _DEEPER: Final = "…"
 
 
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else no values."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Json:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[Json]:
+    """The objects of a list, in order; none where the value is no list."""
+    return [one for one in listed(value) if isinstance(one, dict)]
+
+
+def nth(name: str | None, index: int) -> str | None:
+    """The id of one of several items that share a native id: the first keeps it, later ones get `/index`."""
+    return name if name is None or index == 0 else f"{name}/{index}"
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or the first of `name~2`, `name~3` … that is not taken; it is taken now."""
+    found, again = name, 1
+    while found in taken:
+        again += 1
+        found = f"{name}~{again}"
+    taken.add(found)
+    return found
+
+
 def shallow(value: Any, raw: bytes = b"") -> Any:
     """The value, with what lies below `LIMIT` levels replaced by an ellipsis.
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.kit.parts import shallow
+from ctxctl.formats.kit.parts import listed, shallow
 
 Json = dict[str, Any]
 
@@ -205,7 +205,7 @@ def _result(result: Json, native: str | None, time: Any) -> Answer | None:
         return Answer(result, None, native, time)
     texts = [
         block["text"]
-        for block in _list(result.get("content"))
+        for block in listed(result.get("content"))
         if isinstance(block, dict) and isinstance(block.get("text"), str)
     ]
     if result.get("isError") is True:
@@ -250,7 +250,3 @@ def _ident(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         return None
     return str(value)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

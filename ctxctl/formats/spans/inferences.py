@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.fidelity import IN_USAGE
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line
 from ctxctl.formats.spans import shapes
 from ctxctl.formats.spans.talks import NAMED, Talk
 from ctxctl.formats.wire.anthropic import Anthropic
-from ctxctl.formats.wire.dialect import Dialect, Names, Unit, listed
+from ctxctl.formats.wire.dialect import Dialect, Names, Unit
 from ctxctl.formats.wire.exchanges import Exchange, Exchanges
 from ctxctl.formats.wire.gemini import Gemini
 from ctxctl.formats.wire.openai_chat import OpenAIChat

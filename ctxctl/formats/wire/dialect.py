@@ -117,11 +117,6 @@ class Dialect(ABC):
         return record(self.name, response, model)
 
 
-def listed(value: Any) -> list[Any]:
-    """The value if it is a list, else no values."""
-    return value if isinstance(value, list) else []
-
-
 def tool(slots: Slots, definition: Any, name: Any, role: str = "system") -> None:
     """Place one tool definition."""
     named = string(name)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.dialect import (
     PARTS,
     Dialect,
@@ -15,7 +15,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,

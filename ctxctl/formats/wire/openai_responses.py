@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.dialect import (
     PARTS,
     Dialect,
@@ -13,7 +13,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,

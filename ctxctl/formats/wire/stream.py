@@ -12,8 +12,8 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import string
-from ctxctl.formats.wire.dialect import Dialect, listed
+from ctxctl.formats.kit.parts import listed, string
+from ctxctl.formats.wire.dialect import Dialect
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 _MAX_INDEX: Final = 10_000
