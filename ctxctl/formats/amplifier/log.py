@@ -228,7 +228,7 @@ class Log(Run):
         }
 
     def events(self, source: Source) -> Iterator[Json]:
-        """Everything in one log."""
+        """Yield the events of everything in one log."""
         yield from self.read(self.of(source))
         yield from self.end()
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats.build import Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, mapping, parsed, string
 from ctxctl.model.vocab import ANSWERS
 
 _OPEN: Final = re.compile(r"<(system-reminders?|context_file)([^<>]*)>")
@@ -277,8 +277,7 @@ def _noted(part: Part) -> Part:
 def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
     """A message as Amplifier's context managers keep it: a row of a transcript."""
     role = row.get("role")
-    meta = row.get("metadata")
-    meta = meta if isinstance(meta, dict) else {}
+    meta = mapping(row.get("metadata"))
     if role == "assistant":
         return answer(row, line)
     if role == "tool":
@@ -356,7 +355,7 @@ def _call(call: Json, line: int) -> Part:
 
 
 def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
-    """A tool call."""
+    """The part that a tool call makes."""
     text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments)}"
     return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, mapping, string
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Line
 
@@ -54,8 +54,7 @@ class Record(NamedTuple):
 
 def record(event: str, value: Json, line: Line, file: str | None = None) -> Record:
     """The event of a log line."""
-    data = value.get("data")
-    data = data if isinstance(data, dict) else {}
+    data = mapping(value.get("data"))
     inner, outer = data.get("timestamp"), value.get("ts") or value.get("timestamp")
     emitted = _time(inner) if inner is not None else _time(outer)
     session = string(value.get("session_id")) or string(data.get("session_id"))

@@ -97,7 +97,7 @@ class Requests:
         self.waiting += found
 
     def clear(self, data: Json) -> None:
-        """The history was cleared."""
+        """Note that the history was cleared."""
         self._forget()
         self._cleared = data
 
@@ -108,7 +108,7 @@ class Requests:
         self._told_budget = True
 
     def budget(self, data: Json) -> None:
-        """The budget changed."""
+        """Note that the budget changed."""
         self.limits.budget(data, self.model)
         self._told_budget = True
 
@@ -383,7 +383,7 @@ class Unsent:
         return Passed(gone, cut)
 
     def carried(self, made: Sequence[Part], stored: Texts) -> None:
-        """A request had these."""
+        """Note what a request carried."""
         for part in made:
             if part.kind != "tool_result":
                 continue

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ctxctl.formats.amplifier import parts as shapes
 from ctxctl.formats.amplifier.parts import Piece
 from ctxctl.formats.build import Json, digest_of
-from ctxctl.formats.kit.parts import Part, objects, string
+from ctxctl.formats.kit.parts import Part, objects_of, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -120,7 +120,7 @@ class Origins:
 
     def resolved(self, data: Json) -> None:
         """A `mentions:resolved` event."""
-        for row in objects(data.get("resolutions")):
+        for row in objects_of(data.get("resolutions")):
             path, mention = string(row.get("resolved_path")), string(row.get("mention"))
             if path is None:
                 continue
@@ -129,7 +129,7 @@ class Origins:
                 self._contents[digest] = row
             if mention is not None:
                 self._mentions[mention.removeprefix("@")] = row
-        self.failed += objects(data.get("failed"))
+        self.failed += objects_of(data.get("failed"))
 
     def of(self, piece: Piece) -> tuple[str | None, Json | None]:
         """Path and source ref of a file in the system prompt; None where the piece names no path.

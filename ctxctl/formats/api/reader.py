@@ -139,7 +139,7 @@ class Log:
             conversation.usage(bill, line=line, place=Place(self.run.session, thread))
 
     def finish(self) -> Iterator[Json]:
-        """Hand on the rest."""
+        """Make the calls that still wait for an answer and hand on the rest."""
         yield from self.flush()
         for found, line, file in self._waiting.alone():
             self.run.make.file = file

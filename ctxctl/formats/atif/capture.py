@@ -16,7 +16,7 @@ from ctxctl.formats.kit.chat import Chat, texts, thoughts, tools
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.kit.parts import Part, call_title, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import clock, usage_record
 from ctxctl.trace.source import Source
@@ -211,8 +211,7 @@ class Reading:
 
     def steps(self, trajectory: Json) -> Iterator[Json]:
         """The events of a document."""
-        agent = trajectory.get("agent")
-        agent = agent if isinstance(agent, dict) else {}
+        agent = mapping(trajectory.get("agent"))
         self._model = string(agent.get("model_name")) or self._model
         if not self._part:
             self.thread.append(*tools(agent.get("tool_definitions")))
@@ -395,8 +394,7 @@ def _sent(body: Json) -> list[Part]:
 def _bill(metrics: Any, model: str | None) -> Json | None:
     if not isinstance(metrics, dict):
         return None
-    extra = metrics.get("extra")
-    extra = extra if isinstance(extra, dict) else {}
+    extra = mapping(metrics.get("extra"))
     cached = metrics.get("cached_tokens")
     return usage_record(
         input_tokens=metrics.get("prompt_tokens"),

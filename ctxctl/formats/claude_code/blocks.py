@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.claude_code import prompts
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.lines import Json
 from ctxctl.model import vocab
 
@@ -209,8 +209,7 @@ def _other(block: Json, item: str, role: str, line: int) -> Entry:
 
 
 def _media(block: Json, item: str, line: int) -> Entry:
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = mapping(block.get("source"))
     data = source.get("data") or source.get("url") or source.get("file_id") or ""
     digest = build.digest_of(data if isinstance(data, str) else build.canonical(data))
     version = digest[: build.VERSION_DIGITS]

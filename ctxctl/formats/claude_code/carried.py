@@ -118,4 +118,4 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
 
 
 def _unheard(_problem: Problem) -> None:
-    """The file's import reports it."""
+    """Take a problem silently: the file's own import reports it."""

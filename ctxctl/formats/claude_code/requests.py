@@ -89,7 +89,7 @@ class Shape:
 
 
 class _Chain(NamedTuple):
-    """The messages of a request."""
+    """The messages of one request and their digests."""
 
     names: list[str]
     """Their digests."""
@@ -122,7 +122,7 @@ class Requests:
     # -- records ---------------------------------------------------------------------------------------------
 
     def shape(self, value: Json, line: int) -> None:
-        """An `api-request-shape`."""
+        """Take an `api-request-shape` record."""
         name, shape = string(value.get("shapeHash")), value.get("shape")
         if name is None or not isinstance(shape, dict) or name in self._shapes:
             return
@@ -154,7 +154,7 @@ class Requests:
         return Body(self._standing, None)
 
     def blob(self, value: Json, line: int) -> None:
-        """An `api-request-blob`."""
+        """Take an `api-request-blob` record."""
         name, message = string(value.get("hash")), value.get("message")
         if name is not None and isinstance(message, dict) and name not in self._messages:
             made = self._messages[name] = self.sent.message(message, f"sent-{name[:12]}", line)

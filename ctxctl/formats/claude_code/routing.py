@@ -32,7 +32,7 @@ from ctxctl.formats.claude_code import blocks
 from ctxctl.formats.claude_code.blocks import Entry, blocks_of
 from ctxctl.formats.claude_code.chain import Compaction, Node, Unit
 from ctxctl.formats.claude_code.threads import Origin, Thread
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.lines import Json, Line, Report
 from ctxctl.model.problem import Problem
 from ctxctl.model.vocab import MAIN_THREAD
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 
 class Routing:
-    """The threads of an import."""
+    """Finds the thread that each line of a transcript belongs to."""
 
     def __init__(self, graph: Graph, own: str | None = None) -> None:
         self._graph = graph
@@ -316,8 +316,7 @@ class Compactions:
 
     def boundary(self, value: Json, thread: Thread, uuid: str) -> None:
         """A `compact_boundary`: a root; what follows it is all that requests carry from here on."""
-        meta = value.get("compactMetadata")
-        meta = meta if isinstance(meta, dict) else {}
+        meta = mapping(value.get("compactMetadata"))
         node = Node(uuid, None)
         node.compaction = compaction = self._begin(thread, uuid, meta)
         anchor, compaction.preserved = self._preserved(meta)

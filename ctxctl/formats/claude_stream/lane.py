@@ -108,7 +108,7 @@ class Lane:
         self.conversation.append(*parts)
 
     def streamed(self, event: Json, line: int) -> None:
-        """A piece of a partial message."""
+        """Take a piece of a partial message."""
         kind = event.get("type")
         if kind == "message_start":
             self.flush()
@@ -184,7 +184,7 @@ class Lane:
         return self.answer
 
     def flush(self) -> None:
-        """The partial message is over."""
+        """End the partial message."""
         pieces = self.pieces
         if pieces is None:
             return
@@ -267,7 +267,7 @@ class Bill:
         """The usage at the answer's end: it alone counts calls of tools and further samplings."""
 
     def merge(self, message: Json) -> None:
-        """A message's line."""
+        """Take the whole line of a message, after its pieces."""
         self._cause = miss_cause(message) or self._cause
         usage = message.get("usage")
         if isinstance(usage, dict):
@@ -277,7 +277,7 @@ class Bill:
                 self.ended(usage)
 
     def ended(self, usage: Json) -> None:
-        """The counts at the answer's end."""
+        """Take the counts that the answer's end tells."""
         if count(usage.get("output_tokens")) is not None:
             self._output = usage["output_tokens"]
             self._final = usage

@@ -85,7 +85,7 @@ class Stream:
             self.windows[name.decode("utf-8", "replace")] = int(size)
 
     def take(self, value: Json) -> None:
-        """The next line."""
+        """Take the next line of the stream."""
         value = _unwrapped(value)
         run = self._run
         run.make.at(value.get("timestamp"))
@@ -105,7 +105,7 @@ class Stream:
             self._result(value)
 
     def finish(self) -> Iterator[Json]:
-        """The stream's end."""
+        """End what the stream left open."""
         for lane in self._lanes.values():
             lane.close()
             lane.compact([])

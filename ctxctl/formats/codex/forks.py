@@ -85,7 +85,7 @@ class Fork:
             self.copying = not self._paused or (told is not None and number <= told.until)
 
     def turn(self, turn: str) -> None:
-        """A turn begins."""
+        """Note that a turn begins."""
         exact = self._until is not None or (self._told is not None and self._told.exact)
         made = None if exact else born(turn)
         if not self.copying or made is None or self._born is None:

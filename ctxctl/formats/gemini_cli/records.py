@@ -262,7 +262,7 @@ class Printed:
         self._calls: list[Part] = []
 
     def take(self, record: Json) -> None:
-        """One event."""
+        """Take one event of the stream."""
         kind = record.get("type")
         self._run.make.at(record.get("timestamp"))
         if kind == "init":
@@ -281,7 +281,7 @@ class Printed:
             self._result(record)
 
     def finish(self) -> None:
-        """The end of the stream."""
+        """End what the stream left open."""
         self._settle()
 
     def _message(self, record: Json) -> None:
@@ -321,7 +321,7 @@ class Printed:
             self._run.thread().request(line=self._run.line.number, model=self._model, derived=True)
 
     def _settle(self) -> None:
-        """The answer is over."""
+        """End the answer."""
         self._flush()
         self._answering = False
 

@@ -13,7 +13,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.goose_recordings.reader import parts_of, tool_parts
 from ctxctl.formats.kit.database import read, value
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, moment, string
+from ctxctl.formats.kit.parts import Part, mapping, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
@@ -44,7 +44,7 @@ class Session:
         """Position of the last message that only the agent sees; None if it was not looked up."""
 
     def head(self, head: Json) -> None:
-        """The session's description."""
+        """Take the session's description."""
         model = head.get("model_config")
         self._model = string(model.get("model_name")) if isinstance(model, dict) else None
         told = {
@@ -61,15 +61,14 @@ class Session:
         self._window.append(*tools)
 
     def message(self, message: Json, position: int) -> None:
-        """One message."""
+        """Take one message."""
         role = message.get("role")
         if role not in ("user", "assistant"):
             self._run.problem("unknown-record", "a line that is no message; skipped")
             return
         self._run.make.at(moment(message.get("created")))
         parts = self._parts(message, position)
-        marks = message.get("metadata")
-        marks = marks if isinstance(marks, dict) else {}
+        marks = mapping(message.get("metadata"))
         hidden = marks.get("agentVisible") is False
         if not parts or (hidden and self._never_sent(parts, position)):
             return

@@ -23,7 +23,7 @@ from ctxctl.errors import UnavailableError, UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.inspect_ai.sample import Sample
 from ctxctl.formats.kit.document import MAX_DOCUMENT, document
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import listed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.model.problem import Problem
@@ -58,8 +58,7 @@ class Log(Run):
             return
         model = _model(value)
         self.understood.version(value.get("version"), 1)
-        samples = value.get("samples")
-        samples = samples if isinstance(samples, list) else []
+        samples = listed(value.get("samples"))
         for number in range(len(samples)):
             sample, samples[number] = samples[number], None
             if isinstance(sample, dict):
@@ -293,7 +292,7 @@ class SourceFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Byte offset of the next read."""
+        """The byte offset of the next read."""
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:

@@ -70,8 +70,7 @@ class Sample:
         if compaction is not None:
             _tell(thread, before, parts, compaction)
         thread.turn = _turn(messages)
-        output = self._pools.texts(event.get("output"))
-        output = output if isinstance(output, dict) else {}
+        output = mapping(self._pools.texts(event.get("output")))
         model = string(output.get("model")) or string(event.get("model")) or self._model
         response = self._response(event)
         native_id = string(response.get("id")) if response is not None else None
@@ -112,8 +111,7 @@ class Sample:
     def _from_messages(self) -> Iterator[Json]:
         """Each assistant message was the answer to what stands before it."""
         messages = [m for m in self._pools.conversation(self._sample) if isinstance(m, dict)]
-        output = self._sample.get("output")
-        output = output if isinstance(output, dict) else {}
+        output = mapping(self._sample.get("output"))
         answers = sum(1 for m in messages if _generated(m))
         thread = self._run.thread()
         chat = Chat()
@@ -253,8 +251,7 @@ class Pools:
     def __init__(self, sample: Json) -> None:
         self._texts: Json = {**mapping(mapping(sample.get("transcript")).get("content"))}
         self._texts |= mapping(sample.get("attachments"))
-        data = sample.get("events_data")
-        data = data if isinstance(data, dict) else {}
+        data = mapping(sample.get("events_data"))
         pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
         self._messages = [self.texts(message) for message in pooled]
         pooled = listed(data.get("calls")) or listed(sample.get("call_pool"))

@@ -200,7 +200,7 @@ def mapping(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def objects(value: Any) -> list[Json]:
+def objects_of(value: Any) -> list[Json]:
     """The objects of a list, in order; none where the value is no list."""
     return [one for one in listed(value) if isinstance(one, dict)]
 

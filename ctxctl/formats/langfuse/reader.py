@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.formats.spans import billing, shapes, talks, traces
@@ -41,7 +41,7 @@ class Log:
         self._size = 0
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """A document, a list, a line."""
+        """Take a document, a list, or the value of a line."""
         if isinstance(value, list):
             for one in value:
                 self.take(one, depth)
@@ -80,7 +80,7 @@ class Log:
             self._sessions[traced] = session
 
     def _event(self, value: Json) -> None:
-        """An event of the ingestion API."""
+        """Take an event of the ingestion API."""
         body, kind = value["body"], str(value.get("type"))
         if kind.startswith("trace-"):
             self._session(body)
@@ -199,8 +199,7 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
 
     `around`: the generation around it, if that is the same call; it may have more than prose.
     """
-    metadata = talks.opened(value.get("metadata"))
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping(talks.opened(value.get("metadata")))
     attributes = _attributes(value)
     given, made = value.get("input"), value.get("output")
     asked, answer = talks.asked(given), talks.answered(made)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.spans import billing, talks
@@ -38,7 +38,7 @@ class Log:
         self.seen = 0
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """A document, a batch, a list, a line."""
+        """Take a document, a batch, a list, or the value of a line."""
         if isinstance(value, list):
             for one in value:
                 self.take(one, depth + 1)
@@ -188,8 +188,7 @@ def bill(value: Json, outputs: Json, model: str | None) -> Json | None:
     if isinstance(message, dict):
         inner = message.get("kwargs")
         fields = inner if isinstance(inner, dict) else message
-        told = fields.get("response_metadata")
-        told = told if isinstance(told, dict) else {}
+        told = mapping(fields.get("response_metadata"))
         found = billing.of_metadata(fields.get("usage_metadata"), model)
         for name in ("token_usage", "tokenUsage", "usage"):
             found = found or billing.of_tokens(told.get(name), model)

@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"(\d+)")
 
 
 class Reader(Run):
-    """One import."""
+    """Reads one capture of a Luminarys wire."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report, "lu")

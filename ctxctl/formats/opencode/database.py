@@ -153,7 +153,7 @@ class Undone:
         return found
 
     def take(self, seq: int, native: str) -> None:
-        """A removal."""
+        """Take a removal."""
         self._gone.append((seq, native))
 
     def begin(self, seq: int, native: str) -> None:

@@ -407,7 +407,7 @@ class History:
         self._standing = parts
 
     def enter(self, message: Message) -> None:
-        """A message at the end."""
+        """Append a message to the history."""
         if self._reader is not None:
             message.shown = message.read_by(self._reader)
         self._window.append(*message.shown)
@@ -479,7 +479,7 @@ class History:
 
     @contextmanager
     def instead(self, parts: list[Part]) -> Iterator[None]:
-        """Another window for one request."""
+        """Use another window for one request."""
         before = [*self._standing, *(part for one in self._messages for part in one.shown)]
         self._window.splice(0, len(before), parts)
         yield

@@ -13,7 +13,7 @@ from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.chat import Chat, blob, texts, thoughts, tools
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, call_title, string
+from ctxctl.formats.kit.parts import Part, call_title, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import chat_usage
 
@@ -184,7 +184,7 @@ class Stream:
         self.response = None
 
     def give_back(self) -> None:
-        """The delegate's end."""
+        """Return from the delegate to the agent that started it."""
         if self._stack:
             self._stack.pop()
         self.response = None
@@ -228,8 +228,7 @@ def _system(stream: Stream, event: Json, ident: str) -> None:
 
 
 def _message(stream: Stream, event: Json, ident: str) -> None:
-    message = event.get("llm_message")
-    message = message if isinstance(message, dict) else {}
+    message = mapping(event.get("llm_message"))
     parts = stream.chat.cut(_plain(message))
     if event.get("source") == "agent" or message.get("role") == "assistant":
         stream.answer(ident, parts, response=string(event.get("llm_response_id")))
@@ -242,8 +241,7 @@ def _message(stream: Stream, event: Json, ident: str) -> None:
 
 
 def _action(stream: Stream, event: Json, ident: str) -> None:
-    call = event.get("tool_call")
-    call = call if isinstance(call, dict) else {}
+    call = mapping(event.get("tool_call"))
     flat = {"id": event.get("tool_call_id"), "name": event.get("tool_name"), "arguments": event.get("action")}
     function = call.get("function")
     if isinstance(function, dict):
@@ -371,8 +369,7 @@ def _told(stream: Stream, event: Json, action: str, args: Json) -> list[Part]:
     if action == "message":
         return texts(args.get("content"), "assistant_message", "assistant")
     parts = texts(args.get("thought"), "assistant_message", "assistant")
-    metadata = event.get("tool_call_metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping(event.get("tool_call_metadata"))
     name = string(metadata.get("function_name")) or action
     call = {"id": metadata.get("tool_call_id"), "name": name, "arguments": _given(args)}
     return [*parts, stream.chat.call(call, derived=True)]
@@ -410,16 +407,14 @@ def _observation(stream: Stream, event: Json, observation: str, ident: str) -> N
 def _text(content: Any, extras: Json) -> tuple[str, bool]:
     """What a tool gave back, with the lines that the runtime recorded before and after it."""
     text = content if isinstance(content, str) else build.canonical(content) if content else ""
-    metadata = extras.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping(extras.get("metadata"))
     before, after = string(metadata.get("prefix")) or "", string(metadata.get("suffix")) or ""
     return f"{before}{text}{after}", bool(before or after)
 
 
 def _recalled(stream: Stream, event: Json) -> list[Part]:
     """What the repository and the microagents add to the user's message."""
-    extras = event.get("extras")
-    extras = extras if isinstance(extras, dict) else {}
+    extras = mapping(event.get("extras"))
     parts = texts(
         extras.get("repo_instructions"), "external_resource", "user", title="repository instructions"
     )

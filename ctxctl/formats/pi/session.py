@@ -51,7 +51,7 @@ class Session(Run):
         yield from self.finish()
 
     def take(self, record: Json) -> None:
-        """One entry, or the header."""
+        """Take one entry, or the header."""
         kind = record.get("type")
         self.make.at(record.get("timestamp"))
         if kind == "session":
@@ -73,7 +73,7 @@ class Session(Run):
 
     @property
     def conversation(self) -> Conversation:
-        """The session's only thread."""
+        """The conversation of the session's only thread."""
         return self.thread()
 
     def _open(self, record: Json) -> None:

@@ -80,7 +80,7 @@ class _Session:
         self._id: str | None = None
 
     def take(self, record: Record, line: int) -> None:
-        """The next event."""
+        """Take the next event."""
         payload = record.payload
         if record.event == "before_agent_start":
             self._prompts += 1

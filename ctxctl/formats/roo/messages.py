@@ -298,6 +298,6 @@ def _owner(message: Json, index: int) -> tuple[int, str | None, str | None]:
 
 
 def opened(run: Run, **told: Any) -> None:
-    """Say what is read."""
+    """Tell at the import's start what is read."""
     fields = {"format": run.name, "session": run.session, **told}
     run.emit(vocab.SOURCE_OPENED, {name: value for name, value in fields.items() if value is not None})

@@ -122,7 +122,7 @@ class _Walk:
         self._next = 0
 
     def walk(self, messages: list[Any]) -> None:
-        """The whole history."""
+        """Read the whole history."""
         known = [(i, m) for i, m in enumerate(messages) if isinstance(m, dict)]
         known = self._without_lost(known)
         for index, message in sorted(known, key=lambda one: self._when(*one)):

@@ -32,7 +32,7 @@ class _Item:
 
 
 class Log:
-    """One import."""
+    """Reads one log."""
 
     def __init__(self, report: Report) -> None:
         self._report = report

@@ -33,7 +33,7 @@ _ONE: Final = Line(1, 0, b"")
 
 
 class Reader(Run):
-    """One import."""
+    """Reads one capture of Sibyl's exchanges."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(NAME, report, "sb")

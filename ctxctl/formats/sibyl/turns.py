@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, mapping, string
 from ctxctl.formats.sibyl import rendering as md
 from ctxctl.formats.sibyl.pack import (
     CHARS_PER_TOKEN,
@@ -376,8 +376,7 @@ def _record(item: Item, reason: str, why: str, *, dropped: bool) -> Json:
 
 def _source(item: Item) -> Json:
     """Where Sibyl has an item from."""
-    quality = item.record.get("quality")
-    quality = quality if isinstance(quality, dict) else {}
+    quality = mapping(item.record.get("quality"))
     made: Json = {"schema_version": vocab.SCHEMA_VERSION, "source_id": item.native_id}
     made["uri"] = string(quality.get("url")) or f"sibyl:{item.native_id}"
     made["source_kind"] = string(item.record.get("type")) or KIND

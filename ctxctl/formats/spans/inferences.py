@@ -44,11 +44,11 @@ class Kept(Dialect):
     section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
-        """Nothing: such a request is made by its importer."""
+        """0: a request of this shape is made by its importer."""
         return 0
 
     def answers(self, response: Json) -> int:
-        """Nothing: as above."""
+        """0: an answer of this shape is made by its importer."""
         return 0
 
     def units(self, body: Json) -> list[Unit]:
@@ -62,7 +62,7 @@ class Kept(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         if unit.section == "tools":
             slots = _tool(unit.value, names, line)
         elif unit.section == "system":

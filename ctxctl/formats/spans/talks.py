@@ -62,7 +62,7 @@ def limited(value: Any) -> tuple[Any, bool]:
 
 
 def asked(value: Any) -> Talk:
-    """A request of unknown shape."""
+    """What a request of unknown shape holds: tools, system prompt, messages."""
     value, cut = limited(value)
     found = _asked(value)
     if cut and found.messages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, listed, string
+from ctxctl.formats.kit.parts import Part, listed, mapping, string
 from ctxctl.formats.wire.dialect import (
     CALL,
     PARTS,
@@ -88,7 +88,7 @@ class Anthropic(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":
@@ -221,8 +221,7 @@ def _reasoning(slots: Slots, block: Json, role: str) -> None:
 
 def media(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
     """Place an image or a document; a document in plain text has its text."""
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = mapping(block.get("source"))
     kind = "image" if block.get("type") == "image" else "external_resource"
     inner = source.get("data")
     title = string(block.get("title"))

@@ -25,7 +25,7 @@ _SERVER: Final = re.compile(r"mcp__(.+?)__.+", re.DOTALL)
 class Unit(NamedTuple):
     """A piece of a request body that is cut by itself: a tool, a system block, a message."""
 
-    section: ClassVar[str]
+    section: str
     """The field of the body it stands in."""
     value: Any
     at: int
@@ -54,7 +54,7 @@ class Names:
 
 
 class Dialect(ABC):
-    """One provider API's JSON."""
+    """Reads the JSON of one provider's API: request bodies and answers."""
 
     name: ClassVar[str]
     provider: ClassVar[str]
@@ -76,7 +76,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
 
     @abstractmethod
     def reply(self, response: Json) -> list[Part]:
@@ -97,17 +97,17 @@ class Dialect(ABC):
         return None
 
     def cut(self, body: Json, line: int = 0) -> list[Part]:
-        """A whole request body as items."""
+        """The items of a whole request body."""
         names = Names()
         return [part for unit in self.units(body) for part in self.parts(unit, names, line).parts]
 
     def message(self, message: Any, position: int, line: int = 0, names: Names | None = None) -> list[Part]:
-        """One message as items; `position`: among the messages, 0 is where a system prompt may stand."""
+        """The items of one message; `position`: among the messages, 0 is where a system prompt may stand."""
         unit = Unit(self.section, message, position, position == 0)
         return self.parts(unit, names or Names(), line).parts
 
     def tools(self, definitions: Any, line: int = 0) -> list[Part]:
-        """Tool definitions as items."""
+        """The items of tool definitions."""
         names = Names()
         units = self.units({"tools": definitions})
         return [p for u in units if u.section == "tools" for p in self.parts(u, names, line).parts]

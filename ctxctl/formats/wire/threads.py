@@ -87,7 +87,7 @@ class Threads:
         self._used: Counter[str] = Counter()
 
     def add(self, thread: Thread) -> None:
-        """Keep a new thread."""
+        """Remember a new thread."""
         self._all.append(thread)
 
     def find(self, request: Request, session: str | None, own: int) -> tuple[Thread | None, bool]:
