@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.api import detecting
-from ctxctl.formats.api.names import RESPONSES
+from ctxctl.formats.api.detecting import RESPONSES
 from ctxctl.formats.calls.about import BODIES, DIALECTS, LIMITS, TURNS
 from ctxctl.formats.fidelity import About, native
 from ctxctl.formats.kit.folder import Folder

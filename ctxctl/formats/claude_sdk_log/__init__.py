@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.calls.heads import body, objects
 from ctxctl.formats.claude_stream import HELD
 from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.kit.skim import body, objects
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.calls.heads import body, values
 from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.kit.skim import body, values
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.codex import records
-from ctxctl.formats.codex.execevents import unwrapped
+from ctxctl.formats.codex.records import unwrapped
 from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source

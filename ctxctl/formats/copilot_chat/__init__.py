@@ -88,7 +88,7 @@ class CopilotChat:
 
     def detect(self, head: bytes) -> int:
         """How sure the beginning looks like a chat's."""
-        from ctxctl.formats.copilot_chat.mutations import changes_requests
+        from ctxctl.formats.copilot_chat.export import changes_requests
 
         body = _body(head)
         if changes_requests(body):

@@ -82,11 +82,11 @@ class Goose:
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """The sessions' steps as `context_event` records; databases and exports are read whole."""
-        from ctxctl.formats.goose import database, sessions
+        from ctxctl.formats.goose import sessions
 
         head = source.read(0, 64 * 1024)
         if head.startswith(_SQLITE):
-            return database.events(NAME, source, report)
+            return sessions.database_events(NAME, source, report)
         if skim(head).has("conversation"):
             return sessions.exported(NAME, source, report)
         return sessions.events(NAME, source, report)

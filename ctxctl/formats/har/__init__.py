@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.fidelity import About, HeldAgainst
+from ctxctl.formats.kit.skim import body
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 

@@ -77,7 +77,7 @@ class McpTools:
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
         """Every tool as an item, and the surface that they make."""
-        from ctxctl.formats.mcp.dumps import dump
+        from ctxctl.formats.mcp.detecting import dump
 
         return dump(source, report)
 
@@ -87,7 +87,7 @@ class McpTools:
 
     def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
         """All of its servers on one surface."""
-        from ctxctl.formats.mcp.dumps import dumps
+        from ctxctl.formats.mcp.detecting import dumps
 
         return dumps(folder, report)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import objects
 from ctxctl.formats.fidelity import About, HeldAgainst, native
+from ctxctl.formats.kit.skim import objects
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 

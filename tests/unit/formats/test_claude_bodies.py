@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from ctxctl.formats import folders, registry
+from ctxctl.formats import capture, registry
 from ctxctl.formats.claude_bodies import ClaudeBodies
 from ctxctl.formats.kit.folder import Folder
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
@@ -195,7 +195,7 @@ def test_detection() -> None:
     assert detected(b'{"request_file":5}\n') is None
     assert detected(RECORDS.read_bytes()) == "claude-bodies"
     assert detected(RECORDS.read_bytes().replace(b"_body", b"_bodies")) == "otel"
-    assert getattr(folders.detect(Folder("dump", DUMP)), "name", None) == "claude-bodies"
+    assert getattr(capture.detect(Folder("dump", DUMP)), "name", None) == "claude-bodies"
     assert ClaudeBodies().detect_folder(Folder("pairs", FIXTURES / "api/pairs")) == 0
     for entry in index():
         assert detected((DUMP / entry["request_file"]).read_bytes()) == "api"
