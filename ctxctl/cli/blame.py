@@ -23,7 +23,11 @@ Duplicate = Annotated[
 ]
 Item = Annotated[
     str | None,
-    typer.Option("--item", metavar="ITEM", help="Only the copies of this item: its id, ID@VERSION, title, source, or a piece of its text."),
+    typer.Option(
+        "--item",
+        metavar="ITEM",
+        help="Only the copies of this item: its id, ID@VERSION, title, source, or a piece of its text.",
+    ),
 ]
 
 

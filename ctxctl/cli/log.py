@@ -9,7 +9,8 @@ import typer
 from ctxctl.cli import options as opt
 
 Item = Annotated[
-    str, typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text.")
+    str,
+    typer.Argument(metavar="ITEM", help="An item's id, ID@VERSION, title, source, or a piece of its text."),
 ]
 
 

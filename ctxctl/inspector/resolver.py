@@ -118,7 +118,9 @@ def resolve(inventory: Inventory, name: str, text: TextOf, scope: Scope = None) 
             return Found(found[0], None, (), how)
         return Several(tuple(sorted(found, key=lambda one: -one.came.line)), how)
     others = {key: shelf for key, shelf in inventory.shelves.items() if key not in shelves}
-    having = (key for key, shelf in others.items() if _exact({key: shelf}, name) or _named({key: shelf}, name))
+    having = (
+        key for key, shelf in others.items() if _exact({key: shelf}, name) or _named({key: shelf}, name)
+    )
     known = dict.fromkeys(item for shelf in shelves.values() for item in shelf.came)
     return Nothing(_near(shelves, name), tuple(having), tuple(known)[: _SHOWN + 1])
 

@@ -24,7 +24,9 @@ def test_every_door_finds_the_same(trace: str) -> None:
     with Inspector.open(TRACES / f"{trace}.jsonl") as inspector:
         main = {key for key in inventory_of(inspector).shelves if key.thread == "main"}
         asked = [name for name in dict.fromkeys(names(inspector, 12)) if _in(inspector, name, main)]
-        different = {name: found for name in asked if len(set((found := answers(inspector, name)).values())) > 1}
+        different = {
+            name: found for name in asked if len(set((found := answers(inspector, name)).values())) > 1
+        }
     assert len(asked) > 30
     assert different == {}
 
@@ -42,7 +44,7 @@ def _in(inspector: Inspector, name: str, main: set) -> bool:  # type: ignore[typ
     [
         ("quire:editor-state", "quire:editor-state", None),
         ("quire:editor-state@7a161a5e", "quire:editor-state", None),
-        ("QUIRE:editor-state", "quire:editor-state", "by its id, in other letters"),
+        ("QUIRE:calendar", "removed-6", "by its source"),
         ("quire:editor", "quire:editor-state", "by the beginning of its id"),
     ],
 )
@@ -69,9 +71,9 @@ def test_a_name_of_several_items_lists_them_at_every_door() -> None:
         ["why", f"{NOTES}@-1", "quire"],
         ["blame", f"{NOTES}@-1", "--item", "quire"],
         ["replay", NOTES, "--drop", "item:quire"],
-        ["replay", NOTES, "--set", "quire=-"],
+        ["replay", NOTES, "--set", f"quire={NOTES}"],
     ],
-    ids=lambda arguments: arguments[0],
+    ids=["log", "why", "blame", "drop", "set"],
 )
 def test_the_error_numbers_what_fits(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2

@@ -21,6 +21,7 @@ from ctxctl.model.why import Link, State, Why
 if TYPE_CHECKING:
     from ctxctl.inspector.facade import Inspector, Progress
 
+
 def explain(
     inspector: Inspector,
     ordinal: int,
