@@ -64,7 +64,7 @@ def answers(inspector: Inspector, name: str) -> dict[str, str]:
 
 
 def names(inspector: Inspector, most: int) -> Iterator[str]:
-    """Names to ask for: ids, versions, titles, sources, their parts, pieces of texts, and what is not there."""
+    """Names to ask for: ids, versions, titles, sources, their parts, pieces of texts, and unknown ones."""
     known: Inventory = inventory_of(inspector)
     some = Random(7)
     items = [(shelf, item) for shelf in known.shelves.values() for item in shelf.book.latest]

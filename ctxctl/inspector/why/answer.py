@@ -100,7 +100,8 @@ def _of_item(
     span = reader.span(ordinal)
     return Why(
         entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
-        span.turn, span.step, inspector.params.target, state, tokens, held, tuple(links), left_out, (how,) if how else (),
+        span.turn, span.step, inspector.params.target, state, tokens, held,
+        tuple(links), left_out, (how,) if how else (),
     )  # fmt: skip
 
 
