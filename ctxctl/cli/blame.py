@@ -23,7 +23,11 @@ Duplicate = Annotated[
 ]
 Item = Annotated[
     str | None,
-    typer.Option("--item", metavar="ITEM", help="Only the copies of this item: an id, or a title."),
+    typer.Option(
+        "--item",
+        metavar="ITEM",
+        help="Only the copies of this item: its id, ID@VERSION, title, source, or a piece of its text.",
+    ),
 ]
 
 
@@ -51,12 +55,11 @@ def blame(
 ) -> None:
     """Show the assembled text of a frame with, for each block, its item, version, source and age."""
     from ctxctl.cli.address import split
-    from ctxctl.cli.log import alike
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
-    from ctxctl.errors import UsageError
     from ctxctl.inspector.blame import blame as blamed
     from ctxctl.inspector.blame import shown
+    from ctxctl.inspector.by_name import copies_by_name
 
     place = split(frame)
     how = manner(
@@ -69,17 +72,8 @@ def blame(
         if how.settings.strict:
             inspector.outline(how.out.progressed)  # what is wrong behind the frame counts, too
         found = blamed(inspector, ordinal, progress=how.out.progressed, canonical=canonical)
-        blocks = shown(found, stale=stale, duplicate=duplicate, item=item)
-        if item is not None and not blocks and not (stale or duplicate):
-            near = alike(
-                item, [name for b in found.blocks for name in (b.placement.item, b.placement.title) if name]
-            )
-            raise UsageError(
-                "no-such-item",
-                f"no item of this frame is called {item!r}",
-                hint=(f"did you mean {near}? " if near else "")
-                + "`ctxctl show` lists its items, `ctxctl log` tells where an item went",
-            )
+        name, version = copies_by_name(inspector, found, item) if item is not None else (None, None)
+        blocks = shown(found, stale=stale, duplicate=duplicate, item=name, version=version)
         tell = _json if json else _plain
         tell(inspector, how, found, blocks, stat)
         how.out.flush()

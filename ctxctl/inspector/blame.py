@@ -215,23 +215,21 @@ def _sums(blocks: Iterable[Block], of: Callable[[Block], str | None]) -> tuple[T
 
 
 def shown(
-    found: Blame, *, stale: bool = False, duplicate: bool = False, item: str | None = None
-) -> tuple[Block, ...]:
+    found: Blame, *, stale: bool = False, duplicate: bool = False, item: str | None = None,
+    version: str | None = None,
+) -> tuple[Block, ...]:  # fmt: skip
     """The blocks that were asked for: all, or those that are stale or repeat others, or of one item.
 
-    With both `stale` and `duplicate`, what is either; `item` is an id, the beginning of ids, or a title.
+    With both `stale` and `duplicate`, what is either.  `item` is an id (`resolver.copies_by_name` finds it by
+    other names); `version`, the version or the beginning of the digest of its copies that are meant.
     """
     blocks: Iterable[Block] = found.blocks
     if stale or duplicate:
         blocks = [b for b in blocks if (stale and b.placement.stale) or (duplicate and b.twin is not None)]
-    if item is None:
-        return tuple(blocks)
-    ways: tuple[Callable[[Placement], bool], ...] = (
-        lambda p: p.item == item,
-        lambda p: p.title == item,
-        lambda p: p.item.startswith(item),
-    )
-    for way in ways:
-        if any(way(b.placement) for b in found.blocks):
-            return tuple(b for b in blocks if way(b.placement))
-    return ()
+    if item is not None:
+        blocks = [b for b in blocks if b.placement.item == item and _is_version(b.placement, version)]
+    return tuple(blocks)
+
+
+def _is_version(placement: Placement, version: str | None) -> bool:
+    return version in (None, placement.version) or (placement.digest or "").startswith(version or " ")

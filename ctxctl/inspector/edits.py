@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from ctxctl.engine.editing import Edits, Text
 from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Facets, Inventory, Shelf
+from ctxctl.inspector.resolver import Found, Several, TextOf, resolve, several, the_one
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
 
@@ -42,31 +45,34 @@ NOTHING: Final = Resolved(None, UNEDITED)
 
 
 def edits_of(
-    inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts
+    inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts, text: TextOf
 ) -> Resolved:
     """What `drop` and `set` come to in a trace; `inventory` is asked only where something is given.
+
+    `text` gives the text of a content, where an item is named by it.
 
     Raises what `resolve_edits` raises.
     """
     given = [Replacement(*one) for one in texts.items()] if isinstance(texts, Mapping) else texts
     if not drop and not given:
         return NOTHING
-    return resolve_edits(inventory(), store, drop, given)
+    return resolve_edits(inventory(), store, drop, given, text)
 
 
 def resolve_edits(
-    inventory: Inventory, store: ContentStore, drop: Sequence[str], replacements: Sequence[Replacement]
-) -> Resolved:
-    """Settle what is dropped and set.
+    inventory: Inventory, store: ContentStore, drop: Sequence[str], replacements: Sequence[Replacement],
+    text: TextOf,
+) -> Resolved:  # fmt: skip
+    """Settle what is dropped and set; `text` gives the text of a content, where an item is named by it.
 
-    Raises UsageError: `bad-drop`, `nothing-dropped`, `unknown-item`, `bad-set`.
+    Raises UsageError: `bad-drop`, `nothing-dropped`, `unknown-item`, `ambiguous-item`, `bad-set`.
     """
     if not drop and not replacements:
         return NOTHING
-    chosen = [_selected(inventory, selector) for selector in dict.fromkeys(drop)]
+    chosen = [_selected(inventory, selector, text) for selector in dict.fromkeys(drop)]
     matched: Items = set().union(*(items for _, items in chosen))
     gone, summaries = _with_what_belongs(inventory, matched)
-    texts, told = _texts(inventory, store, replacements)
+    texts, told = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
     _no_contradiction(gone, texts)
     dropped: dict[ThreadKey, set[str]] = {}
     for key, item in gone:
@@ -80,12 +86,14 @@ def resolve_edits(
 # What is dropped --------------------------------------------------------------------------------------------
 
 
-def _selected(inventory: Inventory, typed: str) -> tuple[str, Items]:
+def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Items]:
     """A selector with its facet, and the items that it matches."""
     facet, colon, value = typed.partition(":")
     if colon and facet in FACETS:
         value = value.removeprefix("mcp:") if facet == "server" else value
         found = _matching(inventory, facet, value)
+        if not found and facet == "item" and (named := _named(inventory, value, text)):
+            return named
         if not found:
             raise _nothing(inventory, facet, value)
         return f"{facet}:{value}", found
@@ -94,6 +102,8 @@ def _selected(inventory: Inventory, typed: str) -> tuple[str, Items]:
     if typed.startswith("mcp:") and (found := _matching(inventory, "server", typed[4:])):
         return f"server:{typed[4:]}", found
     fits = {name: items for name in FACETS if (items := _matching(inventory, name, typed))}
+    if not fits and (named := _named(inventory, typed, text)):
+        return named
     if not fits:
         raise _nothing(inventory, None, typed)
     names = list(fits)
@@ -110,6 +120,20 @@ def _matching(inventory: Inventory, facet: str, value: str) -> Items:
         for key, item, facets in inventory.items()
         if any(of(item, one) == value for one in facets)
     }
+
+
+def _named(inventory: Inventory, name: str, text: TextOf) -> tuple[str, Items] | None:
+    """The selector of the one item that a name means, and the item in each thread that has it.
+
+    Raises UsageError: `ambiguous-item`; `no-such-item` for a version that the item never had.
+    """
+    if not name.strip():
+        return None
+    answer = resolve(inventory, name, text)
+    if not isinstance(answer, Found | Several):
+        return None
+    one = the_one(answer, name).candidate
+    return f"item:{one.item}", {(key, one.item) for key in one.threads}
 
 
 def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
@@ -191,6 +215,18 @@ def _texts(
     order = [one.item for one in replacements]
     told.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
     return texts, tuple(told)
+
+
+def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:
+    """A replacement under the id of the item that its name means; as it is where it names none."""
+    if not one.item.strip() or any(shelf.book.find(one.item) for shelf in inventory.shelves.values()):
+        return one
+    answer = resolve(inventory, one.item, text)
+    if isinstance(answer, Several):
+        raise several(answer, one.item)
+    if isinstance(answer, Found) and answer.version is None:
+        return msgspec.structs.replace(one, item=answer.candidate.item)
+    return one
 
 
 def _whole(inventory: Inventory, ref: str) -> bool:

@@ -153,15 +153,15 @@ class Inspector:
         """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
         from ctxctl.inspector.edits import edits_of
 
-        return edits_of(self._items, self.trace.contents, drop, set)
+        return edits_of(self.items, self.trace.contents, drop, set, self.text)
 
-    def _items(self) -> Inventory:
+    def items(self, progress: Progress | None = None) -> Inventory:
         """What items there are; goes through the trace where it was not gone through yet, or has grown."""
         from ctxctl.inspector.inventory import Inventory
 
         known = self.inventory
         if known is None or known.size != self.trace.source.size:
-            known = self.inventory = Inventory(self.trace, self.params.target)
+            known = self.inventory = Inventory(self.trace, self.params.target, progress)
         return known
 
     @property

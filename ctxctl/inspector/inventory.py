@@ -1,4 +1,4 @@
-"""What items a trace has, thread by thread: what the selectors and refs of a what-if are held against."""
+"""What items a trace has, thread by thread: what every name that a person gives is held against."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import NamedTuple
 from ctxctl.engine.book import Book
 from ctxctl.engine.query.facts import server_in
 from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.model.content import Content
 from ctxctl.model.event import Event
-from ctxctl.model.records import Assembly, Compaction, Item
+from ctxctl.model.records import Assembly, Budget, Compaction, Item, Redaction, Selection
 from ctxctl.model.vocab import ABOUT_THE_TRACE, ITEM_REMOVED, SESSION_ENDED
 from ctxctl.trace.reader import Trace
 
 _CALL, _RESULT = "tool_call", "tool_result"
+_LAST_TEXTS = 4
+"""Texts of an item's blocks among which a further one is looked for; another copy costs time, no more."""
 _UNKNOWN = "custom"
 """Kind of what is only referred to."""
 
@@ -24,6 +27,14 @@ class Facets(NamedTuple):
     kind: str
     source: str | None
     server: str | None
+
+
+class Came(NamedTuple):
+    """The moment at which a thread speaks of an item for the first time."""
+
+    line: int
+    turn: int
+    step: int
 
 
 class Shelf:
@@ -39,15 +50,24 @@ class Shelf:
         """By tool call or result, the call."""
         self.into: dict[str, set[str]] = {}
         """By summary, the items that it stands for."""
+        self.came: dict[str, Came] = {}
+        """By item, also by one that is only named (a candidate that was left out, say), when it came."""
+        self.in_blocks: dict[str, list[Content]] = {}
+        """By item, texts that only blocks of assemblies give it."""
+        self.redacted: set[str] = set()
+        """Refs of items of which something was redacted."""
         self._open: dict[str, None] = {}
         """Calls without a result so far, in their order."""
         self._met: set[str] = set()
         """Refs that were looked at."""
 
-    def item(self, record: Item, line: int) -> None:
+    def item(self, record: Item, came: Came) -> None:
         """Take in one item record."""
-        version = self.book.learn(record, line)
+        version = self.book.learn(record, came.line)
         item, kind = version.item, record.context_kind
+        self.came.setdefault(item, came)
+        if record.redaction is not None:
+            self.redacted.add(item)
         facets = Facets(kind, record.source, _server(record.source, record.title, item))
         known = self.facets.get(item, ())
         if facets in known:
@@ -70,19 +90,29 @@ class Shelf:
             return named
         return next(iter(self._open), result)
 
-    def assembly(self, record: Assembly) -> None:
+    def assembly(self, record: Assembly, came: Came) -> None:
         """Take in what only assemblies speak of."""
         for block in record.blocks:
             if not block.refs and block.block_id is not None:
-                self._referred(f"block:{block.block_id}")
+                self._referred(f"block:{block.block_id}", came)
             for ref in block.refs:
                 if ref not in self._met:
                     self._met.add(ref)
-                    self._referred(self.book.item_of(ref))
+                    self._referred(self.book.item_of(ref), came)
+            if block.content is not None and len(block.refs) == 1:
+                texts = self.in_blocks.setdefault(self.book.item_of(block.refs[0]), [])
+                if not any(text is block.content for text in texts[-_LAST_TEXTS:]):
+                    texts.append(block.content)
 
-    def _referred(self, item: str) -> None:
+    def _referred(self, item: str, came: Came) -> None:
+        self.came.setdefault(item, came)
         if item not in self.facets:
             self.facets[item] = (Facets(_UNKNOWN, None, _server(item)),)
+
+    def named(self, refs: Iterator[str], came: Came) -> None:
+        """Take in items that a decision names, whether a frame ever has them or not."""
+        for ref in refs:
+            self.came.setdefault(self.book.item_of(ref), came)
 
     def compaction(self, record: Compaction) -> None:
         """Take in what a summary stands for."""
@@ -117,21 +147,31 @@ class Inventory:
             if event.event_type == SESSION_ENDED:
                 tracker.ended(event)
             return
-        key = tracker.place(event).cursor.key
+        cursor = tracker.place(event).cursor
+        key, came = cursor.key, Came(event.line, cursor.turn, cursor.step)
         record = event.record
-        if not isinstance(record, Item | Assembly | Compaction):
+        if not isinstance(record, Item | Assembly | Compaction | Selection | Budget | Redaction):
             return
         shelf = self.shelves.get(key)
         if shelf is None:
             shelf = self.shelves[key] = Shelf(self._target)
         if isinstance(record, Item):
             if event.event_type != ITEM_REMOVED:
-                shelf.item(record, event.line)
+                shelf.item(record, came)
         elif isinstance(record, Assembly):
             if record.target == self._target:
-                shelf.assembly(record)
+                shelf.assembly(record, came)
+        elif isinstance(record, Selection):
+            named = (*record.candidates, *record.selected, *record.omitted)
+            shelf.named((one.ref for one in named), came)
+        elif isinstance(record, Budget):
+            shelf.named((one.ref for one in record.truncations if one.dropped), came)
+        elif isinstance(record, Redaction):
+            shelf.redacted.add(record.item_id)
         else:
             shelf.compaction(record)
+            summary = (record.summary,) if record.summary is not None else ()
+            shelf.named(iter(summary), came)
 
 
 def _server(*names: str | None) -> str | None:

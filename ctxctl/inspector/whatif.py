@@ -156,7 +156,7 @@ class WhatIfs:
         try:
             return self.inspector.edits_of(supposition.drop, supposition.set)
         except UsageError as error:
-            field = "drop" if error.slug in ("bad-drop", "nothing-dropped") else "set"
+            field = "set" if error.slug in ("bad-set", "unknown-item") or not supposition.drop else "drop"
             raise FieldError(field, error.slug, error.message, hint=error.hint) from None
 
     def _known(self, model: str) -> None:

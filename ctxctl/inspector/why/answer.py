@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxctl.errors import UsageError
+from ctxctl.inspector.resolver import ASK_THERE, Candidate, Nothing, nothing, resolve, the_one
 from ctxctl.inspector.why.chain import Chain
 from ctxctl.inspector.why.chronicle import Chronicle, Entry, Row
 from ctxctl.inspector.why.gaps import gaps
 from ctxctl.inspector.why.known import chronicle_of
 from ctxctl.inspector.why.raw import untaken
 from ctxctl.inspector.why.reading import Reader
-from ctxctl.inspector.why.resolving import Asked, Resolver
 from ctxctl.inspector.why.room import carried, compacts, room
 from ctxctl.model.why import Link, State, Why
 
 if TYPE_CHECKING:
     from ctxctl.inspector.facade import Inspector, Progress
-
-_LONGEST = 10_000
 
 
 def explain(
@@ -33,28 +31,47 @@ def explain(
 ) -> Why:
     """Why an item is, or is not, in the window of a step.
 
-    `name` is an id, `ID@VERSION`, a title, a source, or a piece of a text.  Reads the lines of some steps;
-    the first call for a trace replays it, and so does looking for a piece of text.
+    `name` is what `resolver.resolve` takes.  Reads the lines of some steps; the first call for a trace
+    replays it, and the first one for a name that is no id reads it once more.
 
     Raises UsageError: `ambiguous-item`; `no-such-item` with near names, or where another thread has it;
     `no-such-frame`.
     """
-    if not name.strip() or len(name) > _LONGEST:
-        raise UsageError("no-such-item", "an item without a name" if not name.strip() else "a name too long")
     chronicle = chronicle_of(inspector, progress)
     if not 0 <= ordinal < len(chronicle):
         raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
     reader = Reader(inspector)
-    resolver = Resolver(inspector, chronicle, reader, ordinal, progress)
-    asked = resolver.find(name)
-    if asked.entry is None:
-        return _never(inspector, chronicle, reader, resolver, ordinal, name)
-    return _of_item(inspector, chronicle, reader, ordinal, asked, asked.entry, everything)
+    thread = chronicle.thread_of(ordinal)
+    entry, version, how = chronicle.find(thread, name), None, None
+    if entry is None:
+
+        def remark(one: Candidate) -> str:
+            return _whether_there(chronicle, thread, ordinal, one)
+
+        answer = resolve(inspector.items(progress), name, inspector.text, {chronicle.threads[thread]})
+        if isinstance(answer, Nothing):
+            return _never(inspector, chronicle, reader, answer, ordinal, name)
+        found = the_one(answer, name, any_version=True, remark=remark)
+        entry, version, how = chronicle.find(thread, found.candidate.item), found.version, found.how
+        if entry is None:
+            none = Nothing((), (), ())
+            return _never(inspector, chronicle, reader, none, ordinal, found.candidate.item)
+    return _of_item(inspector, chronicle, reader, ordinal, entry, version, how, everything)
+
+
+def _whether_there(chronicle: Chronicle, thread: int, ordinal: int, one: Candidate) -> str:
+    """Whether a step's window holds an item, for a list of candidates; empty where no frame ever had it."""
+    entry = chronicle.find(thread, one.item)
+    life = chronicle.life(entry.number, ordinal) if entry is not None else []
+    if not life:
+        return ""
+    there = life[-1].held > 0 and life[-1].status not in ("removed", "omitted", "gone")
+    return f"{'in' if there else 'not in'} the window"
 
 
 def _of_item(
-    inspector: Inspector, chronicle: Chronicle, reader: Reader, ordinal: int, asked: Asked, entry: Entry,
-    everything: bool,
+    inspector: Inspector, chronicle: Chronicle, reader: Reader, ordinal: int, entry: Entry,
+    version: str | None, how: str | None, everything: bool,
 ) -> Why:  # fmt: skip
     life = chronicle.life(entry.number, ordinal)
     state = state_of(entry, life, reader, ordinal)
@@ -63,7 +80,7 @@ def _of_item(
         state = "untold"
         chain = Chain(inspector, chronicle, reader, ordinal, entry, life, state)
     links, left_out = chain.links(everything=everything)
-    state, more = chain.version(asked.version)
+    state, more = chain.version(version)
     links += more
     last = life[-1] if life else None
     # What nobody can count (an encrypted block, a picture) stands with 0 in the ledger: that is no size.
@@ -81,8 +98,9 @@ def _of_item(
         links += compacts(chronicle, reader, ordinal, life)
     span = reader.span(ordinal)
     return Why(
-        entry.item, asked.version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
-        span.turn, span.step, inspector.params.target, state, tokens, held, tuple(links), left_out, asked.how,
+        entry.item, version, entry.kind, entry.title, entry.source, ordinal, span.session, span.thread,
+        span.turn, span.step, inspector.params.target, state, tokens, held,
+        tuple(links), left_out, (how,) if how else (),
     )  # fmt: skip
 
 
@@ -101,21 +119,19 @@ def state_of(entry: Entry, life: list[Row], reader: Reader, ordinal: int) -> Sta
 
 
 def _never(
-    inspector: Inspector, chronicle: Chronicle, reader: Reader, resolver: Resolver, ordinal: int, name: str
+    inspector: Inspector, chronicle: Chronicle, reader: Reader, answer: Nothing, ordinal: int, name: str
 ) -> Why:
     """No item is called so: what was asked for instead, or the nearest names."""
+    if answer.elsewhere:
+        raise nothing(answer, name, ASK_THERE)
     links = gaps(chronicle, reader, ordinal, (name,), only_these=True)
     told = [] if links else untaken(inspector, name)
     state: State = "unread" if any(link.verdict == "not-understood" for link in told) else "unknown"
     if state == "unread":
         links = told
     elif not links:
-        near = resolver.near(name)
-        if near:
-            raise UsageError(
-                "no-such-item", f"no item is called {name[:200]!r}, and none says so",
-                hint=f"did you mean {', '.join(near)}?",
-            )  # fmt: skip
+        if answer.near:
+            raise nothing(answer, name)
         links = [
             Link(
                 "surface", "unknown", "was never on the surface: no item has that id, title, source or text",

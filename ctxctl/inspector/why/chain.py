@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.book import version_of
+from ctxctl.inspector.resolver import ItemRefs
 from ctxctl.inspector.why.chronicle import INJECTED, Chronicle, Entry, Row
 from ctxctl.inspector.why.evidence import Evidence, came_numbers, came_text
-from ctxctl.inspector.why.reading import Named, Reader
+from ctxctl.inspector.why.reading import Reader
 from ctxctl.inspector.why.room import holds, sizes
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
@@ -53,7 +54,7 @@ def fate(
                 {"item": entry.item, "tokens": last.tokens or None}, "derived",
             )  # fmt: skip
             return
-        evidence = Evidence(reader, last.first, Named(entry.item), target)
+        evidence = Evidence(reader, last.first, ItemRefs(entry.item), target)
         compacted = next(evidence.compacted(), None)
         window = evidence.window()
         why, rest = f"left the window ({last.cause or 'unrecorded'})", reader.rest(window) if window else None
@@ -84,7 +85,7 @@ class Chain:
         self._policy = inspector.params.policy
         prefix = f"{entry.item}@"
         others = chronicle.fitting(entry.thread, "id", lambda text: text.startswith(prefix))
-        self._named = Named(entry.item, frozenset(chronicle.entry(n).item for n in others))
+        self._named = ItemRefs(entry.item, frozenset(chronicle.entry(n).item for n in others))
 
     def links(self, *, everything: bool) -> tuple[list[Link], int]:
         """The chain, and how many changes in the middle of it are left out."""

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 from ctxctl.engine.book import version_of
 from ctxctl.engine.facts import UNCHANGED
-from ctxctl.inspector.why.reading import Named, Reader
+from ctxctl.inspector.resolver import ItemRefs
+from ctxctl.inspector.why.reading import Reader
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import (
@@ -32,7 +33,7 @@ _LONG: Final = 160
 class Evidence:
     """One step's records, read for one item; each method gives sentences, none where nothing is said."""
 
-    def __init__(self, reader: Reader, ordinal: int, named: Named, target: str) -> None:
+    def __init__(self, reader: Reader, ordinal: int, named: ItemRefs, target: str) -> None:
         self.ordinal = ordinal
         self.events = reader.of(ordinal)
         self.moment: Moment = reader.moment(ordinal)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.book import base_id, version_of
 from ctxctl.engine.track import ThreadKey
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
-from ctxctl.model.records import Assembly, Injection, Item
+from ctxctl.model.records import Assembly, Injection
 from ctxctl.model.why import Moment, Rest
 
 if TYPE_CHECKING:
@@ -129,23 +127,3 @@ def _seal(events: list[Event], target: str) -> int:
         if isinstance(record, Assembly) and record.target == target:
             assembled = at
     return len(events) - 1 if assembled is None else assembled
-
-
-class Named:
-    """Whether a ref or a record speaks of an item (DESIGN section 2, identity)."""
-
-    def __init__(self, item: str, others: Iterator[str] | frozenset[str] = frozenset()) -> None:
-        self.item = item
-        self._others = frozenset(others)
-        """Ids of the thread that begin with this one and an `@`."""
-
-    def by(self, ref: str) -> bool:
-        """Whether a ref does: the id itself, or the id with a version behind it."""
-        if ref == self.item:
-            return True
-        head, at, suffix = ref.rpartition("@")
-        return bool(at and suffix) and head == self.item and ref not in self._others
-
-    def in_item(self, record: Item) -> bool:
-        """Whether an item record is of it."""
-        return self.by(record.item_id) and base_id(record, version_of(record)) in (self.item, record.item_id)
