@@ -43,7 +43,6 @@ def _in(inspector: Inspector, name: str, main: set) -> bool:  # type: ignore[typ
     [
         ("quire:editor-state", "quire:editor-state", None),
         ("quire:editor-state@7a161a5e", "quire:editor-state", None),
-        ("QUIRE:calendar", "removed-6", "by its source"),
         ("quire:editor", "quire:editor-state", "by the beginning of its id"),
     ],
 )
