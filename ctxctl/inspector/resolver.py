@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from ctxctl.engine.book import base_id, version_of
 from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Came, Inventory, Shelf
 from ctxctl.model.addresses import prefix
 from ctxctl.model.content import Content
+from ctxctl.model.records import Item
 
 _LONGEST: Final = 10_000
 """Characters of the longest name that is looked for."""
