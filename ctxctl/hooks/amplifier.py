@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.hooks.amplifier_events import Told
-from ctxctl.record.managers import RecordedManager
-from ctxctl.record.mirrors import like
+from ctxctl.record.mirrors import RecordedManager, like
 from ctxctl.record.recorder import Recorder
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.record.clients import Setup
+from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child, told
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.hired import Books, Scribe
@@ -35,7 +35,7 @@ def run_command(command: list[str], options: Options, upstreams: Iterable[str] =
     Raises:
         CtxctlError: before the program is started: the trace cannot be written, or an address is wrong.
     """
-    setup = Setup(command, os.environ, upstreams)
+    setup = set_up(command, os.environ, upstreams)
     with Signals() as signals:
         recording = _Recording(options, setup.ways, signals, setup=setup)
         program: Child | None = None
