@@ -7,7 +7,7 @@ and more only for what is new in it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import orjson
@@ -27,7 +27,7 @@ from ctxctl.record.place import Place
 from ctxctl.record.redact import Found, stubs_in
 
 if TYPE_CHECKING:
-    from ctxctl.record.recorder import Recorder
+    from ctxctl.formats.build import Block
 
 _TRIES: Final = 3
 _THREADS: Final = 256
@@ -74,11 +74,17 @@ class Reader(Protocol):
 
 
 class Talks:
-    """The conversations of one recorder; not for several threads at once."""
+    """The conversations of one recorder; not for several threads at once.
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._core = recorder._core
+    Args:
+        core: Of the recorder.
+        earlier: Gives the window that another writer of the file left in a thread; None where no other
+            writer may record its session.
+    """
+
+    def __init__(self, core: Core, earlier: Callable[[Place], list[tuple[Block, str]] | None]) -> None:
+        self._core = core
+        self._earlier = earlier
         self._talks: OrderedDict[str, _Talk] = OrderedDict()
 
     def request(self, sent: Sent, place: Place) -> Place:
@@ -110,9 +116,10 @@ class Talks:
         talk = self._talks.get(place.key)
         if talk is None:
             talk = self._talks[place.key] = _Talk(self._core, place)
-            if self._recorder._is_shared(place):
+            rows = self._earlier(place)
+            if rows is not None:
                 talk.conversation.mark = self._core.journal.mark
-                talk.conversation.go_on_from(self._recorder._left.rows(place))
+                talk.conversation.go_on_from(rows)
             if len(self._talks) > _THREADS:
                 self._talks.popitem(last=False)
         self._talks.move_to_end(place.key)

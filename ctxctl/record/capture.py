@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, cast
 import orjson
 
 from ctxctl.model import vocab
-from ctxctl.record.cleaning import Cleaner
+from ctxctl.record.cleaning import Cleaner, LineBuffer
 from ctxctl.record.outlet import Held, Outlet, event_id, mark, session_id
 from ctxctl.trace.writer import TraceWriter
 
@@ -97,8 +97,8 @@ class Mirror:
         self._starts: list[int] = []
         """Where the lines would begin in a file of their own."""
         self._cleaner = Cleaner(self._outlet.redactor, self._outlet.redacted)
-        self._made = bytearray()
-        self._writer = TraceWriter(cast("IO[bytes]", Into(self._made)), report=self._report)
+        self._made = LineBuffer()
+        self._writer = TraceWriter(cast("IO[bytes]", self._made), report=self._report)
         self._ends: list[Json] = []
 
     @property
@@ -235,20 +235,6 @@ def _settled(events: Iterable[Json], ends: list[Json], open_end: Callable[[], bo
         yield from ends
         ends.clear()
         yield event
-
-
-class Into:
-    """Enough of a file for a `TraceWriter` to give a line."""
-
-    closed = False
-
-    def __init__(self, made: bytearray) -> None:
-        self._made = made
-
-    def write(self, line: bytes) -> int:
-        """Take a line."""
-        self._made += line
-        return len(line)
 
 
 def _raw(event: Json) -> bytes:

@@ -23,6 +23,17 @@ _MOST: Final = 100_000
 _DIGEST: Final = re.compile(rb'(?:"|@|sha256:)([0-9a-f]{64}|[0-9a-f]{16})"')
 
 
+class LineBuffer(bytearray):
+    """Takes the line that a `TraceWriter` writes: enough of a file for that."""
+
+    closed = False
+
+    def write(self, line: bytes) -> int:
+        """Take a line."""
+        self.extend(line)
+        return len(line)
+
+
 class Cleaner:
     """Events without secrets; one for each stream of events, as it remembers what it replaced.
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.record.options import check
 from ctxctl.record.sink import Sink
-from ctxctl.record.target import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -141,16 +141,15 @@ class _Lines:
     """Events, each written as it comes; one that the trace has already is passed over."""
 
     def __init__(self, outlet: Outlet, options: Options) -> None:
-        from ctxctl.record.capture import Into
-        from ctxctl.record.cleaning import Cleaner
+        from ctxctl.record.cleaning import Cleaner, LineBuffer
         from ctxctl.trace.writer import TraceWriter
 
         self._outlet = outlet
         self._options = options
         self._cleaner = Cleaner(outlet.redactor, outlet.redacted)
-        self._made = bytearray()
+        self._made = LineBuffer()
         self._writer = TraceWriter(
-            cast("IO[bytes]", Into(self._made)), source=options.source or "stdin", clock=_now,
+            cast("IO[bytes]", self._made), source=options.source or "stdin", clock=_now,
             prefix=secrets.token_hex(8), report=self._tell,
         )  # fmt: skip
         self._known = {key for _, line in outlet.lines() if (key := _key(_loaded(line))) is not None}

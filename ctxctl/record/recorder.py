@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from ctxctl.record.calls import Calls, guarded
-from ctxctl.record.processes import remember
 from ctxctl.record.scopes import Scope, Step, Turn, current
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ctxctl.formats.build import Block
     from ctxctl.record.bodies import Sent, Talks
     from ctxctl.record.core import Core
     from ctxctl.record.place import Place
 
 ROTATE_BYTES = 1 << 30
+_recorders: WeakSet[Recorder] = WeakSet()
+"""Recorders of this process: a forked child begins them anew, and the end of the process closes them."""
 
 
 class Recorder(Calls):
@@ -84,7 +88,7 @@ class Recorder(Calls):
             self._core.journal.refuse(f"not recording: {wrong}"[:300])
         if strict:
             sink.prepare(0)
-        remember(self)
+        _recorders.add(self)
 
     def _begin(self) -> None:
         """A new writer: at the start, and in a forked child."""
@@ -188,6 +192,10 @@ class Recorder(Calls):
         """Whether other writers may record the same session."""
         return not (self._own_session and place.session == self._session)
 
+    def _earlier(self, place: Place) -> list[tuple[Block, str]] | None:
+        """The window that another writer left in a thread; None where no other may record its session."""
+        return self._left.rows(place) if self._is_shared(place) else None
+
     def _mark(self, place: Place) -> str:
         """What names of a thread end in, so that no other writer of the file gives them."""
         return self._core.journal.mark if self._is_shared(place) else ""
@@ -202,7 +210,7 @@ class Recorder(Calls):
         from ctxctl.record.bodies import Talks
 
         if self._talks is None:
-            self._talks = Talks(self)
+            self._talks = Talks(self._core, self._earlier)
         return self._talks
 
     def _send(self, sent: Sent, place: Place) -> Place:
@@ -248,15 +256,13 @@ class Recorder(Calls):
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
         """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
-        from ctxctl.record.mirrors import like
-        from ctxctl.record.providers import RecordedProvider
+        from ctxctl.record.mirrors import RecordedProvider, like
 
         return like(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
         """The context manager again (Amplifier's), recording every view that it gives for a request."""
-        from ctxctl.record.managers import RecordedManager
-        from ctxctl.record.mirrors import like
+        from ctxctl.record.mirrors import RecordedManager, like
 
         return like(RecordedManager, type(manager))(self, manager, thread)
 
@@ -322,3 +328,17 @@ def _program() -> str:
     name = os.path.basename(sys.argv[0]) if sys.argv and isinstance(sys.argv[0], str) else ""
     name = name.removesuffix(".py").encode("utf-8", "replace").decode()
     return name if name and not name.startswith("-") else "ctxctl"
+
+
+def _forked() -> None:
+    for recorder in list(_recorders):
+        recorder._forked()
+
+
+def _ended() -> None:
+    for recorder in list(_recorders):
+        recorder.close()
+
+
+os.register_at_fork(after_in_child=_forked)
+atexit.register(_ended)

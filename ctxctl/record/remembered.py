@@ -1,13 +1,185 @@
-"""What is remembered of conversations, bounded: the importers' memory is as long as their file."""
+"""What is remembered of conversations, of sub-agents in them, and of those that other writers have left.
+
+All of it is bounded: the importers' memory is as long as their file, a recorder's is not.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire.threads import Chains, Thread, Threads
+from ctxctl.formats.wire.dialect import Names
+from ctxctl.formats.wire.threads import INJECTED, Chains, Thread, Threads
+from ctxctl.record.place import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxctl.formats.kit.conversation import Conversation
+    from ctxctl.formats.kit.parts import Part
+    from ctxctl.formats.wire.prints import Request
+    from ctxctl.formats.wire.threads import Thread
+    from ctxctl.record.asking import Agent
+    from ctxctl.record.left import Row
+    from ctxctl.record.recorder import Recorder
+
+
+_SESSIONS: Final = 256
+"""Sessions of which this is remembered."""
+_LOOKED_AT: Final = 32
+"""Threads of a session that are looked at, those that began last; the recorder's own is always among them."""
+_HEADS: Final = frozenset(("system_prompt", "tool_definition"))
+_SUMMARY: Final = "thread_summary"
+
+
+class _Window(NamedTuple):
+    rows: list[Row]
+    tools: frozenset[str]
+    said: frozenset[tuple[str, str]]
+    """What tells its messages."""
+
+
+class Ended:
+    """The conversations that other writers of the file left, until this one goes on with them.
+
+    A client that takes up its last session sends the whole history again.  It is known by what it repeats, as
+    in `formats.wire.threads`; as no bodies are left to compare, the digests of its pieces are.  Not for
+    several threads at once.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._sessions: OrderedDict[str, dict[str, _Window]] = OrderedDict()
+
+    def has(self, session: str | None, thread: str) -> bool:
+        """Whether a thread was left and nobody has gone on with it."""
+        return thread in self._of(session)
+
+    def find(self, session: str | None, request: Request, *, told: bool) -> tuple[str | None, bool]:
+        """The thread that a request goes on with, and whether it only has the history of one.
+
+        `told`: it says that it stands for an earlier history.
+        """
+        names = Names()
+        units = request.units[request.start :]
+        parts = [part for unit in units for part in request.dialect.parts(unit, names).parts]
+        own = {key for part in parts if part.kind not in INJECTED and (key := _row_key(part)) is not None}
+        best, most, lent = None, 0, False
+        for name, window in self._of(session).items():
+            count = len(own & window.said)
+            if not _alike(window.tools, request.head.tools):
+                lent = lent or count > 1
+            elif count > most:
+                best, most = name, count
+        main = self._of(session).get(self._recorder._thread)
+        if best is None and told and main is not None and _alike(main.tools, request.head.tools):
+            best = self._recorder._thread
+        return best, lent and best is None
+
+    def hand_over(self, conversation: Conversation) -> Iterable[str]:
+        """Have a thread that begins here go on from its last window; gives the versions of its summaries."""
+        window = self._of(conversation.session).pop(conversation.thread or "", None)
+        if window is None:
+            return ()
+        conversation.go_on_from(window.rows)
+        return [block.ref[len(block.item) + 1 :] for block, kind in window.rows if kind == _SUMMARY]
+
+    def _of(self, session: str | None) -> dict[str, _Window]:
+        recorder = self._recorder
+        if session is None or not recorder._is_shared(Place(session)):
+            return {}
+        found = self._sessions.get(session)
+        if found is None:
+            found = self._sessions[session] = {}
+            names = recorder._left.threads(session)
+            for name in names:
+                if name == recorder._thread or name in names[-_LOOKED_AT:]:
+                    rows = recorder._left.rows(Place(session, name))
+                    if rows:
+                        found[name] = _window(rows)
+            if len(self._sessions) > _SESSIONS:
+                self._sessions.popitem(last=False)
+        return found
+
+
+def _window(rows: list[Row]) -> _Window:
+    said = set()
+    for block, kind in rows:
+        if kind in _HEADS or kind in INJECTED:
+            continue
+        mark = block.ref[len(block.item) + 1 :]
+        said.add(("", block.item) if kind in ("tool_call", "tool_result") else (block.role, mark))
+    tools = frozenset(block.item.removeprefix("tool:") for block, kind in rows if kind == "tool_definition")
+    return _Window(rows, tools, frozenset(said))
+
+
+def _row_key(part: Part) -> tuple[str, str] | None:
+    if part.kind in _HEADS:
+        return None
+    if part.kind in ("tool_call", "tool_result"):
+        return ("", part.item) if part.item else None
+    return (part.role, part.mark) if part.mark else None
+
+
+def _alike(old: frozenset[str], new: frozenset[str]) -> bool:
+    """Whether about the same tools are there; no tools are only like no tools."""
+    return 2 * len(old & new) >= len(old | new)
+
+
+_AGENTS: Final = 4096
+"""Agents that are remembered, those that were heard of last."""
+
+
+class Agents:
+    """The sub-agents that requests name: which thread each has, and which session that thread is in.
+
+    Those of one recorder; not for several threads at once.
+    """
+
+    def __init__(self) -> None:
+        self._threads: OrderedDict[tuple[str | None, str], str] = OrderedDict()
+        """By session and agent: its thread."""
+        self._roots: OrderedDict[str, str] = OrderedDict()
+        """By a sub-agent's own session: that of the first one above it."""
+
+    def root(self, session: str, agent: Agent) -> str:
+        """The session that a sub-agent's thread is in, where each agent has a session of its own.
+
+        `session`: that of its parent, which may be a sub-agent itself.
+        """
+        found = self._roots.get(session, session)
+        self._roots[agent.id] = found
+        _trim(self._roots)
+        return found
+
+    def thread(self, session: str | None, agent: str | None) -> str | None:
+        """An agent's thread; None if it has none yet."""
+        if agent is None or (session, agent) not in self._threads:
+            return None
+        self._threads.move_to_end((session, agent))
+        return self._threads[session, agent]
+
+    def named(self, session: str | None, agent: str, thread: str) -> None:
+        """An agent has a thread from here on."""
+        self._threads[session, agent] = thread
+        _trim(self._threads)
+
+    def has(self, thread: Thread) -> bool:
+        """Whether a thread is a sub-agent's."""
+        conversation = thread.conversation
+        name = conversation.thread
+        return any(
+            session == conversation.session and one == name for (session, _), one in self._threads.items()
+        )
+
+
+def _trim(kept: OrderedDict[str, str] | OrderedDict[tuple[str | None, str], str]) -> None:
+    while len(kept) > _AGENTS:
+        kept.popitem(last=False)
+
 
 _MESSAGES: Final = 100_000
 """Fingerprints of messages, over all conversations."""

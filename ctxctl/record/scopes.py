@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ctxctl.record.calls import Calls, guarded
 from ctxctl.record.place import Place
@@ -13,7 +13,8 @@ from ctxctl.record.place import Place
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Iterable
 
-    from ctxctl.record.recorder import Recorder
+    from ctxctl.record.bodies import Sent
+    from ctxctl.record.core import Core
     from ctxctl.record.streaming import Stream
 
 current: ContextVar[Scope | None] = ContextVar("ctxctl_scope", default=None)
@@ -23,10 +24,36 @@ STEP_FAILED = "ctxctl.step.failed"
 """A request that got no answer: `error` says why."""
 
 
+class Host(Protocol):
+    """What turns and steps, and what stands in for a program's own objects, need of their recorder."""
+
+    _core: Core
+
+    def _where(self) -> Place:
+        """Where an event of no scope in particular belongs."""
+        ...
+
+    def _step_place(self, place: Place, step_id: object) -> Place:
+        """A step of a thread; one without an id gets the next number."""
+        ...
+
+    def _leave(self, turn: Scope) -> None:
+        """A turn is over: its thread is free for another one."""
+        ...
+
+    def _send(self, sent: Sent, place: Place) -> Place:
+        """Record a request; returns where it stands."""
+        ...
+
+    def _answer(self, response: dict[str, Any], place: Place, dialect: Any) -> None:
+        """Record what a request was answered."""
+        ...
+
+
 class Scope(Calls):
     """What a turn and a step have in common."""
 
-    def __init__(self, recorder: Recorder, place: Place) -> None:
+    def __init__(self, recorder: Host, place: Place) -> None:
         self.recorder = recorder
         self._core = recorder._core
         self._place = place
@@ -99,7 +126,7 @@ class Turn(Scope):
 class Step(Scope):
     """One request to a model."""
 
-    def __init__(self, recorder: Recorder, place: Place, model: str | None) -> None:
+    def __init__(self, recorder: Host, place: Place, model: str | None) -> None:
         super().__init__(recorder, place)
         self.model = model
         self._dialect: Any = None
@@ -172,7 +199,7 @@ class Step(Scope):
         """Collects a streamed answer; recorded when it is closed, its pieces joined first."""
         from ctxctl.record.streaming import Stream
 
-        return Stream(self, self._dialect)
+        return Stream(self._core, self.response, self._dialect)
 
     def watch(self, chunks: Iterable[Any] | AsyncIterable[Any]) -> Any:
         """The same chunks again, recorded when they end; for `for` and `async for`."""

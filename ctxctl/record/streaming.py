@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -12,7 +12,6 @@ from ctxctl.record.calls import guarded
 
 if TYPE_CHECKING:
     from ctxctl.record.core import Core
-    from ctxctl.record.scopes import Step
 
 _LIMIT: Final = 32 << 20
 """Bytes of a stream that are kept."""
@@ -22,11 +21,16 @@ class Stream:
     """Takes the pieces of one answer; nothing of it is written before `close`.
 
     Memory: what came so far, up to 32 MB; what is beyond is not recorded (`cut`).
+
+    Args:
+        core: Of the recorder.
+        record: Records the joined answer, once.
+        dialect: Of the request; None: told by the answer.
     """
 
-    def __init__(self, step: Step, dialect: Any) -> None:
-        self._core: Core = step._core
-        self._step = step
+    def __init__(self, core: Core, record: Callable[[Any], None], dialect: Any) -> None:
+        self._core = core
+        self._record = record
         self._dialect = dialect
         self._parts: list[bytes] = []
         self._size = 0
@@ -68,7 +72,7 @@ class Stream:
             except orjson.JSONDecodeError:
                 whole = None
         if isinstance(whole, dict):
-            self._step.response(whole)
+            self._record(whole)
 
     def __enter__(self) -> Stream:
         return self

@@ -2,19 +2,181 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from ctxctl.errors import UsageError
-from ctxctl.testing.kept import Context, Kept, read, taken, write
-from ctxctl.testing.matching import matched, moved
+import msgspec
+
+from ctxctl.engine.changes import longest_increasing
+from ctxctl.errors import CtxctlError, UnreadableError, UsageError
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.model.results import Step
+    from ctxctl.inspector import Inspector
+    from ctxctl.model.results import Placement, Step
+
+
+_VERSION: Final = 1
+_MOST: Final = 64 << 20
+_DIGITS: Final = 16
+_HINT: Final = "write it anew with `pytest --ctxctl-update` or CTXCTL_UPDATE=1"
+
+
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One copy of an item in a window."""
+
+    segment: str
+    kind: str
+    item: str
+    tokens: int
+    method: str
+    digest: str | None = None
+    """The first 16 hex digits of the digest of its rendered text; None: the trace has no text."""
+    title: str | None = None
+    source: str | None = None
+    role: str | None = None
+    stale: bool = False
+    text: str | None = None
+    """Kept only where the test asks for it, and never of a redacted item."""
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A whole window in order."""
+
+    encoding: str
+    used: int
+    """Tokens of its items; what was sent beside them is no part of it."""
+    items: tuple[Kept, ...]
+
+
+def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
+    """The context of a step, by its ordinal."""
+    from ctxctl.inspector.assembly import text_of
+
+    frame = inspector.frame(ordinal)
+    withheld = frame.step.told.withheld
+    kept = []
+    for p in frame.placements:
+        hidden = not texts or p.content is None or p.item in withheld or p.redaction is not None
+        kept.append(_kept(p, None if hidden else text_of(inspector.text, p)))
+    return Context(inspector.params.encoding, frame.step.window.recorded, tuple(kept))
+
+
+def _kept(p: Placement, text: str | None) -> Kept:
+    return Kept(
+        segment=p.segment, kind=p.kind, item=p.item, tokens=p.tokens, method=p.method,
+        digest=_short(p.digest), title=p.title, source=p.source, role=p.role, stale=p.stale, text=text,
+    )  # fmt: skip
+
+
+def _short(digest: str | None) -> str | None:
+    """Without the name of the algorithm, as reports show it."""
+    return None if digest is None else digest.rpartition(":")[2][:_DIGITS]
+
+
+def read(path: Path) -> Context | None:
+    """A committed context; None: there is none yet.  Raises UnreadableError("bad-golden")."""
+    shown = visible(str(path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a usable name"
+        raise UnreadableError("bad-golden", f"{shown}: {why}") from None
+    try:
+        table: Any = msgspec.json.decode(data)
+        if table["version"] != _VERSION:
+            raise ValueError
+        return msgspec.convert(table, Context)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise UnreadableError(
+            "bad-golden", f"{shown} is no kept context of this version", hint=_HINT
+        ) from None
+
+
+def write(path: Path, context: Context) -> None:
+    """Write it, whole or not at all; raises CtxctlError("write-failed")."""
+    head = {"version": _VERSION, "encoding": context.encoding, "used": context.used}
+    opening = json.dumps(head, indent=1)[:-2] + ',\n "items": ['
+    lines = [json.dumps(msgspec.to_builtins(kept), ensure_ascii=True) for kept in context.items]
+    body = ",\n  ".join(lines)
+    text = f"{opening}\n  {body}\n ]\n}}\n" if lines else f"{opening}]\n}}\n"
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="ascii")
+        partial.replace(path)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "not a usable name"
+        raise CtxctlError("write-failed", f"{visible(str(path))}: {why}") from None
+
+
+_ROUNDS: Final[tuple[Callable[[Kept], Hashable | None], ...]] = (
+    lambda k: (k.kind, k.digest, k.item, k.stale) if k.digest else None,
+    lambda k: (k.kind, k.digest, k.stale) if k.digest else None,
+    lambda k: (k.kind, k.item, k.stale),
+    lambda k: (k.kind, k.segment, k.source, k.title) if k.title else None,
+)
+"""What two copies have in common to be one item, the surest first; None: nothing to go by."""
+
+
+def matched(before: Sequence[Kept], after: Sequence[Kept]) -> dict[int, int]:
+    """Places in `before` by places in `after`, one to one.
+
+    The same text wins over the same id, because runtimes that number their items give a number to another
+    item in each run; what is left over pairs by kind between the same neighbours.
+    """
+    pairs: dict[int, int] = {}
+    for key in _ROUNDS:
+        taken = set(pairs.values())
+        waiting: dict[Hashable, list[int]] = {}
+        for place in reversed([at for at in range(len(before)) if at not in taken]):
+            found = key(before[place])
+            if found is not None:
+                waiting.setdefault(found, []).append(place)
+        for place, kept in enumerate(after):
+            found = key(kept) if place not in pairs else None
+            if found is not None and waiting.get(found):
+                pairs[place] = waiting[found].pop()
+    return _between(before, after, pairs)
+
+
+def _between(before: Sequence[Kept], after: Sequence[Kept], pairs: dict[int, int]) -> dict[int, int]:
+    """Those left over that have the same kind and role and follow the same item."""
+    anchors = sorted(pairs.values())
+    taken = set(anchors)
+
+    def follows(place: int) -> int:
+        """The nearest matched place of `before` in front of a place of it."""
+        at = bisect_right(anchors, place)
+        return anchors[at - 1] if at else -1
+
+    waiting: dict[Hashable, list[int]] = {}
+    for place in reversed([at for at in range(len(before)) if at not in taken]):
+        kept = before[place]
+        waiting.setdefault((follows(place), kept.kind, kept.role, kept.stale), []).append(place)
+    made, last = dict(pairs), -1
+    for place, kept in enumerate(after):
+        if place in pairs:
+            last = pairs[place]
+        elif found := waiting.get((last, kept.kind, kept.role, kept.stale)):
+            made[place] = found.pop()
+    return made
+
+
+def moved(pairs: dict[int, int]) -> set[int]:
+    """Places in `after` that are not in the order of `before`: outside the longest run that is."""
+    places = sorted(pairs)
+    kept = longest_increasing([pairs[place] for place in places])
+    return {place for at, place in enumerate(places) if at not in kept}
+
 
 Asked = Callable[[Kept], bool]
 """A query, asked of one kept item."""

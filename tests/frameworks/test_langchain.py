@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 
 import ctxctl
 from ctxctl import Recorder
-from ctxctl.hooks import langchain_bodies
+from ctxctl.hooks import langchain
 from ctxctl.hooks.langchain import ContextHandler
 from tests.frameworks import examples
 from tests.frameworks.fake import Fake
@@ -147,7 +147,7 @@ def test_a_client_that_records_itself_is_not_recorded_twice(fake: Fake, recordin
 def test_without_the_packages_own_conversion_the_public_one_is_used(
     fake: Fake, recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(langchain_bodies, "_CONVERTERS", ())
+    monkeypatch.setattr(langchain, "_CONVERTERS", ())
     recorder = Recorder(recording.path)
     config: Any = {"callbacks": [ContextHandler(recorder)]}
     asked = model("chat", fake).bind_tools([weather])

@@ -8,5 +8,6 @@ reads, docs/recording.md with which version that was tried; a program's own file
 from ctxctl.record.clients.recognising import Found, recognised
 from ctxctl.record.clients.setup import Setup, Start
 from ctxctl.record.clients.table import CLIENTS, Client
+from ctxctl.record.clients.ways import set_up
 
-__all__ = ["CLIENTS", "Client", "Found", "Setup", "Start", "recognised"]
+__all__ = ["CLIENTS", "Client", "Found", "Setup", "Start", "recognised", "set_up"]

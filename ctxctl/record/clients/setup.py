@@ -57,8 +57,6 @@ class Setup:
         self, command: Sequence[str], environment: Mapping[str, str], given: Iterable[str] = (), *,
         home: Path | None = None, folder: Path | None = None,
     ) -> None:  # fmt: skip
-        from ctxctl.record.clients.ways import WAYS
-
         self.command, self.environment = list(command), environment
         self.home = home or Path(environment.get("HOME") or os.path.expanduser("~"))
         self.folder = folder or _here()
@@ -68,9 +66,12 @@ class Setup:
         ways, self.notes = routes(environment, asked)
         self._ways = {way.variable: way for way in ways}
         self._ready: list[tuple[Found, Ready]] = []
+
+    def prepare(self, ways: Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]) -> None:
+        """Find out for each recognised program how it is led; `ways`: by the program's name."""
         for found in self.found:
-            prepare = WAYS.get(found.client.name)
-            ready = prepare(self, found.arguments) if prepare is not None else None
+            way = ways.get(found.client.name)
+            ready = way(self, found.arguments) if way is not None else None
             if ready is not None:
                 self._ready.append((found, ready))
 

@@ -3,22 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from ctxctl.record.clients import codex, opencode
-from ctxctl.record.clients.overlay import overlaid
 from ctxctl.record.clients.settings import at, json_of, merged_with, put, text_of, variables_of, write_over
-from ctxctl.record.clients.setup import with_version
+from ctxctl.record.clients.setup import Setup, with_version
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ctxctl.record.clients.setup import Ready, Setup, Start
+    from ctxctl.record.clients.setup import Ready, Start
     from ctxctl.record.proxy.upstreams import Route
+
+
+def overlaid(start: Start, name: str, real: Path, files: Mapping[str, bytes]) -> Path:
+    """Make the directory; what the program adds to it, or writes anew, goes to its own one when it has ended.
+
+    Args:
+        start: Of the program.
+        name: Of the directory, below the folder of this run.
+        real: The program's own, which need not be there.
+        files: What is changed, by name: the program's changes of these are not kept.
+    """
+    folder = start.file(f"{name}/.ctxctl", b"").parent
+    (folder / ".ctxctl").unlink()
+    for there in real.iterdir() if real.is_dir() else ():
+        if there.name not in files:
+            (folder / there.name).symlink_to(there.absolute())
+    for file, data in files.items():
+        start.file(f"{name}/{file}", data)
+    start.at_end(partial(_bring_home, folder, real, frozenset(files)))
+    return folder
+
+
+def _bring_home(folder: Path, real: Path, ours: frozenset[str]) -> None:
+    new = [one for one in folder.iterdir() if one.name not in ours and not one.is_symlink()]
+    if new:
+        real.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for one in new:
+        own = real / one.name
+        if not own.exists():
+            shutil.move(one, own)
+        elif one.is_file() and own.is_file():
+            write_over(own, one.read_bytes())
+
 
 Json = dict[str, Any]
 
@@ -346,3 +380,13 @@ WAYS: Final[Mapping[str, Callable[[Setup, Sequence[str]], Ready | None]]] = {
     "Amp": amp,
 }
 """For the others the providers' variables are enough, or nothing can be done."""
+
+
+def set_up(
+    command: Sequence[str], environment: Mapping[str, str], given: Iterable[str] = (), *,
+    home: Path | None = None, folder: Path | None = None,
+) -> Setup:  # fmt: skip
+    """What a command needs, each program led in its own way; arguments and errors as of `Setup`."""
+    setup = Setup(command, environment, given, home=home, folder=folder)
+    setup.prepare(WAYS)
+    return setup

@@ -7,8 +7,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.record.mcp.books import Books
-from ctxctl.record.mcp.speech import Speech
+from ctxctl.record.mcp.speech import Books, Speech
 
 if TYPE_CHECKING:
     from ctxctl.record.mcp.process import Side

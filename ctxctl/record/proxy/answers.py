@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.record.guard import refused
-from ctxctl.record.proxy.spelling import spelled
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.server import Listener
-    from ctxctl.record.proxy.spelling import Bases
+    from ctxctl.record.proxy.outside import Via
+    from ctxctl.record.proxy.upstreams import Upstream
+
 
 _HOST: Final = re.compile(rb"(\r\n[Hh][Oo][Ss][Tt]:[ \t]*)[^\r]*")
 
@@ -39,7 +40,7 @@ def checked(request: Request, hosts: frozenset[str]) -> None:
 
 
 def respelled(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Request]:
-    """The head and the request with the path as the provider has it (`spelling`)."""
+    """The head and the request with the path as the provider has it (`spelled`)."""
     target = spelled(request.target, bases)
     if target == request.target:
         return head, request
@@ -48,12 +49,14 @@ def respelled(head: bytes, request: Request, bases: Bases) -> tuple[bytes, Reque
     return line + crlf + rest, request._replace(target=target)
 
 
-def rewritten(head: bytes, request: Request, listener: Listener) -> bytes:
-    """The head with the server's name in `Host`; all else is left as it is."""
-    name = listener.upstream.authority.encode("idna" if not listener.upstream.host.isascii() else "ascii")
+def rewritten(head: bytes, request: Request, upstream: Upstream, via: Via | None) -> bytes:
+    """The head with the server's name in `Host`; all else is left as it is.
+
+    `via`: the network's own proxy, which is asked for the whole address.
+    """
+    name = upstream.authority.encode("idna" if not upstream.host.isascii() else "ascii")
     head = _HOST.sub(lambda found: found[1] + name, head, count=1)
-    via = listener.via
-    if via is None or listener.upstream.scheme != "http" or not request.target.startswith(b"/"):
+    if via is None or upstream.scheme != "http" or not request.target.startswith(b"/"):
         return head
     # A proxy of the network is asked with the whole address.
     line, crlf, rest = head.partition(b"\r\n")
@@ -70,3 +73,54 @@ def own_answer(status: int, why: str) -> bytes:
     body = orjson.dumps({"type": "error", "error": error})
     fields = b"Content-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n" % len(body)
     return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, HTTPStatus(status).phrase.encode(), fields, body)
+
+
+_ENDPOINTS: Final = {
+    "anthropic": re.compile(rb"/messages(?:/count_tokens|/batches(?:/.*)?)?"),
+    "openai": re.compile(
+        rb"/(?:chat/completions|responses(?:/.*)?|completions|embeddings|models(?:/[^:]*)?)"
+    ),
+    "gemini": re.compile(rb"/models/[^/]+:[A-Za-z]+"),
+}
+_VERSIONS: Final = {"anthropic": b"/v1", "openai": b"/v1", "gemini": b"/v1beta"}
+_VERSION: Final = re.compile(rb"/v[0-9]+(?:alpha|beta)?[0-9]*\Z")
+
+Bases = Mapping[str, bytes]
+"""Of the providers behind one server, the path of each one's address: `{"openai": b"/v1"}`."""
+
+
+def spelled(target: bytes, bases: Bases) -> bytes:
+    """The request's target as the provider has it: a path, and perhaps a query.
+
+    Programs leave the version of an API out or give it twice: one appends `/messages` to the address that it
+    is given, another one `/v1/messages`; some that are given `https://api.openai.com/v1` append
+    `/v1/chat/completions` to it.  Behind a variable that many programs read, one of the spellings would not
+    be answered, so the relay takes both.  All else of a path stays.
+
+    Only a known endpoint right behind the address is looked at:
+
+    - `/messages` becomes `/v1/messages`, Gemini's `/models/M:generateContent` gets `/v1beta`: these APIs have
+      a version in every path, whoever offers them.
+    - A version that the address has and the path lacks, or has twice, is put right.  OpenAI's, without one in
+      the address, stays without (`https://api.deepseek.com/chat/completions`): it may be meant so.
+    """
+    path, question, query = target.partition(b"?")
+    for family, base in bases.items():
+        made = _spelled(path, family, base.rstrip(b"/"))
+        if made != path:
+            return made + question + query
+    return target
+
+
+def _spelled(path: bytes, family: str, base: bytes) -> bytes:
+    endpoint, version = _ENDPOINTS[family], _VERSIONS[family]
+    own = _VERSION.search(base)
+    root, version = (base[: own.start()], own[0]) if own is not None else (base, version)
+    if not path.startswith(root):
+        return path
+    rest = path[len(root) :]
+    if rest.startswith(version * 2 + b"/") and endpoint.fullmatch(rest[2 * len(version) :]):
+        return root + rest[len(version) :]
+    if (own is not None or family != "openai") and endpoint.fullmatch(rest):
+        return root + version + rest
+    return path

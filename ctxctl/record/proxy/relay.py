@@ -9,18 +9,24 @@ otherwise.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections import deque
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ctxctl.record.proxy import messages
 from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, respelled, rewritten
-from ctxctl.record.proxy.behind import Exchange, Server
-from ctxctl.record.proxy.messages import MalformedError
-from ctxctl.record.proxy.resets import reset, reset_when_flushed
+from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.copies import Copy
-    from ctxctl.record.proxy.server import Listener
+    from ctxctl.record.proxy.answers import Bases
+    from ctxctl.record.proxy.copies import Copies, Copy
+    from ctxctl.record.proxy.messages import Request
+    from ctxctl.record.proxy.outside import Via
+    from ctxctl.record.proxy.upstreams import Upstream
+
 
 _AHEAD: Final = 1 << 20
 """Bytes that are taken from the program while there is no connection to the server."""
@@ -28,8 +34,54 @@ _LINGERING: Final = 2.0
 """Seconds in which the program may read an answer of ours while it is still sending."""
 
 
+class Listener(Protocol):
+    """What a connection needs of the port that it came to."""
+
+    upstream: Upstream
+    via: Via | None
+    bases: Bases
+    hosts: frozenset[str]
+    connections: set[Connection]
+    tunnels: int
+    respelled: int
+    faults: int
+
+    @property
+    def copies(self) -> Copies:
+        """Where copies go."""
+        ...
+
+    def url(self, request: Request) -> str:
+        """Where a request goes, for the recorder."""
+        ...
+
+    async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
+        """Connect to the server.  Raises OSError."""
+        ...
+
+    def is_own(self, peer: object) -> bool:
+        """Whether an address is one of the proxy's own ports."""
+        ...
+
+    def spawn(self, task: Coroutine[Any, Any, None]) -> None:
+        """Run something beside."""
+        ...
+
+    def failed(self, error: BaseException) -> None:
+        """Note that no connection to the server could be made."""
+        ...
+
+    def told(self, error: BaseException) -> str:
+        """Why there is no connection to the server, as one line."""
+        ...
+
+    def refused(self, status: int) -> None:
+        """Count a request that was not passed on."""
+        ...
+
+
 class Connection(asyncio.Protocol):
-    """The program's side."""
+    """The program's side of a relayed connection."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
@@ -152,7 +204,7 @@ class Connection(asyncio.Protocol):
         if not self.waiting:
             self.answered = False
         self._exchange = exchange
-        self._send(rewritten(head, request, self.listener))
+        self._send(rewritten(head, request, self.listener.upstream, self.listener.via))
         exchange.copy.request(request.method, self.listener.url(request), request.fields)
         if self._server is not None and self._server.blind:
             exchange.copy.end("malformed")
@@ -258,3 +310,208 @@ class Connection(asyncio.Protocol):
             if first.answering is not None and first.answering.until_close:
                 self.waiting.popleft().copy.end("complete")
         self._conclude("complete" if self.tunnel and not abrupt else "upstream_reset")
+
+
+_LINGER: Final = struct.pack("ii", 1, 0)
+"""Closing sends a reset, and does not wait."""
+_FLUSH: Final = 5.0
+"""Seconds that what came before a reset has to be delivered."""
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """End a connection so that the other side notices that it did not end well."""
+    opened: Any = transport.get_extra_info("socket")
+    if opened is not None and transport.get_extra_info("sslcontext") is None:
+        with suppress(OSError):
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER)
+    transport.abort()
+
+
+async def reset_when_flushed(transport: asyncio.Transport) -> None:
+    """A reset throws away what was not delivered: wait for that, and not forever."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _FLUSH
+    opened: Any = transport.get_extra_info("socket")
+    pause = 0.001
+    while not transport.is_closing() and loop.time() < until:
+        if not transport.get_write_buffer_size() and not _undelivered(opened):
+            break
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    reset(transport)
+
+
+def _undelivered(opened: Any) -> int:
+    """Bytes that the other side's system has not got; 0 where that cannot be told."""
+    import fcntl
+    import termios
+
+    command: Callable[..., Any] = fcntl.ioctl
+    try:
+        return int(struct.unpack("i", command(opened.fileno(), termios.TIOCOUTQ, b"\0\0\0\0"))[0])
+    except (OSError, ValueError):
+        return 0
+
+
+class Exchange:
+    """A request on its way, until its answer is whole."""
+
+    __slots__ = ("answering", "copy", "request", "sent")
+
+    def __init__(self, request: Request, copy: Copy) -> None:
+        self.request = request
+        self.copy = copy
+        self.sent = False
+        self.answering: Body | None = None
+        """The body of its answer, once the head has come."""
+
+
+class Server(asyncio.Protocol):
+    """The server's side of a relayed connection: passes its bytes on, and finds the answers in them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._transport: asyncio.Transport | None = None
+        self._head = bytearray()
+        self.blind = False
+        """What comes is passed on and no longer looked at."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is there."""
+        self._transport = cast(asyncio.Transport, transport)
+        if self._connection.listener.is_own(transport.get_extra_info("peername")):
+            self._connection.looped()
+            reset(self._transport)
+            return
+        self._connection.reached(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        connection = self._connection
+        if connection.transport is not None and not connection.transport.is_closing():
+            connection.transport.write(data)
+            connection.answered = True
+        if self.blind:
+            if connection.socket is not None:
+                connection.socket.told(data)
+            return
+        try:
+            self._look(data)
+        except MalformedError:
+            self._give_up("malformed")
+        except Exception:
+            # Whatever goes wrong here is ours; the bytes are where they belong.
+            connection.listener.faults += 1
+            self._give_up("malformed")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone; `exc`: not in good order."""
+        self._transport = None
+        self._connection.conclude(abrupt=exc is not None)
+        self._connection.finish(abrupt=exc is not None)
+
+    def pause_writing(self) -> None:
+        """More has been written than is taken."""
+        self._connection.hold()
+
+    def resume_writing(self) -> None:
+        """It has been taken."""
+        self._connection.go_on()
+
+    def send(self, data: bytes) -> None:
+        """Pass on what the program sends."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def end(self) -> bool:
+        """The program sends nothing more; False: nor does it wait for anything.
+
+        TLS knows no such thing as one direction alone: a client that closes is gone.
+        """
+        if self._transport is not None and self._transport.can_write_eof():
+            self._transport.write_eof()
+            return True
+        return False
+
+    def leave(self, *, abrupt: bool) -> None:
+        """The program is gone."""
+        if self._transport is None:
+            return
+        if abrupt:
+            reset(self._transport)
+        else:
+            self._transport.close()
+
+    def hold(self) -> None:
+        """The program does not take more for the moment."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def go_on(self) -> None:
+        """It does again."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    # -- looking --------------------------------------------------------------------------------------------
+
+    def _give_up(self, how: str) -> None:
+        self.blind, self._head = True, bytearray()
+        for exchange in self._connection.waiting:
+            exchange.copy.end(how)
+
+    def _look(self, data: bytes) -> None:
+        """Find the answers in what came."""
+        waiting, at = self._connection.waiting, 0
+        while at < len(data):
+            if not waiting:
+                raise MalformedError("an answer to nothing")
+            exchange = waiting[0]
+            if exchange.answering is None:
+                rest = self._begin(data[at:], exchange)
+                if rest is None:
+                    return
+                data, at = rest, 0
+            body = exchange.answering
+            if body is None:
+                continue
+            pieces: list[bytes] = []
+            at = body.feed(data, at, pieces)
+            for piece in pieces:
+                exchange.copy.data(piece)
+            if body.done:
+                waiting.popleft()
+                exchange.copy.end("complete")
+
+    def _begin(self, data: bytes, exchange: Exchange) -> bytes | None:
+        """Take the head of an answer; returns what came behind it, None if there is none yet."""
+        start = len(self._head)
+        self._head += data
+        end = messages.head_end(self._head, start)
+        if end < 0:
+            if len(self._head) > messages.MAX_HEAD:
+                raise MalformedError("a head that is too long")
+            return None
+        head, rest = bytes(self._head[:end]), bytes(self._head[end:])
+        self._head = bytearray()
+        answer = messages.answer(head, exchange.request.method)
+        if answer.interim:
+            return rest
+        exchange.answering = answer.body
+        if answer.status == 101:
+            self._switch(exchange, answer, rest)
+            return None
+        exchange.copy.head(answer.status, answer.fields)
+        return rest
+
+    def _switch(self, exchange: Exchange, answer: Answer, rest: bytes) -> None:
+        """Both sides go on with another protocol; `rest` came behind the head."""
+        connection = self._connection
+        connection.tunnel = self.blind = True
+        if not exchange.request.asks_over_socket:
+            connection.listener.tunnels += 1
+            exchange.copy.head(answer.status, answer.fields)
+            return
+        connection.socket = exchange.copy
+        exchange.copy.switched(answer.fields)
+        if rest:
+            exchange.copy.told(rest)

@@ -8,15 +8,60 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.record.clients import Setup
-from ctxctl.record.proxy import child, told
+from ctxctl.record.clients import Setup, set_up
+from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
 from ctxctl.record.proxy.hired import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import Route, bases, routes
 
 if TYPE_CHECKING:
+    from ctxctl.record.clients import Setup
     from ctxctl.record.options import Options
+
+
+_SILENCE: Final = 10.0
+"""Seconds without any request after which it is said that nothing came by."""
+_PAGE: Final = "docs/recording.md"
+
+
+def _leading(setup: Setup) -> str:
+    """What leads to the recorder, in words: the programs that are known, and the names."""
+    names = ", ".join(way.variable for way in setup.ways)
+    known = " and ".join(found.client.name for found in setup.found)
+    return f"{known}: {names}" if known else names
+
+
+def _nothing_came(setup: Setup | None, *, so_far: bool = False) -> list[str]:
+    """What to say where no request came: what was set, and what to do for this program.
+
+    Args:
+        setup: Of the program; None: programs were started elsewhere.
+        so_far: It is still running.
+    """
+    when = f" in {_SILENCE:.0f} seconds" if so_far else ""
+    if setup is None:
+        return [f"nothing came by: are the variables above set where the program is started? See {_PAGE}"]
+    if setup.found:
+        return [
+            f"nothing came by{when} from {found.client.name}: {found.client.advice} (see {_PAGE})"
+            for found in setup.found
+        ]
+    names = ", ".join(way.variable for way in setup.ways if way.exported)
+    return [
+        f"nothing came by{when}: {names} were set, and the program may read another setting",
+        "if it reads another variable, give that as --upstream NAME=URL; if it reads a file or a flag, run "
+        f"`ctxctl record --proxy` and write the address there (see {_PAGE})",
+    ]
+
+
+def _on_terminal() -> bool:
+    """Whether the program draws where we would write."""
+    try:
+        return os.isatty(2) and (os.isatty(1) or os.isatty(0))
+    except OSError:
+        return False
+
 
 _ENDS: Final = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 _TICK: Final = 0.05
@@ -35,12 +80,12 @@ def run_command(command: list[str], options: Options, upstreams: Iterable[str] =
     Raises:
         CtxctlError: before the program is started: the trace cannot be written, or an address is wrong.
     """
-    setup = Setup(command, os.environ, upstreams)
+    setup = set_up(command, os.environ, upstreams)
     with Signals() as signals:
         recording = _Recording(options, setup.ways, signals, setup=setup)
         program: Child | None = None
         with setup.start(recording.ports) as start:
-            options.begin(*setup.notes, f"{told.leading(setup)} lead to the recorder for `{_shown(command)}`")
+            options.begin(*setup.notes, f"{_leading(setup)} lead to the recorder for `{_shown(command)}`")
             try:
                 program = Child(start.command, start.environment, signals)
                 status = child.exit_code(code := program.wait(recording.silence(time.monotonic())))
@@ -113,15 +158,15 @@ class _Recording:
         A program that draws on the terminal, or waits there for its user, has nothing to send yet, and a line
         of ours would stand in its picture: there it is said at the end.
         """
-        if self._options.quiet or self._setup is None or told.on_terminal():
+        if self._options.quiet or self._setup is None or _on_terminal():
             return None
         setup, said = self._setup, False
 
         def look() -> None:
             nonlocal said
-            if not said and time.monotonic() - began >= told.SILENCE and not self._proxy.requests:
+            if not said and time.monotonic() - began >= _SILENCE and not self._proxy.requests:
                 said = True
-                for line in told.nothing(setup, so_far=True):
+                for line in _nothing_came(setup, so_far=True):
                     self._say(line)
 
         return look
@@ -176,7 +221,7 @@ class _Recording:
         for why, number in books.unread.items():
             lines.append(f"{_counted(number, 'WebSocket')} not recorded, or in part: {why}")
         if not books.recorded and not others and not books.unread:
-            lines += told.nothing(self._setup)
+            lines += _nothing_came(self._setup)
         if self._proxy.respelled:
             lines.append(
                 f"{_counted(self._proxy.respelled, 'path')} put right: the provider has a version in it"

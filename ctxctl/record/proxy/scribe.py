@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.record.proxy.copies import FRAME, MAX_BODY
-from ctxctl.record.proxy.histories import Histories
 
 if TYPE_CHECKING:
     from ctxctl.record.exchange import Exchange, Exchanges
-    from ctxctl.record.proxy.sockets import Socket
+    from ctxctl.record.proxy.sockets import Histories, Socket
 
 _ALL: Final = 256 << 20
 """Bytes of requests that are not whole."""
@@ -122,7 +121,8 @@ class Desk:
         """Others."""
         self.unread: dict[str, int] = {}
         """WebSockets that could not be read, or not to their end, by why."""
-        self._histories = Histories()
+        self._histories: Histories | None = None
+        """Of all WebSockets; made with the first one, as reading them has much to import."""
 
     def take(self, kind: bytes, number: int, payload: bytes) -> None:
         """One frame."""
@@ -194,12 +194,13 @@ class Desk:
 
     def _socket(self, coming: _Coming, kind: bytes, payload: bytes) -> None:
         """What a connection that was upgraded says: a head, then bytes of both sides."""
-        from ctxctl.record.proxy.sockets import Socket, UnreadableError
+        from ctxctl.record.proxy.sockets import Histories, Socket, UnreadableError
 
         try:
             if kind == b"W":
                 answer = orjson.loads(payload)["headers"]
                 head = coming.head
+                self._histories = self._histories or Histories()
                 coming.socket = Socket(
                     self._exchanges, head["url"], head["headers"], answer, self._histories, self._begun
                 )
@@ -211,7 +212,7 @@ class Desk:
             self._leave(coming, str(error))
 
     def _feed(self, socket: Socket, kind: bytes, payload: bytes) -> None:
-        from ctxctl.record.proxy.frames import UnreadableError
+        from ctxctl.record.proxy.sockets import UnreadableError
 
         before = socket.pending
         if before + len(payload) + self._held > _ALL:

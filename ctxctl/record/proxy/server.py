@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import UsageError
 from ctxctl.record.guard import loopback, own_hosts
-from ctxctl.record.proxy.behind import Server
 from ctxctl.record.proxy.copies import Copies
 from ctxctl.record.proxy.outside import Via, connect, trust, via_of
 from ctxctl.record.proxy.relay import Connection
 
 if TYPE_CHECKING:
+    from ctxctl.record.proxy.answers import Bases
     from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.spelling import Bases
     from ctxctl.record.proxy.upstreams import Upstream
 
 _ADDRESSES: Final = ("127.0.0.1", "::1")
@@ -54,7 +53,7 @@ class Listener:
         """Where a request goes, for the recorder."""
         return self.upstream.origin + request.target.decode("latin-1")
 
-    async def connect(self, protocol: Callable[[], Server]) -> None:
+    async def connect(self, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Connect to the server.  Raises OSError."""
         await connect(self.upstream, self.via, self._proxy.trust, protocol)
 

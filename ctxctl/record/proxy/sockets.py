@@ -8,19 +8,217 @@ names: it is a request with a bill of its own, in a thread of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
 from ctxctl.formats.kit.parts import listed
 from ctxctl.record.proxy.copies import MAX_BODY
-from ctxctl.record.proxy.frames import Reader, UnreadableError
-from ctxctl.record.proxy.histories import Histories, Key
 
 if TYPE_CHECKING:
+    from websockets.extensions.permessage_deflate import PerMessageDeflate
+
     from ctxctl.formats.build import Json
     from ctxctl.record.exchange import Exchange, Exchanges
+
+
+_REMEMBERED: Final = 128 << 20
+"""Bytes of all conversations that are remembered."""
+_NAME: Final = 200
+"""Bytes that an id is counted with."""
+
+Key = tuple[Hashable, str]
+"""Where an id holds (a connection, a server), and the id."""
+
+
+class _Line:
+    """One conversation, which responses have gone on with."""
+
+    __slots__ = ("items", "names", "size")
+
+    def __init__(self, items: list[bytes]) -> None:
+        self.items = items
+        self.names: list[Key] = []
+        self.size = sum(map(len, items))
+
+
+class _Place(NamedTuple):
+    line: _Line
+    length: int
+    """Items of the line that were there when the response was over."""
+
+
+class Histories:
+    """Remembers input items by the id of the response that they led to.
+
+    Memory: 128 MB; the conversation that was not heard of for longest goes first.  A conversation that goes
+    on costs what is new in it, one that goes on from its middle costs all that came before.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Key, _Place] = {}
+        self._lines: OrderedDict[int, _Line] = OrderedDict()
+        self._size = 0
+        self._connections = 0
+
+    def connection(self) -> int:
+        """A number for one more connection."""
+        self._connections += 1
+        return self._connections
+
+    def find(self, keys: Sequence[Key]) -> list[bytes] | None:
+        """The items, each as JSON, that stand before what is new, by the first of the keys that is known."""
+        place = self._place(keys)
+        if place is None:
+            return None
+        self._lines.move_to_end(id(place.line))
+        return place.line.items[: place.length]
+
+    def keep(self, keys: Sequence[Key], before: Sequence[Key], new: Sequence[bytes]) -> None:
+        """Remember a response.
+
+        Args:
+            keys: What it is known by from now on.
+            before: Of the response that its request named; none, or none that is known: `new` is all of it.
+            new: The request's own items and those that were answered, each as JSON.
+        """
+        place = self._place(before)
+        if place is None:
+            line = self._begin(list(new))
+        else:
+            line = place.line
+            if place.length < len(line.items):
+                line = self._begin(line.items[: place.length])
+            line.items += new
+            line.size += sum(map(len, new))
+            self._size += sum(map(len, new))
+        for key in keys:
+            self._places[key] = _Place(line, len(line.items))
+            line.names.append(key)
+            line.size += _NAME
+            self._size += _NAME
+        self._lines.move_to_end(id(line))
+        while self._size > _REMEMBERED and self._lines:
+            self._drop(self._lines.popitem(last=False)[1])
+
+    def _place(self, keys: Sequence[Key]) -> _Place | None:
+        return next((place for key in keys if (place := self._places.get(key)) is not None), None)
+
+    def _begin(self, items: list[bytes]) -> _Line:
+        line = _Line(items)
+        self._lines[id(line)] = line
+        self._size += line.size
+        return line
+
+    def _drop(self, line: _Line) -> None:
+        self._size -= line.size
+        for key in line.names:
+            place = self._places.get(key)
+            if place is not None and place.line is line:
+                del self._places[key]
+
+
+_PIECE: Final = 1 << 16
+_PREFIX: Final = {True: "client", False: "server"}
+
+
+class UnreadableError(ValueError):
+    """These are no frames, or not such as are read here."""
+
+
+class Reader:
+    """The messages of one direction of a WebSocket, read out of copies of its bytes.
+
+    Nothing is answered or sent here: each direction is read alone, as its other end reads it.  The codec is
+    that of `websockets`: frames, fragments and permessage-deflate, each bounded.
+
+    Memory: one message, whole and as far as it came over the wire.
+
+    Args:
+        masked: The direction is that from the client.
+        extensions: Values of the answer's `Sec-WebSocket-Extensions`.
+        limit: Bytes of one message at most, also of one that was compressed.
+
+    Raises:
+        UnreadableError: an extension that is not known here.
+        ModuleNotFoundError: `websockets` is not installed.
+    """
+
+    def __init__(self, extensions: Iterable[str], *, masked: bool, limit: int) -> None:
+        from websockets.protocol import Protocol, Side
+
+        self._protocol = Protocol(Side.SERVER if masked else Side.CLIENT, max_size=limit)
+        deflate = _deflate(extensions, _PREFIX[masked])
+        self._protocol.extensions = [deflate] if deflate is not None else []
+        self._parts: list[bytes] = []
+        self._text = False
+        self.pending = 0
+        """Bytes that came since the last message was whole: what is held, at most."""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The texts that are whole with these bytes, in order; what is binary or no message is left out.
+
+        Raises:
+            UnreadableError: what came cannot be understood, nor what will come.
+        """
+        from websockets.exceptions import PayloadTooBig
+        from websockets.frames import Frame, Opcode
+
+        found: list[bytes] = []
+        for at in range(0, len(data), _PIECE):
+            piece = data[at : at + _PIECE]
+            self.pending += len(piece)
+            self._protocol.receive_data(piece)
+            # Pongs and closing are the business of the two ends.
+            self._protocol.data_to_send()
+            for frame in self._protocol.events_received():
+                if not isinstance(frame, Frame) or frame.opcode not in (
+                    Opcode.TEXT,
+                    Opcode.BINARY,
+                    Opcode.CONT,
+                ):
+                    continue
+                if frame.opcode is not Opcode.CONT:
+                    self._text, self._parts = frame.opcode is Opcode.TEXT, []
+                if self._text:
+                    self._parts.append(bytes(frame.data))
+                if frame.fin:
+                    if self._text:
+                        found.append(b"".join(self._parts))
+                    self._parts, self.pending = [], 0
+            if self._protocol.parser_exc is not None:
+                large = isinstance(self._protocol.parser_exc, PayloadTooBig)
+                raise UnreadableError("a message that is too large" if large else "no frames of a WebSocket")
+        return found
+
+
+def _deflate(extensions: Iterable[str], side: str) -> PerMessageDeflate | None:
+    """What undoes the compression that was agreed upon; None: none was."""
+    from websockets.exceptions import InvalidHeader
+    from websockets.extensions.permessage_deflate import PerMessageDeflate
+    from websockets.headers import parse_extension
+
+    try:
+        agreed = [one for value in extensions for one in parse_extension(value)]
+    except InvalidHeader:
+        raise UnreadableError("an extension header that is none") from None
+    if not agreed:
+        return None
+    if len(agreed) > 1 or agreed[0][0].lower() != "permessage-deflate":
+        raise UnreadableError("an extension that is not known")
+    given = dict(agreed[0][1])
+    bits = given.get(f"{side}_max_window_bits") or "15"
+    if bits not in map(str, range(8, 16)):
+        raise UnreadableError("a window of a size that there is not")
+    return PerMessageDeflate(
+        remote_no_context_takeover=f"{side}_no_context_takeover" in given,
+        local_no_context_takeover=True,
+        remote_max_window_bits=int(bits),
+        local_max_window_bits=15,
+    )
+
 
 WARM_UP: Final = "warm-up"
 """The thread of requests that only warm a cache."""

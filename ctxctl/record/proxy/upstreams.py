@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from ctxctl.errors import UsageError
-
-if TYPE_CHECKING:
-    from ctxctl.record.proxy.outside import Via
 
 FAMILIES: Final = {
     # Older tools read the second name; both end in /v1 (the packages append the rest of the path).
@@ -107,7 +104,7 @@ def routes(environment: Mapping[str, str], given: Iterable[str] = ()) -> tuple[l
 
 
 def bases(ways: Iterable[Route]) -> dict[Upstream, dict[str, bytes]]:
-    """Behind each server, the paths of the providers' addresses there, for `spelling.spelled`."""
+    """Behind each server, the paths of the providers' addresses there, for `answers.spelled`."""
     found: dict[Upstream, dict[str, set[bytes]]] = {}
     for way in ways:
         family = family_of(way.variable)
@@ -181,9 +178,7 @@ def parsed(url: str) -> Upstream | None:
     return Upstream(parts.scheme, host, port if port is not None else 443 if parts.scheme == "https" else 80)
 
 
-def pointed(
-    environment: Mapping[str, str], ports: Mapping[Route, int], vias: Iterable[Via | None] = ()
-) -> dict[str, str]:
+def pointed(environment: Mapping[str, str], ports: Mapping[Route, int]) -> dict[str, str]:
     """The program's environment: each route's variable leads to the proxy, and to it without a detour."""
     made = dict(environment)
     for route, port in ports.items():

@@ -16,7 +16,7 @@ import pytest
 
 import ctxctl
 from ctxctl.hooks import capture as hooks
-from ctxctl.hooks.transport import how
+from ctxctl.hooks.capture import how
 
 ROOT = Path(__file__).resolve().parents[3]
 URL = "http://api.example/v1/chat/completions"

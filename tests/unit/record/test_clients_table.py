@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.record.clients import CLIENTS, Setup, Start, recognised
+from ctxctl.record.clients import CLIENTS, Setup, Start, recognised, set_up
 from ctxctl.record.clients.settings import json_of, variables_of
 from ctxctl.record.clients.ways import WAYS
 
@@ -27,7 +27,7 @@ def started(
     """A command as it is run, every address at one port."""
     folder = home / "project"
     folder.mkdir(exist_ok=True)
-    setup = Setup(command, {"HOME": str(home), "PATH": "/usr/bin:/bin", **environment}, given, folder=folder)
+    setup = set_up(command, {"HOME": str(home), "PATH": "/usr/bin:/bin", **environment}, given, folder=folder)
     return setup, setup.start(dict.fromkeys(setup.ways, PORT))
 
 

@@ -13,8 +13,7 @@ from ctxctl import Recorder
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
 from ctxctl.record import options as made
-from ctxctl.record.options import Options
-from ctxctl.record.target import check
+from ctxctl.record.options import Options, check
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from websockets.extensions.permessage_deflate import PerMessageDeflate
 from websockets.protocol import Protocol, Side
 
-from ctxctl.record.proxy.frames import Reader, UnreadableError
+from ctxctl.record.proxy.sockets import Reader, UnreadableError
 
 DEFLATE = "permessage-deflate; client_max_window_bits=10; server_no_context_takeover"
 MESSAGES = ["{}", "é" * 70_000, "", "x" * 126]

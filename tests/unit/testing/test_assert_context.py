@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.testing import assert_context_diff
-from ctxctl.testing.golden import UPDATE, differences
-from ctxctl.testing.kept import Context, Kept
-from ctxctl.testing.matching import matched, moved
+from ctxctl.testing.golden import UPDATE, Context, Kept, differences, matched, moved
 from tests.unit.testing.sessions_help import Json, events, item, written_trace
 
 TRACE = Path(__file__).parents[3] / "traces" / "coding-agent.jsonl"
