@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.labels import plural
 
 if TYPE_CHECKING:
     from ctxctl.record.options import Counts, Options
@@ -80,18 +81,14 @@ def _is_trace(head: bytes) -> bool:
 def summary(counts: Counts, options: Options) -> str:
     """What was written, lost and replaced, as one line."""
     written, dropped, replaced = counts.written, counts.dropped, counts.redacted
-    parts = [f"{options.out}: {_counted(written, 'event')} written"]
+    parts = [f"{options.out}: {plural(written, 'event')} written"]
     if dropped:
-        parts.append(f"{_counted(dropped, 'event')} lost")
+        parts.append(f"{plural(dropped, 'event')} lost")
     if options.redact is False:
         parts.append("secrets left in (--no-redact)")
     else:
-        parts.append(f"{_counted(sum(replaced.values()), 'secret')} replaced{_kinds(replaced)}")
+        parts.append(f"{plural(sum(replaced.values()), 'secret')} replaced{_kinds(replaced)}")
     return ", ".join(parts)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _kinds(replaced: dict[str, int]) -> str:

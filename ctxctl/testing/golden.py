@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ctxctl.errors import UsageError
+from ctxctl.labels import noun, plural
 from ctxctl.testing.kept import Context, Kept, read, taken, write
 from ctxctl.testing.matching import matched, moved
 from ctxctl.text import visible
@@ -163,7 +164,7 @@ def _report(name: str, golden: str, found: list[Difference]) -> Iterator[str]:
     new = sum(d.now.tokens for d in found if d.now is not None and d.what != "moved")
     freed = sum(d.before.tokens for d in found if d.before is not None and d.what != "moved")
     yield f"the context of {name} is not that of {golden}:"
-    many = "1 item differs" if len(found) == 1 else f"{len(found):,} items differ"
+    many = f"{plural(len(found), 'item')} {noun(len(found), 'differs', 'differ')}"
     yield f"{many}, +{new:,} -{freed:,} tokens"
     for difference in found[:_SHOWN]:
         yield f"  {_line(difference)}"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Life
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
@@ -34,7 +35,7 @@ from ctxctl.report.paint import ansi, plain
 from ctxctl.report.problems import problem_line, problem_lines
 from ctxctl.report.replay import ReplayReport
 from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
-from ctxctl.report.tables import Column, bar, labelled, layout, letters, number, plural, signed, table, wrap
+from ctxctl.report.tables import Column, bar, labelled, layout, letters, table, wrap
 from ctxctl.report.totals import Totals
 from ctxctl.text import cells
 
