@@ -34,12 +34,12 @@ _NARROW = 50
 
 
 def counts_line(counts: Counts) -> str:
-    """``+1 added  ~0 updated  −0 removed  =2 skipped  ∅0 omitted``."""
+    """``+1 added  ~0 updated  \u22120 removed  =2 skipped  ∅0 omitted``."""
     return "  ".join(f"{SIGNS[s]}{number(getattr(counts, s))} {s}" for s in STATUSES)
 
 
 def counts_short(counts: Counts) -> str:
-    """``+1 ~0 −0 =2 ∅0``."""
+    """``+1 ~0 \u22120 =2 ∅0``."""
     return " ".join(f"{SIGNS[s]}{number(getattr(counts, s))}" for s in STATUSES)
 
 
