@@ -156,8 +156,8 @@ def test_letters_are_distinct_and_shares_are_right() -> None:
 
 def test_counts() -> None:
     counts = Counts(1, 2, 3, 4000, 5)
-    assert counts_line(counts) == "+1 added  ~2 updated  -3 removed  =4,000 skipped  !5 omitted"
-    assert counts_short(counts) == "+1 ~2 -3 =4,000 !5"
+    assert counts_line(counts) == "+1 added  ~2 updated  \u22123 removed  =4,000 skipped  ∅5 omitted"
+    assert counts_short(counts) == "+1 ~2 \u22123 =4,000 ∅5"
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_several_methods_are_named() -> None:
     window = Window(None, None, None, 10, None, None, 1, {"declared": 4, "exact:x": 6})
     told = dict(facts(step(window=window, ledger=Ledger(0, 10, 0, 10, 3, 2, 1))))
     assert told["window"] == (
-        "0 before + 10 new - 0 freed = 10 recorded"
+        "0 before + 10 new \u2212 0 freed = 10 recorded"
         " (2 stale, 3 saved by skipping, 1 placement uncounted, declared 4, exact:x 6)"
     )
 
@@ -308,8 +308,8 @@ def test_a_replay_adds_up() -> None:
     assert "    prompt   Do it now" in lines
     assert "turn sub:1" in lines
     assert "turn other/2" in lines
-    assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 recorded" in lines
-    assert "0 before + 32 new - 3 freed = 29 recorded in the last windows of 3 threads" in text
+    assert "  = turn 1: 2 steps, +1 ~0 \u22120 =0 ∅0, 0 before + 10 new \u2212 0 freed = 10 recorded" in lines
+    assert "0 before + 32 new \u2212 3 freed = 29 recorded in the last windows of 3 threads" in text
     assert "2 sessions, 3 threads, 3 turns, 4 steps" in text
     assert "20 events, 3 distinct contents, 1 problem" in text
 
