@@ -2,8 +2,8 @@
 
 Every view (text, HTML, Markdown, findings, the command line, the UI) takes its wording from here, so that the
 same value reads the same wherever it is met.  Where a column is narrow, the narrow form is here too.
-`tests/guards/test_one_wording.py` finds a second formatter.  The script of the HTML report mirrors the functions
-that it needs (``report/html/assets/base.js``) and gets the tables from here.
+`tests/guards/test_one_wording.py` finds a second formatter.  The script of the HTML report mirrors
+the functions that it needs (``report/html/assets/base.js``) and gets the tables from here.
 """
 
 from __future__ import annotations

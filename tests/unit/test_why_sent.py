@@ -84,8 +84,8 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
         link = said(explain(inspector, 1, "B"), "fits")
         limit = suppose(inspector, explain(inspector, 1, "B")).links
     assert link.text == (
-        "would have fitted by its tokens: 8, and 95 of 200 (from the model table) were free beside 105 billed "
-        "(models.dev as of 2026-07-02: listed by the maker)"
+        "would have fitted by its tokens: 8, and 95 of 200 (from the model table) were free beside "
+        "105 billed (models.dev as of 2026-07-02: listed by the maker)"
     )
     assert link.numbers["limit_source"] == "catalogue"
     assert any("with the limit of 200 (from the model table) tokens of input" in one.text for one in limit)
