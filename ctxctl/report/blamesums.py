@@ -178,7 +178,7 @@ def _sum_table(found: Blame, group: _Group, width: int, paint: Paint, *, everyth
     ]
     rest = found.step.window.unrecorded
     if rest and group.whole:
-        rows.insert(0, (_REST, "", f"{rest:,}", _share(found, rest), ""))
+        rows.insert(0, (_REST, "", number(rest), _share(found, rest), ""))
     columns = (_SUM_COLUMNS[0]._replace(title=group.name), *_SUM_COLUMNS[1:])
     made = table(columns, rows, width - 2)
     for line in made.head:
