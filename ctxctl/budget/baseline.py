@@ -10,6 +10,7 @@ from typing import Any, Final
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.labels import signed_share
 from ctxctl.text import visible
 
 _MOST: Final = 4 << 20
@@ -127,4 +128,4 @@ def _shown(value: Decimal) -> str:
 
 
 def _share(was: Decimal, value: Decimal) -> str:
-    return f" ({(value - was) / was:+.1%})" if was else ""
+    return f" ({signed_share(value - was, was)})" if was else ""

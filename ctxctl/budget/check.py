@@ -10,6 +10,7 @@ from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds
 from ctxctl.budget.spread import Amount
 from ctxctl.errors import UsageError
+from ctxctl.labels import dollars, price
 from ctxctl.text import visible
 
 RULES: Final = {
@@ -113,7 +114,10 @@ def _over_time(found: Estimate, bounds: Bounds) -> Iterator[Finding]:
         cost, most = getattr(found.bill, level), Decimal(str(bounds.cost_per_session))
         if cost > most:
             yield Finding(
-                "cost-limit", "", f"a session costs ${cost:,.4f} at {level}, limit ${most:,f}", _help(found)
+                "cost-limit",
+                "",
+                f"a session costs {dollars(cost)} at {level}, limit {price(most)}",
+                _help(found),
             )
 
 

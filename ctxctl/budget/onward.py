@@ -11,6 +11,7 @@ from ctxctl.budget.course import Course
 from ctxctl.budget.derive import earlier_lines, free, model_lines, part_lines, quoted
 from ctxctl.budget.observe import Group, Observed
 from ctxctl.budget.plan import DRIFT, MOST_DRAWS, MOST_SEEN, MOST_START, MOST_TURNS, Arrival
+from ctxctl.labels import plural
 from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
 
@@ -83,7 +84,7 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
         history = fewer(history, -rest)
     seen = _newest(found.course.seen())
     unit, requests = found.unit, sum(map(len, seen))
-    drawn = _counted(len(seen), unit) + (f" with {_counted(requests, 'request')}" if unit == "turn" else "")
+    drawn = plural(len(seen), unit) + (f" with {plural(requests, 'request')}" if unit == "turn" else "")
     out = [
         f"# {visible(name)} from {unit} {found.number:,} on, with {used:,} tokens in its window.",
         f"# What comes is drawn from {drawn} of what was.",
@@ -97,7 +98,7 @@ def onward(found: Onward, name: str, encoding: str, lacking: str = "") -> str:
     if beside < 0:
         out.append(f"# Billed were {-beside:,} fewer than counted: the history is made smaller by as much.")
     if found.observed.uncounted:
-        blank = _counted(found.observed.uncounted, "message")
+        blank = plural(found.observed.uncounted, "message")
         out.append(f"# Without text and size in the record, counted as 0: {blank}.")
     out += ["", "version = 1", 'policy = "fifo"', f"runs = {RUNS}", ""]
     out += model_lines(threads, encoding)
@@ -152,7 +153,3 @@ def _conversation(seen: list[tuple[Arrival, ...]], unit: str, number: int, parts
     for arrivals in seen:
         yield f"  [{', '.join(str(list(arrival)) for arrival in arrivals)}],"
     yield "]"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -9,6 +9,7 @@ from math import ceil, isfinite
 from random import Random
 from typing import Any, Final, TypeVar
 
+from ctxctl.labels import given_share
 from ctxctl.model.whatif import MOST_TOKENS, parse_tokens
 
 _QUANTILE: Final = re.compile(r"p([1-9]\d?)", re.ASCII)
@@ -34,7 +35,7 @@ class Amount:
         return self.tokens if self.tokens is not None else int(cap * (self.share or 0.0))
 
     def __str__(self) -> str:
-        return f"{self.tokens:,} tokens" if self.tokens is not None else f"{(self.share or 0) * 100:g} %"
+        return f"{self.tokens:,} tokens" if self.tokens is not None else given_share(self.share or 0)
 
 
 class Spread:
@@ -129,7 +130,7 @@ def amount(value: object) -> Amount:
         except ValueError:
             share = -1.0
         if not 0 <= share <= 100:
-            raise ValueError("must be a share from 0 % to 100 %, as '5%'")
+            raise ValueError("must be a share from 0% to 100%, as '5%'")
         return Amount(None, share / 100)
     try:
         return Amount(int(size(value)), None)

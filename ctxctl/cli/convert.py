@@ -122,9 +122,9 @@ def _tell(done: list[Imported], how: Manner, output: str) -> None:
     """What was imported: narration on standard error, or lines of JSON on standard output."""
     from ctxctl.cli.output import note
     from ctxctl.cli.session import base_name
+    from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.problems import problem_lines
-    from ctxctl.report.tables import plural
 
     for one in done:
         if how.json:

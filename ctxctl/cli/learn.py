@@ -175,7 +175,7 @@ def _list(how: Manner) -> None:
 
 
 def _line(found: Learned) -> str:
-    from ctxctl.report.tables import plural
+    from ctxctl.labels import plural
     from ctxctl.text import visible
 
     kinds = ", ".join(f"{visible(kind)} {len(items)}" for kind, items in sorted(found.threads.items()))

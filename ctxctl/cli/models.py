@@ -60,8 +60,9 @@ def _unknown(name: str, provider: str | None) -> None:
 def _list(provider: str | None, own: dict[str, dict[str, object]], out: Output, *, json: bool) -> None:
     """Models of one provider, or of all makers; the user's own first."""
     from ctxctl.errors import UsageError
+    from ctxctl.labels import number
     from ctxctl.report.catalogue import aged
-    from ctxctl.report.tables import Column, number, table
+    from ctxctl.report.tables import Column, table
     from ctxctl.text import visible
     from ctxctl.tokens.catalogue.find import find
     from ctxctl.tokens.catalogue.names import MAKERS
@@ -118,8 +119,9 @@ def _tell(known: Known, out: Output, *, json: bool) -> None:
 
 
 def _described(known: Known, width: int) -> Iterator[str]:
+    from ctxctl.labels import number
     from ctxctl.report.catalogue import aged, made_of
-    from ctxctl.report.tables import Column, labelled, number, table
+    from ctxctl.report.tables import Column, labelled, table
     from ctxctl.text import visible
     from ctxctl.tokens.models import resolve
 
@@ -160,7 +162,7 @@ def _described(known: Known, width: int) -> Iterator[str]:
 
 
 def _limits(*counts: int | None) -> tuple[str, ...]:
-    from ctxctl.report.tables import number
+    from ctxctl.labels import number
 
     return tuple(number(count) for count in counts)
 
@@ -172,8 +174,10 @@ def _ends(prices: Prices) -> tuple[str, str]:
 
 
 def _dollars(prices: Prices) -> tuple[str, ...]:
+    from ctxctl.labels import NOT_KNOWN, price
+
     shown = (prices.input, prices.cache_read, prices.cache_write, prices.output)
-    return tuple("-" if price is None else f"{price:g}" for price in shown)
+    return tuple(NOT_KNOWN if one is None else price(one, bare=True) for one in shown)
 
 
 def _tokens(count: int | None, unknown: str = "not known") -> str:
@@ -181,13 +185,15 @@ def _tokens(count: int | None, unknown: str = "not known") -> str:
 
 
 def _priced(prices: Prices) -> str:
+    from ctxctl.labels import price
+
     named = (
         ("input", prices.input), ("cache read", prices.cache_read), ("cache write", prices.cache_write),
         ("cache write for 1 h", prices.cache_write_1h), ("output", prices.output),
         ("audio input", prices.audio_input), ("audio output", prices.audio_output),
         ("reasoning", prices.reasoning),
     )  # fmt: skip
-    told = [f"{name} ${price:g}" for name, price in named if price is not None]
+    told = [f"{name} {price(one)}" for name, one in named if one is not None]
     return f"{', '.join(told)} for a million tokens" if told else "not known"
 
 

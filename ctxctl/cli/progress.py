@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import Event, Thread
 from typing import TextIO
 
+from ctxctl.labels import progress
+
 _PATIENCE = 0.5
 """Seconds before the line appears."""
 _PACE = 0.2
@@ -51,7 +53,7 @@ class Progress:
             return
         try:
             while True:
-                share = f" {self._share:.0%}" if self._share else ""
+                share = f" {progress(self._share)}" if self._share else ""
                 stream.write(f"{_CLEAR}ctxctl: {self._doing}{share} ...")
                 stream.flush()
                 if self._over.wait(_PACE):

@@ -34,10 +34,10 @@ def validate(
     """
     from ctxctl.cli.session import header, manner, opened
     from ctxctl.errors import Exit
+    from ctxctl.labels import plural
     from ctxctl.report import jsonout
     from ctxctl.report.fidelity import measured, measured_lines
     from ctxctl.report.problems import problem_lines
-    from ctxctl.report.tables import plural
 
     how = manner(
         json=json, everything=everything, target=target, format=format, color=color, learned="none"

@@ -12,6 +12,7 @@ from ctxctl.engine.track import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Facets, Inventory, Shelf
 from ctxctl.inspector.resolver import Found, Several, TextOf, resolve, several, the_one
+from ctxctl.labels import plural
 from ctxctl.model.content import ContentStore
 from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
 
@@ -308,23 +309,19 @@ def edit_notes(edited: Edited) -> Iterator[str]:
 
 def drops_text(edited: Edited) -> str:
     """What the selectors matched, and what went with it."""
-    said = [f"{_short(one.selector)} ({_plural(one.items, 'item')})" for one in edited.drops]
+    said = [f"{_short(one.selector)} ({plural(one.items, 'item')})" for one in edited.drops]
     if edited.calls:
         said.append(
-            f"with the {_plural(edited.calls, 'call or result', 'calls and results')} that belong to them"
+            f"with the {plural(edited.calls, 'call or result', 'calls and results')} that belong to them"
         )
     if edited.summaries:
-        said.append(f"with {_plural(edited.summaries, 'summary', 'summaries')} of nothing else")
+        said.append(f"with {plural(edited.summaries, 'summary', 'summaries')} of nothing else")
     return ", ".join(said)
 
 
 def text_of(one: Replaced) -> str:
     """What stands in the place of what."""
     name = _short(one.item) if one.version is None else f"{_short(one.item)}@{_short(one.version)}"
-    versions = _plural(one.versions, "version") if one.versions else "its recorded text"
+    versions = plural(one.versions, "version") if one.versions else "its recorded text"
     source = f"{one.name}, " if one.name else ""
     return f"{name} ({versions}): {source}{one.size:,} bytes, sha256 {one.sha256[:12]}"
-
-
-def _plural(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"

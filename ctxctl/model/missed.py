@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.labels import duration
 from ctxctl.model.results import Miss
 from ctxctl.text import visible
 
@@ -21,17 +22,9 @@ def why(miss: Miss) -> str:
     """The cause, and the times that it rests on or that at least are known; safe for a terminal."""
     told = []
     if miss.idle is not None and miss.idle >= 1:
-        told.append(f"idle {_span(miss.idle)}")
+        told.append(f"idle {duration(miss.idle)}")
     if miss.cause == "expired" and miss.lifetime is not None:
-        told.append(f"kept for {_span(miss.lifetime)}")
+        told.append(f"kept for {duration(miss.lifetime)}")
     if miss.recorded_cause is not None:
         told.append(f"said to be {visible(miss.recorded_cause[:_SAID])}")
     return _WORDS[miss.cause] + (f": {', '.join(told)}" if told else "")
-
-
-def _span(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            amount = f"{seconds / size:.1f}" if seconds < 10 * size else f"{seconds / size:.0f}"
-            return f"{amount.removesuffix('.0')} {unit}"
-    return f"{seconds:.0f} s"

@@ -8,10 +8,6 @@ from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
 MILLION: Final = 1_000_000
-MARK: Final = "≈"
-"""Stands before a figure in which a part of a bill is as counted, because the bill cannot be true."""
-AT_LEAST: Final = "≥"
-"""Stands before a sum of which something that was billed has no known price."""
 BILL_PARTS: Final = ("input", "output")
 """What of a bill can be doubted."""
 

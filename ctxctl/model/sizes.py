@@ -2,13 +2,14 @@
 
 A size is never told without how it is known (DESIGN section 3, the true window): "40,831 billed",
 "about 41,000 expected (±320)", "the 845 that are recorded".  A limit that no record says names who does:
-"200,000 (catalogue)".
+"200,000 (from the model table)".
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.labels import LIMIT_SOURCES, number
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import LimitSource, UsedMethod
 
@@ -16,7 +17,6 @@ _DIGITS: Final = 3
 """Digits of an expected size that mean something."""
 NOT_KNOWN: Final = "what was sent beside them is not known"
 """Of a request that nothing was billed for, and of whose thread nothing was billed before."""
-_WHO: Final = {"runtime": "said by the client", "catalogue": "catalogue", "supposed": "supposed"}
 
 
 def about(tokens: int) -> int:
@@ -46,5 +46,6 @@ def only_recorded(method: UsedMethod, unrecorded: int | None) -> bool:
 
 def limit_words(tokens: int, source: LimitSource | None) -> str:
     """A limit, and who says so where that is no budget record of the trace."""
-    who = _WHO.get(source or "")
-    return f"{tokens:,}" if who is None else f"{tokens:,} ({who})"
+    if source is None or source == "recorded":
+        return number(tokens)
+    return f"{number(tokens)} ({LIMIT_SOURCES[source]})"

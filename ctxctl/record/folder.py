@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.errors import CtxctlError, UnreadableError
+from ctxctl.labels import plural
 from ctxctl.record.capture import Known, Mirror
 from ctxctl.record.ending import Ending
 from ctxctl.record.outlet import Outlet
@@ -151,7 +152,7 @@ class Watching:
     def told(self) -> str:
         """How many captures there were."""
         count = sum(found.imported for found in self._captures.values())
-        return f"{count:,} {'session' if count == 1 else 'sessions'} of other tools"
+        return f"{plural(count, 'session')} of other tools"
 
 
 class _Watched:

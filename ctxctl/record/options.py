@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.labels import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,18 +195,14 @@ def _is_trace(head: bytes) -> bool:
 def _summary(counts: Counts, options: Options) -> str:
     """What was written, lost and replaced, as one line."""
     written, dropped, replaced = counts.written, counts.dropped, counts.redacted
-    parts = [f"{options.out}: {_counted(written, 'event')} written"]
+    parts = [f"{options.out}: {plural(written, 'event')} written"]
     if dropped:
-        parts.append(f"{_counted(dropped, 'event')} lost")
+        parts.append(f"{plural(dropped, 'event')} lost")
     if options.redact is False:
         parts.append("secrets left in (--no-redact)")
     else:
-        parts.append(f"{_counted(sum(replaced.values()), 'secret')} replaced{_kinds(replaced)}")
+        parts.append(f"{plural(sum(replaced.values()), 'secret')} replaced{_kinds(replaced)}")
     return ", ".join(parts)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _kinds(replaced: dict[str, int]) -> str:

@@ -9,6 +9,7 @@ from ctxctl.engine.cursor import At
 from ctxctl.engine.track import ThreadKey
 from ctxctl.inspector.bisecting import Parted, Parting, Turned
 from ctxctl.inspector.where import address
+from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step
 from ctxctl.report import jsonout
@@ -17,7 +18,7 @@ from ctxctl.report.changes import rows
 from ctxctl.report.find import step_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.sessions import item_lines
-from ctxctl.report.tables import labelled, plural
+from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
 _FLIPS: Final = 20

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ctxctl.labels import given_share, number
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Moment, Total
 from ctxctl.model.vocab import MODEL
@@ -21,7 +22,7 @@ from ctxctl.report.changes import short
 from ctxctl.report.frame import notes
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import believed_bill, heading, sent_text
-from ctxctl.report.tables import labelled, number
+from ctxctl.report.tables import labelled
 from ctxctl.text import cells, clip, pad, preview, visible
 
 _WIDE: Final = 130
@@ -194,7 +195,7 @@ def remarks_of(block: Block) -> str:
     said = ["stale"] if block.placement.stale else []
     if block.twin is not None:
         said.append(f"= #{block.twin.position + 1}" if block.twin.share == 100 else
-                    f"~ #{block.twin.position + 1} {block.twin.share}%")  # fmt: skip
+                    f"~ #{block.twin.position + 1} {given_share(block.twin.share / 100)}")  # fmt: skip
     other = notes(block.placement)
     return ", ".join([*said, other] if other else said)
 

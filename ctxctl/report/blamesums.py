@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
+from ctxctl.labels import NOT_KNOWN, number, plural, share
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.report import sent
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.tables import Column, labelled, table
 from ctxctl.report.unrecorded import lacking
 from ctxctl.text import cells, clip, preview, visible
 
@@ -134,8 +135,8 @@ def ending(name: str, width: int) -> str:
 
 def _share(found: Blame, tokens: int) -> str:
     """Tokens as a part of what was sent."""
-    share = found.share(tokens)
-    return "-" if share is None else f"{share:.1%}"
+    part = found.share(tokens)
+    return NOT_KNOWN if part is None else share(part, fine=True)
 
 
 def beside(found: Blame) -> str | None:
@@ -177,7 +178,7 @@ def _sum_table(found: Blame, group: _Group, width: int, paint: Paint, *, everyth
     ]
     rest = found.step.window.unrecorded
     if rest and group.whole:
-        rows.insert(0, (_REST, "", f"{rest:,}", _share(found, rest), ""))
+        rows.insert(0, (_REST, "", number(rest), _share(found, rest), ""))
     columns = (_SUM_COLUMNS[0]._replace(title=group.name), *_SUM_COLUMNS[1:])
     made = table(columns, rows, width - 2)
     for line in made.head:

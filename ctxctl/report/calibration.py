@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.report.tables import Column, labelled, number, plural, table, wrap
+from ctxctl.labels import number, plural
+from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.book import Calibration, Fit, Outcome, Refused
 from ctxctl.tokens.calibrate.errors import Errors
@@ -26,7 +27,7 @@ _REFUSED: Final = 12
 def share(value: float) -> str:
     """A share in per cent, with two digits that say something."""
     per_cent = 100 * value
-    return f"{per_cent:.2f} %" if per_cent < 10 else f"{per_cent:,.0f} %"
+    return f"{per_cent:.2f}%" if per_cent < 10 else f"{per_cent:,.0f}%"
 
 
 def outcome_lines(outcome: Outcome, sessions: int, width: int, *, everything: bool) -> Iterator[str]:

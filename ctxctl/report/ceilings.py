@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ctxctl.inspector.ceilings import Ceiling
-from ctxctl.report.sent import LIMITS
-from ctxctl.report.tables import plural
+from ctxctl.labels import LIMIT_SOURCES, plural
 from ctxctl.text import visible
 
 _LISTED: Final = 4
@@ -25,7 +24,7 @@ def _one(row: Ceiling) -> str:
     note = f" ({visible(row.note.rstrip('.'))})" if row.note else ""
     if row.cap is None:
         return f"not known at {plural(row.steps, 'step')}{note}"
-    who = f" {LIMITS[row.source]}" if row.source is not None else ""
+    who = f" {LIMIT_SOURCES[row.source]}" if row.source is not None else ""
     return f"{row.cap:,}{who}{note} at {plural(row.steps, 'step')}"
 
 

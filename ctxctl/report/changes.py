@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ctxctl.labels import SIGNS, number, short_kind
 from ctxctl.model.results import Change, Counts
 from ctxctl.model.vocab import STATUSES
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, fits, labelled, number, table
+from ctxctl.report.tables import Column, fits, labelled, table
 from ctxctl.text import preview, visible
 
-SIGNS = {"added": "+", "updated": "~", "removed": "-", "skipped": "=", "omitted": "!"}
 _IMPLIED = {"derived-identity", "carried-in"}
 _COLUMNS = (
     Column("status"),
@@ -31,31 +31,16 @@ _TIGHT = (
 )
 _NARROW = 50
 """Cells below which causes have no line of their own: rows are stacked there anyway."""
-_SHORT_KINDS = {
-    "assistant_message": "assistant",
-    "developer_instruction": "developer",
-    "external_resource": "resource",
-    "peer_agent_message": "peer",
-    "policy_instruction": "policy",
-    "retrieval_result": "retrieval",
-    "session_history": "history",
-    "system_prompt": "system",
-    "thread_summary": "summary",
-    "tool_call": "call",
-    "tool_definition": "tool",
-    "tool_result": "result",
-    "user_message": "user",
-}
 
 
 def counts_line(counts: Counts) -> str:
-    """``+1 added  ~0 updated  -0 removed  =2 skipped  !0 omitted``."""
-    return "  ".join(f"{SIGNS[s]}{getattr(counts, s):,} {s}" for s in STATUSES)
+    """``+1 added  ~0 updated  \u22120 removed  =2 skipped  ∅0 omitted``."""
+    return "  ".join(f"{SIGNS[s]}{number(getattr(counts, s))} {s}" for s in STATUSES)
 
 
 def counts_short(counts: Counts) -> str:
-    """``+1 ~0 -0 =2 !0``."""
-    return " ".join(f"{SIGNS[s]}{getattr(counts, s):,}" for s in STATUSES)
+    """``+1 ~0 \u22120 =2 ∅0``."""
+    return " ".join(f"{SIGNS[s]}{number(getattr(counts, s))}" for s in STATUSES)
 
 
 def short(version: str | None) -> str:
@@ -120,7 +105,7 @@ def _arranged(
     inline = [""] * len(body)
     if fits(_COLUMNS, body, width):
         return _COLUMNS, body, inline
-    short = [(row[0], _SHORT_KINDS.get(row[1], row[1]), *row[2:]) for row in body]
+    short = [(row[0], short_kind(row[1]), *row[2:]) for row in body]
     if fits(_COLUMNS, short, width):
         return _COLUMNS, short, inline
     if width < _NARROW:

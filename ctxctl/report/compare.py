@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from ctxctl.labels import MINUS, signed
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Change, Counts, Frame, Placement
 from ctxctl.report import jsonout
 from ctxctl.report.changes import changes_table, counts_line, rows, short
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import size
-from ctxctl.report.tables import labelled, signed
+from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -135,9 +136,9 @@ def head_lines(comparison: Comparison, width: int) -> Iterator[str]:
     yield from labelled("to", comparison.b.label(), width)
     yield from labelled("under", comparison.under, width)
     yield from labelled("sent", _sent(comparison), width)
-    again = f" {comparison.reweighed:+,} weighed anew" if comparison.reweighed else ""
+    again = f" {signed(comparison.reweighed)} weighed anew" if comparison.reweighed else ""
     sums = (
-        f"{comparison.before:,} before + {comparison.new:,} new - {comparison.freed:,} freed{again}"
+        f"{comparison.before:,} before + {comparison.new:,} new {MINUS} {comparison.freed:,} freed{again}"
         f" = {comparison.after:,} recorded ({signed(comparison.after - comparison.before)})"
     )
     yield from labelled("window", sums, width)

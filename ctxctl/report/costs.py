@@ -11,14 +11,15 @@ import msgspec
 from ctxctl.inspector.costs import Costs, DoubtedSums, Spent, StepCost
 from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.stated import stated_of
+from ctxctl.labels import AT_LEAST, dollars, number, plural, share
 from ctxctl.model.addresses import prefix
-from ctxctl.model.money import AT_LEAST, Money, Tokens
+from ctxctl.model.money import Money, Tokens
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money import dollars, exact, money_object, rates_object, tokens_object
+from ctxctl.report.money import exact, money_object, rates_object, tokens_object
 from ctxctl.report.stated import stated_lines, stated_object
-from ctxctl.report.tables import Column, labelled, number, plural, table
+from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import visible
 
 TOP_BREAKS = 5
@@ -86,8 +87,7 @@ def spent_table(title: str, spent: Sequence[Spent], context: Decimal, width: int
 
 
 def _spent_row(name: str, steps: str, spent: Spent, context: Decimal) -> tuple[str, ...]:
-    share = f"{spent.money / context:.1%}" if context else "-"
-    return (name, steps, number(spent.tokens), dollars(spent.money), share)
+    return (name, steps, number(spent.tokens), dollars(spent.money), share(spent.money, context, fine=True))
 
 
 def summary(costs: Costs, breaks: Sequence[StepCost], width: int) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _facts(costs: Costs) -> Iterator[tuple[str, str]]:
         yield "missing", f"{plural(costs.unreported, 'step')} without reported usage"
     money = _spread(costs.counted) if known else "not priced"
     billed, counted = costs.compared
-    share = f" ({counted / billed:.1%} of it)" if billed else ""
-    yield "recorded", f"{money}{share}; {_of(costs.counted_tokens)}: the content that the trace holds"
+    part = f" ({share(counted, billed, fine=True)} of it)" if billed else ""
+    yield "recorded", f"{money}{part}; {_of(costs.counted_tokens)}: the content that the trace holds"
     if costs.breaks:
         yield "breaks", f"{dollars(costs.broken)} for {plural(costs.breaks, 'cache break')}; derived"
     if costs.misses.whole.number:
@@ -202,9 +202,9 @@ _CALLS: Final = {
 }
 
 
-def _named(name: str, number: int) -> str:
+def _named(name: str, count: int) -> str:
     one, many = _CALLS.get(name, (f"{name} call", f"{name} calls"))
-    return visible(f"{number:,} {one if number == 1 else many}")
+    return visible(plural(count, one, many))
 
 
 def step_object(cost: StepCost) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ctxctl.labels import plural
 from ctxctl.model.results import StageView, Step
 from ctxctl.model.vocab import Verdict
-from ctxctl.report.tables import plural
 from ctxctl.report.totals import Totals
 from ctxctl.text import visible
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.model.money import BILL_PARTS, MARK
-from ctxctl.report.tables import plural
+from ctxctl.labels import APPROXIMATE, plural
+from ctxctl.model.money import BILL_PARTS
 
 if TYPE_CHECKING:
     from ctxctl.inspector.costs import DoubtedSums
@@ -21,7 +21,7 @@ _WHY: Final = {
 
 def marked(text: str, is_counted: bool) -> str:
     """A figure, with the mark before it where part of it is as counted."""
-    return f"{MARK}{text}" if is_counted else text
+    return f"{APPROXIMATE}{text}" if is_counted else text
 
 
 def doubt_text(doubt: Doubt) -> str:

@@ -7,13 +7,14 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks
 from ctxctl.inspector.ceilings import Ceiling
+from ctxctl.labels import SIGNS, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout
 from ctxctl.report.ceilings import ceilings_json
-from ctxctl.report.changes import SIGNS, why
+from ctxctl.report.changes import why
 from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import plural, wrap
+from ctxctl.report.tables import wrap
 from ctxctl.text import cells, clip, pad, preview, visible
 
 _ADDRESS: Final = 24
@@ -56,7 +57,7 @@ def _size(window: Window) -> str:
     said = "recorded" if window.used_method == "recorded" else "sent"
     about = "about " if window.used_method == "expected" else ""
     # One digit more than elsewhere: a predicate such as window>80% is about just that border.
-    part = f" ({window.used / window.cap:.1%})" if window.cap else ""
+    part = f" ({share(window.used, window.cap, fine=True)})" if window.cap else ""
     return f"{said} {about}{window.used:,}{part}"
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.labels import given_share, plural, share
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.header import Header
-from ctxctl.report.tables import labelled, plural
+from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
 _DOUBTS: Final = 3
@@ -85,7 +86,8 @@ def calibrated(told: dict[str, Any]) -> str:
     fit = next((one for one in told["models"] if fitted and one["model"] == told["fit"]), None)
     error = "" if fitted else "; its own error is not known, and taken to be several times as large"
     if fit is not None:
-        error = f"; the next size is off by {fit['error_p50']:g} % (p50), {fit['error_p95']:g} % (p95)"
+        p50, p95 = (given_share(fit[name] / 100) for name in ("error_p50", "error_p95"))
+        error = f"; the next size is off by {p50} (p50), {p95} (p95)"
     which = f" (calibration {told['digest'][:8]}, {told['from']})" if told["digest"] else ""
     return "; ".join([f"calibrated: {visible(told['how'])}{which}{error}", *why])
 
@@ -101,13 +103,13 @@ def learned(told: dict[str, Any]) -> str:
     fit = told["fit"]
     if fit is None:
         return f"{text}; derived, and held against no bill so far"
-    share = f"{abs(fit['unexplained']) / fit['sent']:.1%}" if fit["sent"] else "-"
+    part = share(abs(fit["unexplained"]), fit["sent"], fine=True)
     text += f"; learned items explain {fit['explained']:,} of {fit['unrecorded_without']:,} unrecorded tokens"
     if fit["unexplained"] < 0:
-        text += f", {-fit['unexplained']:,} more than were sent ({share} of what was)"
+        text += f", {-fit['unexplained']:,} more than were sent ({part} of what was)"
     else:
-        text += f"; {fit['unexplained']:,} ({share} of what was sent) stay unexplained"
-    return f"{text}; WARNING: more than 2 %" if fit["warning"] else text
+        text += f"; {fit['unexplained']:,} ({part} of what was sent) stay unexplained"
+    return f"{text}; WARNING: more than 2%" if fit["warning"] else text
 
 
 def edited_facts(edited: Edited) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from ctxctl.labels import SIGNS, number
 from ctxctl.model.addresses import prefix
 from ctxctl.model.outline import Life
-from ctxctl.report.changes import SIGNS, short
+from ctxctl.report.changes import short
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, number, table
+from ctxctl.report.tables import Column, table
 from ctxctl.text import visible
 
 _COLUMNS = (

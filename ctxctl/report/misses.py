@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.labels import dollars
 from ctxctl.model.missed import why
 from ctxctl.model.results import Miss
-from ctxctl.report.money import dollars, exact
+from ctxctl.report.money import exact
 
 if TYPE_CHECKING:
     from ctxctl.inspector.costs import Costs, StepCost

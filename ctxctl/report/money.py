@@ -1,4 +1,4 @@
-"""Money as text."""
+"""Money, tokens and rates as JSON has them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from ctxctl.model.money import Money, Rates, Tokens
 
 _ALWAYS: Final = ("input", "cached", "written", "output", "written_1h")
 """Parts of a bill that JSON has even where there is nothing of them."""
-
-
-def dollars(amount: Decimal | None) -> str:
-    """US dollars to a hundredth of a cent; `-` where nobody knows."""
-    if amount is None:
-        return "-"
-    return f"{'-' if amount < 0 else ''}${abs(amount):,.4f}"
 
 
 def exact(amount: Decimal | None) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ctxctl.labels import plural
 from ctxctl.model.problem import Problem
-from ctxctl.report.tables import plural
 from ctxctl.text import visible
 
 

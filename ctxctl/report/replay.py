@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctxctl.labels import plural
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import UsedMethod
@@ -17,7 +18,7 @@ from ctxctl.report.heading import header_lines
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, size
 from ctxctl.report.step import flow, ledger_flow, methods, step_lines
-from ctxctl.report.tables import labelled, plural
+from ctxctl.report.tables import labelled
 from ctxctl.report.totals import Thread, Totals
 from ctxctl.text import cells, clip, preview, visible
 

@@ -5,18 +5,9 @@ Every view that shows a size in words takes them from here.
 
 from __future__ import annotations
 
-from typing import Final
-
+from ctxctl.labels import KNOWN_BY, LIMIT_SOURCES, share
 from ctxctl.model.results import Window
 from ctxctl.text import visible
-
-LIMITS: Final = {
-    "recorded": "recorded",
-    "runtime": "said by the client",
-    "catalogue": "from the model table",
-    "supposed": "supposed",
-}
-"""Where a limit is from, in words."""
 
 
 def size(window: Window) -> str:
@@ -32,18 +23,12 @@ def size(window: Window) -> str:
 def known_by(window: Window, *, billed: bool = False) -> str:
     """How the size is known, in a few words; `billed`: the step has a bill that can be true."""
     if window.used_method == "reported":
-        return "billed"
+        return KNOWN_BY["reported"]
     if window.used_method == "expected" and billed:
         return "expected from its bill, which is of another model or frame"
     if window.used_method == "expected":
-        return "expected: no bill says it"
-    return "only what is recorded: no bill was read"
-
-
-def share(tokens: int, whole: int) -> str:
-    """Per cent with one digit behind the point below ten, none above; ``0%`` only for nothing."""
-    part = 100 * tokens / whole
-    return f"{part:.0f}%" if abs(part) >= 10 or not tokens else f"{part:.1f}%"
+        return KNOWN_BY["expected"]
+    return KNOWN_BY["recorded"]
 
 
 def against(window: Window) -> str:
@@ -69,7 +54,7 @@ def limit(window: Window) -> str | None:
     if not parts:
         return None
     if window.limit_source is not None:
-        parts.append(LIMITS[window.limit_source])
+        parts.append(LIMIT_SOURCES[window.limit_source])
     return ", ".join(parts)
 
 

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from ctxctl.model.money import MARK
+from ctxctl.labels import APPROXIMATE, SIGNS, dollars, number, plural, signed
 from ctxctl.model.sessions import ItemDiff, SessionDiff, SideTotal, ThreadPair, TurnPair, TurnSide
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.doubts import marked
 from ctxctl.report.paint import Paint
-from ctxctl.report.tables import Column, labelled, number, plural, signed, table
+from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import clip, pad, preview, visible
 
 _ITEMS: Final = 12
 """Items of a turn that are listed, unless all are asked for."""
-_SIGNS: Final = {"only_a": ("-", "removed"), "only_b": ("+", "added"), "differs": ("~", "updated")}
+_STATUS: Final = {"only_a": "removed", "only_b": "added", "differs": "updated"}
+"""The status whose sign and colour stands for what only one side has, or for what differs."""
 _COLUMNS: Final = (
     Column("a", right=True),
     Column("b", right=True),
@@ -71,24 +72,20 @@ def _billed(a: SideTotal, b: SideTotal) -> str:
 
 def _cost(a: SideTotal, b: SideTotal) -> str:
     known = [
-        marked(f"${side.cost:.4f}", bool(side.doubted)) if side.unpriced < side.steps else "unknown"
+        marked(dollars(side.cost), bool(side.doubted)) if side.unpriced < side.steps else "unknown"
         for side in (a, b)
     ]
     said = " and ".join(known)
     if "unknown" not in known:
-        said += f" ({marked(_dollars(b.cost - a.cost), bool(a.doubted or b.doubted))})"
+        said += f" ({marked(dollars(b.cost - a.cost, signed=True), bool(a.doubted or b.doubted))})"
     if a.unpriced or b.unpriced:
         said += f"; not known for {a.unpriced:,} and {plural(b.unpriced, 'step')}"
     if a.doubted or b.doubted:
         said += (
-            f"; {MARK} with bills that cannot be true priced as counted: "
+            f"; {APPROXIMATE} with bills that cannot be true priced as counted: "
             f"{a.doubted:,} and {plural(b.doubted, 'step')}"
         )
     return said
-
-
-def _dollars(value: Decimal) -> str:
-    return f"{'+' if value >= 0 else '-'}${abs(value):.4f}"
 
 
 # The turns --------------------------------------------------------------------------------------------------
@@ -144,8 +141,8 @@ def _money(a: TurnSide | None, b: TurnSide | None) -> str:
         return "-"
     if a is None or b is None:
         side = a or b
-        return "-" if side is None else marked(f"{side.cost:.4f}", bool(side.doubted))
-    return marked(_dollars(b.cost - a.cost).replace("$", ""), bool(a.doubted or b.doubted))
+        return "-" if side is None else marked(dollars(side.cost, bare=True), bool(side.doubted))
+    return marked(dollars(b.cost - a.cost, signed=True, bare=True), bool(a.doubted or b.doubted))
 
 
 def turn_lines(found: SessionDiff, width: int, paint: Paint, *, everything: bool = False) -> Iterator[str]:
@@ -198,10 +195,10 @@ def item_lines(
     """``-`` what only `a` has, ``+`` what only `b` has, ``~`` what says something else in each."""
     listed = items if everything else items[:_ITEMS]
     for item in listed:
-        sign, role = _SIGNS[item.what]
+        role = _STATUS[item.what]
         tokens = f"{item.tokens_a:,} and {item.tokens_b:,}" if item.what == "differs" else _tokens(item)
         name = preview(item.title or item.item, 200)
-        head = f"{sign} {pad(visible(item.kind), 18)} "
+        head = f"{SIGNS[role]} {pad(visible(item.kind), 18)} "
         text = f"{clip(name, max(width - len(head) - len(tokens) - 2, 12))}  {tokens}"
         yield paint(role, head) + clip(text, max(width - len(head), 12))
     if len(listed) < len(items):

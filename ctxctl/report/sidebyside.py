@@ -8,14 +8,14 @@ from typing import Final
 
 from ctxctl.inspector.comparison import Comparison
 from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.labels import dollars, number, plural, signed, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report.header import Header
-from ctxctl.report.money import dollars
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import methods
-from ctxctl.report.tables import Column, fits, labelled, number, plural, signed, table
+from ctxctl.report.tables import Column, fits, labelled, table
 from ctxctl.text import visible
 
 _TAB: Final = 12
@@ -176,12 +176,12 @@ def _difference(recorded: Totals, simulated: Totals) -> str:
     tokens = simulated.sent - recorded.sent
     text = f"{signed(tokens)} tokens"
     if recorded.sent:
-        text += f" ({tokens / recorded.sent:+.1%})"
+        text += f" ({signed_share(tokens, recorded.sent)})"
     if recorded.unpriced or simulated.unpriced:
         return text + ", cost unknown"
     money = simulated.cost - recorded.cost
-    share = f" ({money / recorded.cost:+.1%})" if recorded.cost else ""
-    return f"{text}, {dollars(money)}{share}"
+    share = f" ({signed_share(money, recorded.cost)})" if recorded.cost else ""
+    return f"{text}, {dollars(money, signed=True)}{share}"
 
 
 def _differs(comparison: Comparison, addresses: Addresses) -> str:

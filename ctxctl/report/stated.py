@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from ctxctl.inspector.stated import StatedSums
+from ctxctl.labels import dollars, plural, signed_share
 from ctxctl.model.addresses import prefix
-from ctxctl.report.money import dollars, exact
-from ctxctl.report.tables import plural
+from ctxctl.report.money import exact
 from ctxctl.text import visible
 
 RUNS = 5
@@ -44,7 +44,7 @@ def _off(said: Decimal, table: Decimal) -> str:
     if not table:
         return ""
     share = (said - table) / table
-    return f" (stated {share:+.1%})" if abs(share) >= Decimal("0.0005") else ""
+    return f" (stated {signed_share(share)})" if abs(share) >= Decimal("0.0005") else ""
 
 
 def stated_object(stated: StatedSums) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from ctxctl.labels import MINUS, plural, signed, signed_share
 from ctxctl.model.results import BrokenBy, Cache, Ledger, Step, Window
 from ctxctl.model.vocab import MODEL, UNRECORDED
 from ctxctl.report.changes import changes_table, counts_line, rows
@@ -12,7 +13,7 @@ from ctxctl.report.doubts import doubt_text
 from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, beside, compacts, known_by, limit
-from ctxctl.report.tables import bar, labelled, letters, ordered_segments, plural, signed, wrap
+from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
 from ctxctl.report.told import told
 from ctxctl.text import visible
 
@@ -143,8 +144,8 @@ def derived_basis(step: Step) -> str | None:
 def flow(before: int, new: int, freed: int, reweighed: int) -> str:
     """The left side of a ledger's sum, in tokens; what another model's encoding makes of the window before
     only where it makes something else of it."""
-    again = f" {reweighed:+,} weighed anew" if reweighed else ""
-    return f"{before:,} before{again} + {new:,} new - {freed:,} freed"
+    again = f" {signed(reweighed)} weighed anew" if reweighed else ""
+    return f"{before:,} before{again} + {new:,} new {MINUS} {freed:,} freed"
 
 
 def ledger_flow(ledger: Ledger) -> str:
@@ -210,7 +211,9 @@ def usage_text(step: Step) -> str:
     if isinstance(expected, int) and usage.reported_input:
         off = expected - usage.reported_input
         within = f" ±{error:,}" if isinstance(error, int) else ""
-        said += f"; {expected:,}{within} was expected ({signed(off)}, {off / usage.reported_input:+.1%})"
+        said += (
+            f"; {expected:,}{within} was expected ({signed(off)}, {signed_share(off, usage.reported_input)})"
+        )
     return "; ".join([said, *(doubt_text(doubt) for doubt in usage.doubts)])
 
 

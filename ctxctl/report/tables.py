@@ -22,21 +22,6 @@ class Column(NamedTuple):
     """Cells below which it is not squeezed; 0: it never shrinks."""
 
 
-def number(n: int | None) -> str:
-    """An integer with thousands separators; `-` where it is not known."""
-    return "-" if n is None else f"{n:,}"
-
-
-def signed(n: int) -> str:
-    """An integer with its sign."""
-    return f"{n:+,}" if n else "0"
-
-
-def plural(n: int, one: str, many: str | None = None) -> str:
-    """``1 step``, ``2 steps``."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Cells for each column so that the table fits `width` where its squeezable columns allow it.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ctxctl.labels import plural
 from ctxctl.model.results import Step
 from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Redacted
-from ctxctl.report.tables import plural
 from ctxctl.text import clip, visible
 
 _SHOWN = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from ctxctl.labels import plural, step_name
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.report.paint import Paint
@@ -43,7 +44,7 @@ def what_if_lines(found: WhatIf, width: int, paint: Paint) -> Iterator[str]:
     if not found.links:
         return
     yield ""
-    by = f" (by {found.replays:,} replay{'s' if found.replays != 1 else ''} of the session)"
+    by = f" (by {plural(found.replays, 'replay')} of the session)"
     yield paint("head", f"What it costs, and what it would take{by if found.replays else ''}")
     yield from _chain(found.links, width, paint)
 
@@ -85,7 +86,7 @@ def _chain(links: Iterable[Link], width: int, paint: Paint) -> Iterator[str]:
 
 def place(moment: Moment) -> str:
     """A step as short as it can be: `3`, or `3.2`."""
-    return str(moment.turn) if moment.step == 1 else f"{moment.turn}.{moment.step}"
+    return step_name(moment.turn, moment.step)
 
 
 def rests(link: Link, event: Rest) -> str:

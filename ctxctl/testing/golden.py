@@ -14,6 +14,7 @@ import msgspec
 
 from ctxctl.engine.changes import longest_increasing
 from ctxctl.errors import CtxctlError, UnreadableError, UsageError
+from ctxctl.labels import noun, plural
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ def _report(name: str, golden: str, found: list[Difference]) -> Iterator[str]:
     new = sum(d.now.tokens for d in found if d.now is not None and d.what != "moved")
     freed = sum(d.before.tokens for d in found if d.before is not None and d.what != "moved")
     yield f"the context of {name} is not that of {golden}:"
-    many = "1 item differs" if len(found) == 1 else f"{len(found):,} items differ"
+    many = f"{plural(len(found), 'item')} {noun(len(found), 'differs', 'differ')}"
     yield f"{many}, +{new:,} -{freed:,} tokens"
     for difference in found[:_SHOWN]:
         yield f"  {_line(difference)}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from ctxctl.tui.figures import BREAK, COMPACTION, LEVELS, number, short
+from ctxctl.labels import BREAK, COMPACTION, SIGNS, WARNING, number, short
 from ctxctl.tui.lines.layout import Parts
 from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED, Figures, Series, column_of
+from ctxctl.tui.spark import LEVELS
 
 AXIS: Final = 8
 """Cells at the left for the tokens."""
@@ -17,7 +18,7 @@ _RESERVE: Final = "\u2571"
 COMPACTS: Final = "╌"
 """Where the runtime compacts by itself."""
 
-MARKS: Final = (("!", FLAGGED), (COMPACTION, COMPACTED), (BREAK, BROKEN), ("∅", OMITTED))
+MARKS: Final = ((WARNING, FLAGGED), (COMPACTION, COMPACTED), (BREAK, BROKEN), (SIGNS["omitted"], OMITTED))
 """What is shown below the bars, the most important first."""
 
 

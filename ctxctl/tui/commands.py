@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ctxctl.labels import plural
 from ctxctl.tui import fuzzy, keys
-from ctxctl.tui.figures import counted
 
 Kind = Literal["action", "goto", "theme", "none"]
 
@@ -78,7 +78,7 @@ def _place(address: str) -> str:
     if turn == "-1" and not step:
         return f"the last turn{where}"
     if turn.startswith("-") and turn[1:].isdigit() and not step:
-        return f"{counted(int(turn[1:]) - 1, 'turn')} before the last one{where}"
+        return f"{plural(int(turn[1:]) - 1, 'turn')} before the last one{where}"
     if turn.isdigit():
         return f"step {place}{where}" if step else f"turn {turn}{where}"
     return address

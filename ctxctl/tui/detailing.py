@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.query import facts as facts_of_queries
+from ctxctl.labels import number, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
 from ctxctl.report.told import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
-from ctxctl.tui.figures import number, signed
 from ctxctl.tui.outline import WARNINGS
 from ctxctl.tui.sizes import amount, method_of
 from ctxctl.tui.state import Detail, Target

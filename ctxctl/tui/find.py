@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left
 from typing import Final
 
-from ctxctl.tui.figures import number
+from ctxctl.labels import number
 from ctxctl.tui.spans import Span
 
 SLICE: Final = 1 << 18

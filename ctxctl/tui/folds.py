@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ctxctl.tui.figures import counted
+from ctxctl.labels import plural
 
 
 class Fold(NamedTuple):
@@ -25,7 +25,7 @@ class Fold(NamedTuple):
 
 def hint(count: int, word: str, closing: str) -> str:
     """How a folded object or array goes on."""
-    return f" … {counted(count, word)} {closing}"
+    return f" … {plural(count, word)} {closing}"
 
 
 class Folds:

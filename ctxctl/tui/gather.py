@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.inspector.calibrating import described
+from ctxctl.labels import number
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
@@ -14,7 +15,6 @@ from ctxctl.report.unrecorded import unrecorded_label
 from ctxctl.tui.detailing import detail as detail
 from ctxctl.tui.detailing import notes as notes
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import number
 from ctxctl.tui.state import Trace
 
 if TYPE_CHECKING:

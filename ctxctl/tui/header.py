@@ -6,13 +6,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ctxctl.labels import AT_MOST, methods, number, plural, progress, short
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
 from ctxctl.report.sent import beside
 from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import cells, pad
 from ctxctl.tui import sizes
-from ctxctl.tui.figures import counted, methods, number, short
 from ctxctl.tui.headline import kept, sent
 from ctxctl.tui.lines.layout import Parts, Piece, one_line, spread
 from ctxctl.tui.outline import TurnEntry
@@ -31,7 +31,7 @@ _SAID: Final = 44
 FREE: Final = "·"
 STALE: Final = "░"
 RESERVE: Final = "\u2571"
-_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": "≤"}
+_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": AT_MOST}
 """In front of what is free: where nothing was billed, more was sent than is recorded."""
 UNKNOWN: Final = "▒"
 """What was sent and is not in the capture."""
@@ -51,7 +51,7 @@ def _where(state: State, width: int) -> Parts:
     if state.trace.format not in ("native", ""):
         left.append(Piece(state.trace.format, "muted", 2))
     if state.trace.late:
-        left.append(Piece(f"{counted(state.trace.late, 'late event')} · p", "warning", 8))
+        left.append(Piece(f"{plural(state.trace.late, 'late event')} · p", "warning", 8))
     entry, step = state.entry, None if state.detail is None else state.detail.step
     right: list[Piece] = []
     if state.trace.policy != "recorded":
@@ -82,7 +82,7 @@ def _following(state: State) -> Piece:
     if state.following:
         return Piece("following", "good", 9)
     if state.newer:
-        return Piece(f"+{counted(state.newer, 'newer turn')} · F", "warning", 9)
+        return Piece(f"+{plural(state.newer, 'newer turn')} · F", "warning", 9)
     return Piece("F follows", "muted", 5)
 
 
@@ -128,7 +128,7 @@ def _reading(state: State) -> list[Piece]:
         return [] if watched else [Piece("opening the trace…", "muted", 9)]
     if state.progress is None:
         return []
-    return [Piece(f"reading the trace… {int(state.progress * 100)} %", "muted", 9)]
+    return [Piece(f"reading the trace… {progress(state.progress)}", "muted", 9)]
 
 
 # The budget bar ---------------------------------------------------------------------------------------------

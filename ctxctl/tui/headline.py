@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ctxctl.labels import number, share
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.unrecorded import NOT_RECORDED
-from ctxctl.tui.figures import number, percent
 from ctxctl.tui.lines.layout import Piece
 from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 
@@ -24,7 +24,7 @@ def sent(window: Window) -> list[Piece]:
     if full is None:
         return [*pieces, Piece("limit unknown", "muted", 4), *_uncounted(window, method)]
     least, most = ("at least ", "at most ") if method == "recorded" else (sign, sign)
-    pieces.append(Piece(least + percent(window.used, full), style, 6))
+    pieces.append(Piece(least + share(window.used, full), style, 6))
     if window.over:
         pieces.append(Piece(f"over by {least}{number(window.over)}", "warning", 9))
     elif window.free is not None:

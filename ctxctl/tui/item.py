@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ctxctl.errors import CtxctlError
+from ctxctl.labels import number
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Frame, Placement
 from ctxctl.tui import jsontext, opaque, record, syntax, words
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import number
 from ctxctl.tui.state import ItemKey, ItemText
 from ctxctl.tui.tabs import Compared
 

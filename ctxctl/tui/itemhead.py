@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ctxctl.labels import SIGNS, number, signed
 from ctxctl.model.results import Change, Window
-from ctxctl.tui.figures import SIGNS, number, signed
 from ctxctl.tui.keeping import cost
 from ctxctl.tui.lines import Parts, Piece, spread, why
 from ctxctl.tui.tabs import TABS

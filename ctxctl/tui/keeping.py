@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ctxctl.labels import number
 from ctxctl.model.results import Change, Window
-from ctxctl.tui.figures import number
 from ctxctl.tui.lines.layout import Piece
 from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 

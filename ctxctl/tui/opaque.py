@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from ctxctl.tui.figures import number
+from ctxctl.labels import number
 from ctxctl.tui.images import Image, of_base64
 
 _DEPTH: Final = 6

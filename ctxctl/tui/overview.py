@@ -6,9 +6,20 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ctxctl.labels import (
+    APPROXIMATE,
+    BREAK,
+    COMPACTION,
+    SIGNS,
+    number,
+    plural,
+    progress,
+    share,
+    short,
+    signed,
+)
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.tui.chart import COMPACTS
-from ctxctl.tui.figures import BREAK, COMPACTION, counted, number, percent, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.nest import Thread
 from ctxctl.tui.outline import TurnEntry, Turns
@@ -122,23 +133,23 @@ def totals(state: State, view: View, width: int) -> list[Parts]:
     done = "recorded" if most.method == "recorded" else "sent"
     left = [Piece(trace.name.rpartition("/")[2] or trace.name, "name", 9), Piece("overview", "strong", 8)]
     if state.progress is not None:
-        left.append(Piece(f"reading the trace… {int(state.progress * 100)} %", "warning", 9))
+        left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
     sessions = len({thread.name[0] for thread in threads})
     right = [
-        Piece(counted(sessions, "session"), "", 4),
-        Piece(counted(len(threads), "thread"), "", 5),
-        Piece(counted(len(state.list.turns.entries), "turn"), "strong", 7),
-        Piece(counted(sum(t.steps for t in threads), "step"), "", 6),
+        Piece(plural(sessions, "session"), "", 4),
+        Piece(plural(len(threads), "thread"), "", 5),
+        Piece(plural(len(state.list.turns.entries), "turn"), "strong", 7),
+        Piece(plural(sum(t.steps for t in threads), "step"), "", 6),
     ]
     happened = [
         Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
         *_compacts(state, view),
         Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
         Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
-        Piece(f"{COMPACTION} {counted(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
+        Piece(f"{COMPACTION} {plural(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
         Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks or misses", "", 5),
         Piece(f"! {number(sum(t.warnings for t in threads))} with warnings", "", 7),
-        Piece(f"∅ {number(sum(t.omissions for t in threads))} with omissions", "", 4),
+        Piece(f"{SIGNS['omitted']} {number(sum(t.omissions for t in threads))} with omissions", "", 4),
     ]
     return [spread(left, right, width), spread(happened, [], width)]
 
@@ -181,7 +192,7 @@ def here(state: State, view: View, width: int, columns: int) -> Parts:
 
 
 def _figures(entry: TurnEntry) -> list[Piece]:
-    share = f" ({percent(entry.used, entry.cap)} of {number(entry.cap)})" if entry.cap else ""
+    part = f" ({share(entry.used, entry.cap)} of {number(entry.cap)})" if entry.cap else ""
     how = "recorded" if entry.method == "recorded" else "sent"
     over = entry.cap is not None and entry.used > entry.cap
     peak = amount(entry.peak, entry.peak_method, content=entry.method != "recorded")
@@ -191,10 +202,10 @@ def _figures(entry: TurnEntry) -> list[Piece]:
         (f"{COMPACTION} compaction", entry.compacted),
         (f"{BREAK} cache break", entry.broken),
         (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
-        (f"∅ {entry.omitted} omitted", entry.omitted > 0),
+        (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
     ]
     return [
-        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{share}", "", 9),
+        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}", "", 9),
         Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
         Piece(f"{signed(entry.new)} new", "new", 7),
         Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
@@ -211,7 +222,7 @@ _COLUMNS: Final = (
     (COMPACTION, 5, 72),
     (BREAK, 5, 72),
     ("!", 5, 72),
-    ("∅", 5, 76),
+    (SIGNS["omitted"], 5, 76),
     ("input", 9, 110),
     ("cached", 9, 110),
     ("output", 9, 110),
@@ -240,10 +251,10 @@ def thread_line(view: View, line: int, width: int) -> Parts:
         COMPACTION: str(thread.compactions or "·"),
         BREAK: str(thread.breaks or "·"),
         "!": str(thread.warnings or "·"),
-        "∅": str(thread.omissions or "·"),
+        SIGNS["omitted"]: str(thread.omissions or "·"),
         "input": _known(thread.reported),
         "cached": _known(thread.cached),
-        "output": ("≈" if thread.doubted else "") + _known(thread.answered),
+        "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
     }
     styles = {"new": "new", "freed": "freed", "!": "warning"}
     name = ("  " * min(depth, 4) + ("↳" if depth else "")) + _name(thread, depth)

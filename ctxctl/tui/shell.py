@@ -16,9 +16,9 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 
+from ctxctl.labels import number, plural
 from ctxctl.tui import keys, lifecycle, messages, places, takeout, themes
 from ctxctl.tui.commands import Command
-from ctxctl.tui.figures import counted, number
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
 from ctxctl.tui.screens.ask import Ask
@@ -179,7 +179,7 @@ class Shell(App[None]):
     def action_copy(self) -> None:
         """Copy what is in front."""
         if (seen := self.seen()) is not None:
-            self._copy(seen.text, f"{seen.name}: {counted(len(seen.text), 'character')}")
+            self._copy(seen.text, f"{seen.name}: {plural(len(seen.text), 'character')}")
 
     def action_copy_address(self) -> None:
         """Copy the address of the frame in front."""
@@ -212,7 +212,7 @@ class Shell(App[None]):
             if path is not None and path.strip():
                 self.run_worker(self._export(path.strip(), seen))
 
-        note = f"{seen.name}: {counted(len(seen.text), 'character')}, raw, to a file"
+        note = f"{seen.name}: {plural(len(seen.text), 'character')}, raw, to a file"
         self.push_screen(Ask("file:", note, text=suggested, history=self._files), answered)
 
     async def _export(self, path: str, seen: Seen, *, over: bool = False) -> None:

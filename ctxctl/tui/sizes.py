@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.labels import APPROXIMATE, number, short
 from ctxctl.model.results import Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.text import preview
-from ctxctl.tui.figures import number, short
 
-EXPECTED: Final = "≈"
+EXPECTED: Final = APPROXIMATE
 """In front of a size that nobody billed, but that follows from the last bill or the API's rules."""
 RECORDED: Final = "r"
 """In front of a size of what is recorded, in a list of sizes that were sent."""

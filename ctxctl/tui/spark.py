@@ -7,10 +7,11 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
-from ctxctl.tui.figures import LEVELS, short
+from ctxctl.labels import short
 from ctxctl.tui.lines.layout import Parts
 from ctxctl.tui.series import COMPACTED, Figures, Series, column_of
 
+LEVELS: Final = "▁▂▃▄▅▆▇█"
 LIMIT: Final = "┄"
 CUT: Final = "╵"
 """A compaction."""
@@ -19,6 +20,13 @@ _FEW: Final = 4
 """Turns in a column up to which a compaction stands in place of its height: the turns before and after it
 show what it did.
 """
+
+
+def level(part: int, whole: int) -> str:
+    """One cell that shows how full something is."""
+    if whole <= 0 or part <= 0:
+        return " " if part <= 0 else LEVELS[-1]
+    return LEVELS[min(part * len(LEVELS) // whole, len(LEVELS) - 1)]
 
 
 def sparkline(series: Series, current: int | None, width: int, rows: int = 1) -> list[Parts]:

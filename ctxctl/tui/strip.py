@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from ctxctl.labels import number, share, short
 from ctxctl.model.results import StageView, Step
 from ctxctl.model.vocab import STAGES, Verdict
 from ctxctl.report.doubts import doubt_text
 from ctxctl.report.misses import miss_text
 from ctxctl.text import cells
-from ctxctl.tui.figures import number, percent, short
 from ctxctl.tui.lines.layout import Parts
 from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 
@@ -130,7 +130,7 @@ def _share(step: Step) -> str:
     window = step.window
     full = full_of(window)
     sign = {"reported": "", "expected": EXPECTED, "recorded": "≥"}[method_of(window)]
-    return sign + percent(window.used, full) if full else ""
+    return sign + share(window.used, full) if full else ""
 
 
 def _bill(step: Step, *, whole: bool) -> str:

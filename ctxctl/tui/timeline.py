@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from ctxctl.labels import SIGNS, number, plural, progress, signed
 from ctxctl.model.outline import Life
 from ctxctl.text import cells, visible
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import SIGNS, counted, number, signed
 from ctxctl.tui.spans import Spans
 
 _MOST: Final = 40
@@ -66,7 +66,7 @@ def document(moments: Sequence[Life], here: int, *, part: float | None = None) -
     for event in _kept(found, made):
         _add(made, event, digits, here)
     if part is not None:
-        made.line([(f"one moment… {int(part * 100)} % of the trace", "remark")])
+        made.line([(f"one moment… {progress(part)} of the trace", "remark")])
     elif not found:
         made.line([("No step of this thread tells of it.", "remark")])
     return made.document()
@@ -94,7 +94,7 @@ def _add(made: _Lines, event: Event, digits: int, here: int) -> None:
     version = ""
     parts = [(place + " " * (digits - cells(place)) + "  ", "strong")]
     if moment.status == "skipped":
-        parts.append((f"{SIGNS['skipped']} unchanged in {counted(event.steps, 'step')}", "muted"))
+        parts.append((f"{SIGNS['skipped']} unchanged in {plural(event.steps, 'step')}", "muted"))
     else:
         sign = _sign(moment.status)
         version = visible(moment.version or "")

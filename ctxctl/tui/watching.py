@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ctxctl.tui.figures import counted, number, short
+from ctxctl.labels import number, plural, short
 
 _WORDS: Final = {
     "waiting": "waiting for it to be written",
@@ -48,7 +48,7 @@ def phrase(watching: Watching) -> str:
     if watching.rate >= 0.5:
         said.append(f"{number(round(watching.rate))} events/s")
     elif watching.steady:
-        said.append(counted(watching.events, "event"))
+        said.append(plural(watching.events, "event"))
     if watching.behind:
         said.append(f"{short(watching.behind)}B behind")
     return " · ".join(said)

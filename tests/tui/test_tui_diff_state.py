@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.labels import MINUS
 from ctxctl.model.vocab import STATUSES, Status
 from ctxctl.text import cells
 from ctxctl.tui.diff import lines
@@ -16,7 +17,6 @@ from ctxctl.tui.diff import state as moves
 from ctxctl.tui.diff.sheet import make
 from ctxctl.tui.diff.state import DiffState
 from ctxctl.tui.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
-from ctxctl.tui.figures import MINUS
 
 PAIR = Pair(FrameName(3), FrameName(7))
 

@@ -36,7 +36,7 @@ async def test_turns_show_as_they_are_found_and_can_be_opened() -> None:
         assert "turns 1" not in session.text
         inspector.deliver(10)
         await until(session, lambda: "turns 10" in session.text)
-        assert "reading the trace… 33 %" in session.text
+        assert "reading the trace… 33%" in session.text
         assert "prompt number 3" in session.text
         await until(session, lambda: "+ added 5" in session.text)
         await session.pilot.press("j", "enter", "j", "enter")

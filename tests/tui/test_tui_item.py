@@ -437,7 +437,7 @@ def test_steps_without_a_change_are_one_line() -> None:
 
 
 def test_a_life_says_how_far_it_was_read_and_when_there_is_none() -> None:
-    assert "40 %" in timeline.document(LIFE[:2], 0, part=0.4).text
+    assert "40%" in timeline.document(LIFE[:2], 0, part=0.4).text
     assert "No step" in timeline.document([], 0).text
 
 

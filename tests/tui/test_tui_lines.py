@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 
+from ctxctl import labels
 from ctxctl.text import cells
-from ctxctl.tui import figures, gather, header, itemhead, lines
+from ctxctl.tui import gather, header, itemhead, lines, spark
 from ctxctl.tui import state as moves
 from ctxctl.tui.lines import Column, Parts, Piece
 from ctxctl.tui.outline import Grouping
@@ -36,31 +37,31 @@ def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     [(0, "0"), (812, "812"), (1000, "1.0k"), (41_204, "41.2k"), (999_999, "999k"), (1_300_000, "1.3M")],
 )
 def test_short_numbers(n: int, text: str) -> None:
-    assert figures.short(n) == text
-    assert len(figures.short(-n)) <= 6
+    assert labels.short(n) == text
+    assert len(labels.short(-n)) <= 6
 
 
 def test_numbers_have_their_signs() -> None:
-    assert figures.number(41_204) == "41,204"
-    assert figures.signed(946) == "+946"
-    assert figures.signed(-377) == "\u2212377"
-    assert figures.signed(0) == "0"
-    assert figures.percent(1, 3) == "33 %"
-    assert figures.percent(1, 0) == "0 %"
+    assert labels.number(41_204) == "41,204"
+    assert labels.signed(946) == "+946"
+    assert labels.signed(-377) == "\u2212377"
+    assert labels.signed(0) == "0"
+    assert labels.share(1, 3) == "33%"
+    assert labels.share(1, 0) == "-"
 
 
 def test_the_gauge_is_empty_full_or_between() -> None:
-    assert figures.level(0, 100) == " "
-    assert figures.level(1, 100) == "▁"
-    assert figures.level(100, 100) == "█"
-    assert figures.level(5000, 100) == "█"
-    assert figures.level(5, 0) == "█"
+    assert spark.level(0, 100) == " "
+    assert spark.level(1, 100) == "▁"
+    assert spark.level(100, 100) == "█"
+    assert spark.level(5000, 100) == "█"
+    assert spark.level(5, 0) == "█"
 
 
 def test_counting_methods_of_a_sum() -> None:
-    assert figures.methods({}) == ""
-    assert figures.methods({"declared": 1, "exact:o200k_base": 9}) == "exact:o200k_base + declared"
-    assert figures.methods({"a": 1, "b": 2, "c": 3}) == "c + 2 more"
+    assert labels.methods({}) == ""
+    assert labels.methods({"declared": 1, "exact:o200k_base": 9}) == "exact:o200k_base + declared"
+    assert labels.methods({"a": 1, "b": 2, "c": 3}) == "c + 2 more"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -138,7 +139,7 @@ def test_the_head_says_where_we_are() -> None:
     for words in ("s1", "main", "gpt-4o", "turn 2/3", "step 1/1", "window (inferred)"):
         assert words in first
     assert "exact:o200k_base" in first
-    for words in ("140 of 400 sent", "35 %", "260 free", "limit: recorded", "┄400"):
+    for words in ("140 of 400 sent", "35%", "260 free", "limit: recorded", "┄400"):
         assert words in second
     for words in ("recorded 107", "not recorded 33"):
         assert words in second

@@ -174,7 +174,7 @@ def test_a_query_that_means_what_it_looks_like_is_not_explained() -> None:
     [
         ({"total": 12_000}, "12,000 hits"),
         ({"total": 12_000}, "the first 1 are listed"),
-        ({"done": False}, "still searching… 50 %"),
+        ({"done": False}, "still searching… 50%"),
         ({"textless": 1}, "1 item has no text recorded: not searched"),
         ({"textless": 1 << 16}, "more than 65,536 items have no text"),
         ({"withheld": 2}, "2 redacted"),

@@ -49,14 +49,14 @@ def said(parts: Parts) -> str:
 
 
 def test_what_was_billed_stands_without_more() -> None:
-    assert texts(sent(window())) == "60,919 of 200,000 sent | 30 % | 139,081 free | limit: catalogue"
+    assert texts(sent(window())) == "60,919 of 200,000 sent | 30% | 139,081 free | limit: catalogue"
     assert texts(kept(window())) == "recorded 16,117 | not recorded 44,802"
 
 
 def test_what_is_expected_has_its_error() -> None:
     expected = window(used_method="expected", used_error=1200)
     assert texts(sent(expected)) == (
-        "≈60,919 of 200,000 sent | expected ±1,200 | ≈30 % | ≈139,081 free | limit: catalogue"
+        "≈60,919 of 200,000 sent | expected ±1,200 | ≈30% | ≈139,081 free | limit: catalogue"
     )
     assert "expected | " in texts(sent(window(used_method="expected")))
 
@@ -64,7 +64,7 @@ def test_what_is_expected_has_its_error() -> None:
 def test_what_is_only_recorded_says_so_in_the_number_s_own_phrase() -> None:
     content = window(16_117, used_method="recorded", unrecorded=None)
     assert texts(sent(content)) == (
-        "16,117 of 200,000 recorded (no bill read) | at least 8.1 % | at most 183,883 free | limit: catalogue"
+        "16,117 of 200,000 recorded (no bill read) | at least 8.1% | at most 183,883 free | limit: catalogue"
     )
     assert kept(content) == []
 
@@ -79,8 +79,8 @@ def test_without_a_limit_nothing_is_free() -> None:
 
 
 def test_more_than_the_cap_is_over() -> None:
-    assert "103 % | over by 6,000 | limit:" in texts(sent(window(206_000)))
-    assert "≈103 % | over by ≈6,000" in texts(sent(window(206_000, used_method="expected")))
+    assert "103% | over by 6,000 | limit:" in texts(sent(window(206_000)))
+    assert "≈103% | over by ≈6,000" in texts(sent(window(206_000, used_method="expected")))
 
 
 def test_what_nobody_counted_is_in_a_bill() -> None:
@@ -240,9 +240,9 @@ def test_more_than_its_cap_is_marked_whatever_the_flags_say() -> None:
     assert ["over" in line for line in steps] == [False, True]
     first, last = (said(overview.here(moved, overview.opened(moved), 90, 80)) for moved in
                    (state, moves.to_line(state, 1)))  # fmt: skip
-    assert "300 sent (75 % of 400)" in first
+    assert "300 sent (75% of 400)" in first
     assert "over" not in first
-    assert "500 sent (125 % of 400)" in last
+    assert "500 sent (125% of 400)" in last
     assert "! over" in last
 
 
@@ -285,7 +285,7 @@ async def test_the_overview_says_whose_line_it_is() -> None:
     async with running(made(inspector)) as session:
         await session.press("v")
         assert "╌ compacts at 350 (Claude Code)" in session.text
-        assert "300 sent (75 % of 400)" in session.text
+        assert "300 sent (75% of 400)" in session.text
 
 
 def test_on_a_claude_code_capture_every_size_is_the_bill(tmp_path: Any) -> None:

@@ -90,7 +90,7 @@ def test_more_recorded_than_billed_is_shown_as_that(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         text = told(inspector, 0)
     assert "\nbeside recorded content weighs 1 more than was sent\n" in text
-    assert "(not recorded) -1 -25.0%" in text
+    assert "(not recorded) \u22121 \u221225.0%" in text
 
 
 def test_what_is_not_recorded_is_named_by_what_the_capture_lacks(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def diffed(where: Path, capsys: Out, a: str, b: str) -> tuple[str, dict[str, obj
 def test_both_sums_are_told(tmp_path: Path, capsys: Out) -> None:
     text, line = diffed(tmp_path, capsys, "1", "2")
     assert "sent 105 -> 115 (+10): +8 recorded, +2 not recorded" in text
-    assert "window 5 before + 8 new - 0 freed = 13 recorded (+8)" in text
+    assert "window 5 before + 8 new \u2212 0 freed = 13 recorded (+8)" in text
     names = (
         "before", "new", "freed", "after", "reweighed", "sent_before", "sent_after", "unrecorded_before",
         "unrecorded_after", "unrecorded",

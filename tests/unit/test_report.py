@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Life
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import (
@@ -34,7 +35,7 @@ from ctxctl.report.paint import ansi, plain
 from ctxctl.report.problems import problem_line, problem_lines
 from ctxctl.report.replay import ReplayReport
 from ctxctl.report.step import cache_text, facts, sent_text, step_lines, usage_text
-from ctxctl.report.tables import Column, bar, labelled, layout, letters, number, plural, signed, table, wrap
+from ctxctl.report.tables import Column, bar, labelled, layout, letters, table, wrap
 from ctxctl.report.totals import Totals
 from ctxctl.text import cells
 
@@ -81,7 +82,7 @@ def summary(**given: object) -> Summary:
 
 def test_numbers() -> None:
     assert [number(1234567), number(None), signed(5), signed(-1234), signed(0)] == [
-        "1,234,567", "-", "+5", "-1,234", "0",
+        "1,234,567", "-", "+5", "\u22121,234", "0",
     ]  # fmt: skip
     assert [plural(1, "step"), plural(2, "step"), plural(0, "entry", "entries")] == [
         "1 step",
@@ -155,8 +156,8 @@ def test_letters_are_distinct_and_shares_are_right() -> None:
 
 def test_counts() -> None:
     counts = Counts(1, 2, 3, 4000, 5)
-    assert counts_line(counts) == "+1 added  ~2 updated  -3 removed  =4,000 skipped  !5 omitted"
-    assert counts_short(counts) == "+1 ~2 -3 =4,000 !5"
+    assert counts_line(counts) == "+1 added  ~2 updated  \u22123 removed  =4,000 skipped  ∅5 omitted"
+    assert counts_short(counts) == "+1 ~2 \u22123 =4,000 ∅5"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_a_table_of_changes_fits(width: int) -> None:
         ]
     )
     lines = list(changes_table(found, width, plain, indent=2))
-    assert len([line for line in lines if line.lstrip()[0] in "+~-"]) == 3
+    assert len([line for line in lines if line.lstrip()[0] in "+~\u2212"]) == 3
     assert max(map(cells, lines)) <= width
     assert "1,234,567" in "\n".join(lines)
     painted = list(changes_table(found, width, ansi, indent=2))
@@ -242,7 +243,7 @@ def billed(*fields: Any, expected: int | None = None) -> str:
 def test_usage_and_cache_in_words() -> None:
     assert billed(100, 40, 7, 90, -10) == "billed 100 in (40 cached), 7 out"
     assert billed(100, 40, 7, 90, -10, expected=98) == (
-        "billed 100 in (40 cached), 7 out; 98 was expected (-2, -2.0%)"
+        "billed 100 in (40 cached), 7 out; 98 was expected (\u22122, \u22122.0%)"
     )
     assert billed(100, None, None, 90, -10, "derived") == "derived 100 in"
     assert billed(None, None, 7, 90, None) == "7 out"
@@ -271,7 +272,7 @@ def test_several_methods_are_named() -> None:
     window = Window(None, None, None, 10, None, None, 1, {"declared": 4, "exact:x": 6})
     told = dict(facts(step(window=window, ledger=Ledger(0, 10, 0, 10, 3, 2, 1))))
     assert told["window"] == (
-        "0 before + 10 new - 0 freed = 10 recorded"
+        "0 before + 10 new \u2212 0 freed = 10 recorded"
         " (2 stale, 3 saved by skipping, 1 placement uncounted, declared 4, exact:x 6)"
     )
 
@@ -307,8 +308,8 @@ def test_a_replay_adds_up() -> None:
     assert "    prompt   Do it now" in lines
     assert "turn sub:1" in lines
     assert "turn other/2" in lines
-    assert "  = turn 1: 2 steps, +1 ~0 -0 =0 !0, 0 before + 10 new - 0 freed = 10 recorded" in lines
-    assert "0 before + 32 new - 3 freed = 29 recorded in the last windows of 3 threads" in text
+    assert "  = turn 1: 2 steps, +1 ~0 \u22120 =0 ∅0, 0 before + 10 new \u2212 0 freed = 10 recorded" in lines
+    assert "0 before + 32 new \u2212 3 freed = 29 recorded in the last windows of 3 threads" in text
     assert "2 sessions, 3 threads, 3 turns, 4 steps" in text
     assert "20 events, 3 distinct contents, 1 problem" in text
 

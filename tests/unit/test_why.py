@@ -66,12 +66,12 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert said(why, "injected") == "was sent with injection i at message_history"
     assert said(why, "kept") == "was kept by selection sel (among 2 candidates)"
     assert said(why, "current").startswith(
-        "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0 %; "
+        "is in the window since turn 1; its copies hold 5 of the 5 that are recorded, 100.0%; "
         "what was sent beside them is not known; "
     )
     assert (
         said(why, "spent")
-        == "has cost 5 tokens in 1 request up to here, 100.0 % of all that is recorded of it"
+        == "has cost 5 tokens in 1 request up to here, 100.0% of all that is recorded of it"
     )
     lines = [link.event.line if link.event else None for link in why.links]
     assert lines == [1, 3, 4, 5, 4, None]

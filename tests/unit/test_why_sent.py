@@ -27,7 +27,7 @@ def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         link = said(explain(inspector, 1, "B"), "current")
         spent = said(explain(inspector, 1, "A"), "spent")
-    assert "its copies hold 8 of 115 billed, 7.0 %; nothing recorded has taken it out" in link.text
+    assert "its copies hold 8 of 115 billed, 7.0%; nothing recorded has taken it out" in link.text
     assert link.numbers == {
         "held": 8,
         "used": 115,
@@ -36,7 +36,7 @@ def test_a_share_is_of_the_bill(tmp_path: Path) -> None:
         "used_method": "reported",
         "since_turn": 2,
     }
-    assert spent.text == "has cost 10 tokens in 2 requests up to here, 4.5 % of all that was billed for them"
+    assert spent.text == "has cost 10 tokens in 2 requests up to here, 4.5% of all that was billed for them"
 
 
 def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_without_a_bill_it_is_of_what_is_expected(tmp_path: Path, monkeypatch: p
     with opened(tmp_path / "t.jsonl", three_steps()) as inspector:
         link = said(explain(inspector, 2, "C"), "current")
         spent = said(explain(inspector, 2, "A"), "spent")
-    assert "hold 4 of about 119 expected (±7), 3.4 %; nothing" in link.text
+    assert "hold 4 of about 119 expected (±7), 3.4%; nothing" in link.text
     assert (link.numbers["used_method"], link.numbers["used"]) == ("expected", 119)
     assert spent.text.endswith("of all that is known to have been sent in them")
 
@@ -53,7 +53,7 @@ def test_without_any_bill_nobody_knows_what_was_sent_beside(tmp_path: Path) -> N
     steps = at("t1", "s1", item("A", build.ABC), assembly("asm1", ["A"]), inject("asm1"))
     with opened(tmp_path / "t.jsonl", steps) as inspector:
         link = said(explain(inspector, 0, "A"), "current")
-    assert "hold 5 of the 5 that are recorded, 100.0 %; what was sent beside them is not known" in link.text
+    assert "hold 5 of the 5 that are recorded, 100.0%; what was sent beside them is not known" in link.text
     assert "unrecorded" not in link.numbers
 
 
@@ -84,11 +84,11 @@ def test_a_limit_of_the_catalogue_is_called_that(tmp_path: Path, monkeypatch: py
         link = said(explain(inspector, 1, "B"), "fits")
         limit = suppose(inspector, explain(inspector, 1, "B")).links
     assert link.text == (
-        "would have fitted by its tokens: 8, and 95 of 200 (catalogue) were free beside 105 billed "
-        "(models.dev as of 2026-07-02: listed by the maker)"
+        "would have fitted by its tokens: 8, and 95 of 200 (from the model table) were free beside "
+        "105 billed (models.dev as of 2026-07-02: listed by the maker)"
     )
     assert link.numbers["limit_source"] == "catalogue"
-    assert any("with the limit of 200 (catalogue) tokens of input" in one.text for one in limit)
+    assert any("with the limit of 200 (from the model table) tokens of input" in one.text for one in limit)
 
 
 def test_the_clients_own_line_is_told_of_what_it_compacted(

@@ -12,6 +12,7 @@ from ctxctl.inspector.why.chronicle import INJECTED, Chronicle, Entry, Row
 from ctxctl.inspector.why.evidence import Evidence, came_numbers, came_text
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.inspector.why.room import holds, sizes
+from ctxctl.labels import step_name
 from ctxctl.model.event import Event
 from ctxctl.model.records import Item
 from ctxctl.model.why import Link, Moment, Rest, State
@@ -225,7 +226,7 @@ class Chain:
             first, last_at = self._reader.moment(row.first), self._reader.moment(row.last)
             text = (
                 f"was left out at each of {row.steps:,} steps in a row, "
-                f"from turn {_place(first)} to turn {_place(last_at)}"
+                f"from turn {_named(first)} to turn {_named(last_at)}"
             )
             yield Link(
                 "selection", "left-out", text, last_at, None, {"steps": row.steps}, provenance="derived"
@@ -306,7 +307,7 @@ class Chain:
         step, moment = self._chronicle.step(self._ordinal), self._reader.moment(self._ordinal)
         size = f"its copies hold {holds(since.held, step)}" if since.held else "its size is not known"
         text = (
-            f"is in the window since turn {_place(self._reader.moment(start.first))}; {size}; "
+            f"is in the window since turn {_named(self._reader.moment(start.first))}; {size}; "
             f"{_KEEPS.get(step.mode, '')}"
         )
         evidence = self._evidence(self._ordinal)
@@ -407,8 +408,8 @@ def _is_version(record: Item, wanted: str) -> bool:
     return version == wanted or (len(wanted) >= 4 and version is not None and version.startswith(wanted))
 
 
-def _place(moment: Moment) -> str:
-    return str(moment.turn) if moment.step == 1 else f"{moment.turn}.{moment.step}"
+def _named(moment: Moment) -> str:
+    return step_name(moment.turn, moment.step)
 
 
 def _simulated(link: Link) -> Link:

@@ -9,6 +9,7 @@ from ctxctl.engine.book import version_of
 from ctxctl.engine.facts import UNCHANGED
 from ctxctl.inspector.resolver import ItemRefs
 from ctxctl.inspector.why.reading import Reader
+from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import (
@@ -68,7 +69,7 @@ class Evidence:
                 yield self._link(
                     event, "surface", "listed",
                     f"was listed on surface {_name(record.surface_id)}, "
-                    f"one of {_count(len(record.available_item_refs), 'item')}",
+                    f"one of {plural(len(record.available_item_refs), 'item')}",
                     items=len(record.available_item_refs),
                 )  # fmt: skip
 
@@ -97,7 +98,7 @@ class Evidence:
             told.append(f"rank {rank}")
         if score is not None:
             told.append(f"score {_figure(score)}")
-        told.append(f"among {_count(among, 'candidate')}")
+        told.append(f"among {plural(among, 'candidate')}")
         selection = f"selection {_name(record.selection_id)}"
         if verdict == "kept":
             text = f"was kept by {selection} ({', '.join(told)})"
@@ -146,7 +147,7 @@ class Evidence:
             else:
                 verdict, text = "cut", f"was cut to fit by budget {_name(record.budget_id)}{why}"
                 if truncation.tokens is not None:
-                    text += f"; {_count(truncation.tokens, 'token')} of it were left"
+                    text += f"; {plural(truncation.tokens, 'token')} of it were left"
                     numbers["tokens_left"] = truncation.tokens
             if record.overflow_strategy:
                 numbers["overflow_strategy"] = record.overflow_strategy
@@ -239,7 +240,7 @@ class Evidence:
                 continue
             text = (
                 f"was compacted{into} by {_name(record.compaction_id)}{f' ({how})' if how else ''} "
-                f"with {_count(len(record.sources) - 1, 'other item')}"
+                f"with {plural(len(record.sources) - 1, 'other item')}"
             )
             if record.loss_notes:
                 text += f"; noted as lost: {_quote(record.loss_notes[0])}"
@@ -262,7 +263,7 @@ class Evidence:
         else:
             text = (
                 f"may have been taken out by {by}: {view} stands for what that left of it and of "
-                f"{_count(len(record.sources) - 1, 'other item')}, and which ones these are is not recorded"
+                f"{plural(len(record.sources) - 1, 'other item')}, and which ones these are is not recorded"
             )
         if record.loss_notes:
             text += f"; noted as lost: {_quote(record.loss_notes[0])}"
@@ -362,10 +363,6 @@ def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
 
 def _name(name: str | None) -> str:
     return name if name else "without a name"
-
-
-def _count(n: int, one: str) -> str:
-    return f"{n:,} {one}{'' if n == 1 else 's'}"
 
 
 def _figure(value: float) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ctxctl.inspector.why.known import chronicle_of
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.inspector.why.room import Carried, whole
+from ctxctl.labels import dollars, plural
 from ctxctl.model.money import MILLION, ZERO, Rates
 from ctxctl.model.why import Link, Why
 
@@ -47,23 +48,23 @@ def priced(inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | N
             low, high, note = low + span[0], high + span[1], rates.source
     priced_requests = found.requests - unpriced
     if priced_requests:
-        cheap, dear = _dollars(low), _dollars(high)
-        money = f"${dear}" if cheap == dear else f"${cheap} to ${dear}"
-        text = f"has cost {money} in {_requests(priced_requests)} (prices: {note})"
-        text += f"; {_requests(unpriced)} without a known price" if unpriced else ""
+        cheap, dear = dollars(low), dollars(high)
+        money = dear if cheap == dear else f"{cheap} to {dear}"
+        text = f"has cost {money} in {plural(priced_requests, 'request')} (prices: {note})"
+        text += f"; {plural(unpriced, 'request')} without a known price" if unpriced else ""
         numbers: dict[str, int | float | str | None] = {
             "least": f"{low:f}", "most": f"{high:f}", "requests": priced_requests, "unpriced": unpriced,
         }  # fmt: skip
         yield Link("cost", "money", text, moment, None, numbers, "derived")
     elif found.requests:
-        text = f"what {_requests(found.requests)} cost for it is not known: no price is known"
+        text = f"what {plural(found.requests, 'request')} cost for it is not known: no price is known"
         yield Link("cost", "no-price", text, moment, None, {"requests": found.requests}, "derived")
     tokens = whole(life) if why.state in ("out", "omitted") else None
     if tokens:
         step = chronicle.step(why.ordinal)
         rate = _rates(book, step).rates.input
         if rate is not None:
-            text = f"would cost ${_dollars(rate * tokens / MILLION)} more in this request, as plain input"
+            text = f"would cost {dollars(rate * tokens / MILLION)} more in this request, as plain input"
             yield Link("cost", "would-cost", text, moment, None, {"tokens": tokens}, "derived")
 
 
@@ -98,11 +99,3 @@ def _filled(bands: list[tuple[Decimal, int]], tokens: int) -> Decimal:
         total += rate * taken
         tokens -= taken
     return total
-
-
-def _dollars(amount: Decimal) -> str:
-    return f"{amount:.4f}" if amount >= Decimal("0.01") else f"{amount:.6f}".rstrip("0").ljust(4, "0")
-
-
-def _requests(n: int) -> str:
-    return f"{n:,} request{'s' if n != 1 else ''}"

@@ -8,6 +8,7 @@ from typing import Final
 
 from ctxctl.inspector.why.chronicle import Chronicle, Row, StepRow
 from ctxctl.inspector.why.reading import Reader
+from ctxctl.labels import plural, share
 from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
 from ctxctl.model.vocab import segment_of
 from ctxctl.model.why import Link
@@ -54,9 +55,9 @@ def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row])
         return []
     rows = [chronicle.step(n) for steps, _ in found.runs for n in steps]
     all_used = sum(step.used for step in rows)
-    share = f", {percent(found.tokens, all_used)} of all that {_was_sent(rows)}" if all_used else ""
-    requests = f"{found.requests:,} request{'s' if found.requests != 1 else ''}"
-    text = f"has cost {found.tokens:,} tokens in {requests} up to here{share}"
+    part = f", {share(found.tokens, all_used, fine=True)} of all that {_was_sent(rows)}" if all_used else ""
+    requests = plural(found.requests, "request")
+    text = f"has cost {found.tokens:,} tokens in {requests} up to here{part}"
     numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
     return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
 
@@ -74,7 +75,7 @@ def holds(tokens: int, step: StepRow) -> str:
     """A number of tokens as a part of what a step sent."""
     text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
     if tokens and step.used > 0:
-        text += f", {percent(tokens, step.used)}"
+        text += f", {share(tokens, step.used, fine=True)}"
     return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
 
 
@@ -203,7 +204,7 @@ def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strateg
         total = sum(held[item] for item in names)
         shown = ", ".join(f"{chronicle.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-        count = "1 item" if len(names) == 1 else f"{len(names):,} items"
+        count = plural(len(names), "item")
         text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
         verdict = "fewest" if what == "the fewest" else "in-order"
         numbers: dict[str, int | float | str | None] = {"items": len(names), "tokens": total}
@@ -253,9 +254,3 @@ def least(held: dict[int, int], need: int) -> list[int] | None:
 
 def _known(numbers: Mapping[str, int | float | str | None]) -> dict[str, int | float | str | None]:
     return {name: value for name, value in numbers.items() if value is not None}
-
-
-def percent(part: int, whole: int) -> str:
-    """A share of something that is not nothing; what is there is never told as none."""
-    share = 100 * part / whole
-    return "under 0.1 %" if 0 < share < 0.05 else f"{share:.1f} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.labels import plural, share
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
@@ -82,9 +83,8 @@ class EstimateOffBill(Rule):
             middle = ratios.median
             if abs(middle - 1) <= self.share:
                 continue
-            message = (
-                f"the runtime counts {middle:.0%} of what is billed, in the middle of {ratios.steps} requests"
-            )
+            requests = plural(ratios.steps, "request")
+            message = f"the runtime counts {share(middle)} of what is billed, in the middle of {requests}"
             yield ratios.hit._replace(
                 message=message, tokens=ratios.off, steps=ratios.steps,
                 note="tokens by which the count was off, over all requests", money=None,

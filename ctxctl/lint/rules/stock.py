@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ctxctl.labels import share
 from ctxctl.lint.carried import Carried
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
@@ -78,7 +79,7 @@ class LargeItem(Rule):
                 continue
             message = (
                 f"{came.title or came.item} takes {came.tokens:,} tokens, "
-                f"{came.tokens / cap:.0%} of the {of} that the prompt may hold"
+                f"{share(came.tokens, cap)} of the {of} that the prompt may hold"
             )
             hit = Hit(
                 came.item, message, look.place(came.line), came.item, note="in every request that holds it"

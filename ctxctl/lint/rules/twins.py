@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ctxctl import labels
 from ctxctl.lint.carried import Carried
 from ctxctl.lint.rule import Hit, Rule
 
@@ -71,8 +72,8 @@ _NOTE = "the second copy, in every request that holds it"
 def alike(one: Placement, other: Placement, share: float | None = None) -> str:
     """A sentence on two placements that say the same, or to some share the same."""
     name, second = (p.title or p.item for p in (one, other))
-    how = "with the same text" if share is None else f"{min(share, 0.99):.0%} the same"
+    how = "with the same text" if share is None else f"{labels.share(min(share, 0.99))} the same"
     if name == second:
         return f"{name} is in the window twice, {how}, {one.tokens:,} tokens"
-    what = "has the same text as" if share is None else f"is {min(share, 0.99):.0%} the same as"
+    what = "has the same text as" if share is None else f"is {labels.share(min(share, 0.99))} the same as"
     return f"{name} {what} {second}, {one.tokens:,} tokens"

@@ -11,6 +11,7 @@ from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.lines import Line
 from ctxctl.formats.mcp.parts import scoped
 from ctxctl.formats.mcp.session import McpSession
+from ctxctl.labels import plural
 from ctxctl.model import vocab
 from ctxctl.record.place import Place
 
@@ -82,15 +83,15 @@ class Books:
         lines = [self._offer(name, offered, texts) for offered, texts in self._definitions.items() if texts]
         if self._lists:
             told = ", ".join(
-                _many(count, *_LISTS.get(what, (what, what))) for what, count in self._lists.items()
+                plural(count, *_LISTS.get(what, (what, what))) for what, count in self._lists.items()
             )
             lines.append(f"{name} lists {told}")
         for what, (count, tokens, uncounted) in self._uses.items():
             less = f"; {uncounted:,} not counted" if uncounted else ""
-            uses = f"{count:,} {what if count != 1 else _single(what)}"
-            lines.append(f"{uses}: {_many(tokens, 'token', 'tokens')} ({ENCODING}){less}")
+            uses = plural(count, _single(what), what)
+            lines.append(f"{uses}: {plural(tokens, 'token', 'tokens')} ({ENCODING}){less}")
         odd = [
-            _many(count, one, many)
+            plural(count, one, many)
             for count, one, many in (
                 (self.errors, "error", "errors"),
                 (self.unanswered, "call never answered", "calls never answered"),
@@ -105,14 +106,14 @@ class Books:
         counts = {one: _tokens(text) for one, text in texts.items()}
         known = {one: count for one, count in counts.items() if count is not None}
         one, many = _WORDS.get(offered, (offered, offered))
-        head = f"{name} offers {len(texts):,} {one if len(texts) == 1 else many}: "
+        head = f"{name} offers {plural(len(texts), one, many)}: "
         if offered == "initialize":
             head = f"{name} has instructions: "
         ranked = sorted(known.items(), key=lambda pair: (-pair[1], pair[0]))
         shown = ", ".join(f"{title} {count:,}" for title, count in ranked[:_SHOWN])
         rest = f", {len(ranked) - _SHOWN} more" if len(ranked) > _SHOWN else ""
         detail = f": {shown}{rest}" if len(ranked) > 1 else ""
-        return f"{head}{_many(sum(known.values()), 'token', 'tokens')} ({ENCODING}){detail}"
+        return f"{head}{plural(sum(known.values()), 'token', 'tokens')} ({ENCODING}){detail}"
 
 
 def _tokens(text: str | None) -> int | None:
@@ -125,10 +126,6 @@ def _tokens(text: str | None) -> int | None:
 
 def _single(many: str) -> str:
     return next((one for one, several in _USES.values() if several == many), many)
-
-
-def _many(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 ERROR: Final = "ctxctl.mcp.error"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from ctxctl.labels import plural
 from ctxctl.record.clients import Setup, set_up
 from ctxctl.record.proxy import child
 from ctxctl.record.proxy.child import Child, Signals
@@ -204,27 +205,27 @@ class _Recording:
             self._options.conclude(books, *self._came(books))
         if lost:
             self._options.say(
-                f"ctxctl: {_counted(lost, 'call')} not recorded, or in part: the recorder was too slow"
+                f"ctxctl: {plural(lost, 'call')} not recorded, or in part: the recorder was too slow"
             )
         for origin, why in proxy.unreachable.items():
             self._say(f"{origin} could not be reached: {why}")
         if proxy.refusals:
-            self._say(f"{_counted(proxy.refusals, 'request')} of web pages or for other servers refused")
+            self._say(f"{plural(proxy.refusals, 'request')} of web pages or for other servers refused")
 
     def _came(self, books: Books) -> list[str]:
         lines = []
-        others = [f"{_counted(books.passed, 'other request')}"] if books.passed else []
+        others = [f"{plural(books.passed, 'other request')}"] if books.passed else []
         if self._proxy.tunnels:
-            others.append(_counted(self._proxy.tunnels, "WebSocket"))
+            others.append(plural(self._proxy.tunnels, "WebSocket"))
         more = f", {' and '.join(others)} passed on unrecorded" if others else ""
-        lines.append(f"{_counted(books.recorded, 'call')} of a model{more}")
+        lines.append(f"{plural(books.recorded, 'call')} of a model{more}")
         for why, number in books.unread.items():
-            lines.append(f"{_counted(number, 'WebSocket')} not recorded, or in part: {why}")
+            lines.append(f"{plural(number, 'WebSocket')} not recorded, or in part: {why}")
         if not books.recorded and not others and not books.unread:
             lines += _nothing_came(self._setup)
         if self._proxy.respelled:
             lines.append(
-                f"{_counted(self._proxy.respelled, 'path')} put right: the provider has a version in it"
+                f"{plural(self._proxy.respelled, 'path')} put right: the provider has a version in it"
             )
         return lines
 
@@ -236,7 +237,3 @@ class _Recording:
 def _shown(command: Sequence[str]) -> str:
     name = " ".join(command)
     return name if len(name) <= 60 else f"{name[:59]}…"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

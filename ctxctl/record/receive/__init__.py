@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ctxctl.errors import UnavailableError, UsageError
+from ctxctl.labels import plural
 
 if TYPE_CHECKING:
     import socket
@@ -177,7 +178,7 @@ def _where(port: int, *, otlp: bool, events: bool) -> list[str]:
 def _told(spans: Spans | None) -> list[str]:
     if spans is None:
         return []
-    calls = f"{spans.calls:,} model call{'' if spans.calls == 1 else 's'}"
+    calls = plural(spans.calls, "model call")
     told = [f"{calls}; spans and log records of other things, not recorded: {spans.others:,}"]
     if spans.late:
         told.append(f"spans and log records left out, as they came too late or twice: {spans.late:,}")

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ctxctl.budget.check import RULES, Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds, line_of
+from ctxctl.labels import dollars, number, share
 from ctxctl.report import gates
 from ctxctl.report.budget.text import cap_of, turn_of
 from ctxctl.text import visible
@@ -84,14 +85,14 @@ def markdown(found: Estimate, findings: Sequence[Finding]) -> str:
         out.append("")
     out += ["| part | segment | p50 | p95 | of cap |", "|---|---|---:|---:|---:|"]
     for part in found.parts:
-        share = f"{part.p95 / found.cap:.1%}" if found.cap else "-"
-        row = (_cell(part.part.name), part.part.where, f"{part.p50:,}", f"{part.p95:,}", share)
+        of_cap = share(part.p95, found.cap, fine=True)
+        row = (_cell(part.part.name), part.part.where, number(part.p50), number(part.p95), of_cap)
         out.append(f"| {' | '.join(row)} |")
     turns, first = len(found.turns), found.first_wanted
     out += ["", "First overflow: " + ", ".join(f"{level} {turn_of(turn, turns, found.unit)}"
                 for level, turn in first._asdict().items()) + "."]  # fmt: skip
     if found.bill is not None:
-        out.append(f"Cost of a session: ${found.bill.p50:,.4f} at p50, ${found.bill.p95:,.4f} at p95.")
+        out.append(f"Cost of a session: {dollars(found.bill.p50)} at p50, {dollars(found.bill.p95)} at p95.")
     return "\n".join(out) + "\n"
 
 

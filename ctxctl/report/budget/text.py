@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.growth import Between, FirstTurn
+from ctxctl.labels import MINUS, dollars, number, plural, share
 from ctxctl.model.fitting import Room
-from ctxctl.report.tables import Column, Table, labelled, number, plural, table
+from ctxctl.report.tables import Column, Table, labelled, table
 from ctxctl.text import visible
 
 _TURNS = 12
@@ -55,7 +56,7 @@ def cap_of(room: Room) -> str:
     if room.max_input is not None:
         parts.append(f"max input {room.max_input:,}")
     if room.window is not None:
-        parts.append(f"window {room.window:,} - reserve {room.reserve or 0:,}")
+        parts.append(f"window {room.window:,} {MINUS} reserve {room.reserve or 0:,}")
     return f"{room.cap:,} tokens: {' or '.join(parts)}{', the smaller' if len(parts) > 1 else ''}"
 
 
@@ -159,10 +160,10 @@ def _verdicts(found: Estimate) -> Iterator[tuple[str, str]]:
     if bill is None:
         yield "cost", f"not known. {found.unpriced}"
         return
-    each = f"${bill.per_turn:,.4f} a {found.unit}{_of(found, found.runs)}"
-    yield "cost", f"${bill.p50:,.4f} a session at p50, ${bill.p95:,.4f} at p95; {each}"
+    each = f"{dollars(bill.per_turn)} a {found.unit}{_of(found, found.runs)}"
+    yield "cost", f"{dollars(bill.p50)} a session at p50, {dollars(bill.p95)} at p95; {each}"
     told = (f"{count:,} {name}" for name, count in bill.tokens._asdict().items() if count)
-    yield "billed", f"{', '.join(told)} tokens a session; without a cache ${bill.uncached:,.4f}"
+    yield "billed", f"{', '.join(told)} tokens a session; without a cache {dollars(bill.uncached)}"
     yield "prices", f"{bill.source}. {' '.join(bill.notes)}"
 
 
@@ -212,7 +213,7 @@ def _shrunk(found: Estimate, width: int) -> Table:
 
 
 def _share(tokens: int, cap: int) -> str:
-    return f"{tokens / cap:.1%}" if cap else "-"
+    return share(tokens, cap, fine=True)
 
 
 def _flat(made: Table) -> Iterator[str]:

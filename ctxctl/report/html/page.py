@@ -8,6 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
+from ctxctl.labels import tables
 from ctxctl.report.html.pack import dumped, escaped
 from ctxctl.text import visible
 
@@ -34,7 +35,11 @@ def page(name: str, meta: dict[str, Any]) -> Page:
         meta: What it knows before anything is unpacked.
     """
     style = _asset("style.css")
-    script = "'use strict';\n(() => {\n" + "".join(map(_asset, SCRIPTS)) + "})();\n"
+    script = (
+        f"'use strict';\n(() => {{\nconst LABELS = {dumped(tables()).decode()};\n"
+        + "".join(map(_asset, SCRIPTS))
+        + "})();\n"
+    )
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"

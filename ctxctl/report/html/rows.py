@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, Final
 
 from ctxctl.inspector.costs import StepCost
 from ctxctl.inspector.survey import row_of
+from ctxctl.labels import dollars
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.html.pack import dumped, packed
@@ -68,8 +68,8 @@ class Rows:
             [
                 thread, row.turn, row.step, row.used, row.new, row.freed, row.cap, row.limit, row.stale,
                 counts.added, counts.updated, counts.removed, counts.skipped, counts.omitted, marks,
-                row.reported, row.cached, row.answered, row.uncounted, _micro(cost.believed),
-                _micro(cost.counted), model, row.time, step.window.recorded,
+                row.reported, row.cached, row.answered, row.uncounted, _dollars(cost.believed),
+                _dollars(cost.counted), model, row.time, step.window.recorded,
                 METHODS.index(step.window.used_method), step.window.threshold,
             ]
         )  # fmt: skip
@@ -85,5 +85,5 @@ class Rows:
             self._open = []
 
 
-def _micro(money: Any) -> int | None:
-    return None if money is None else int((money.total * Decimal(1_000_000)).to_integral_value())
+def _dollars(money: Any) -> str | None:
+    return None if money is None else dollars(money.total)

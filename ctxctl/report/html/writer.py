@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs
+from ctxctl.labels import dollars
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item
 from ctxctl.model.results import Placement, Step, Turn
@@ -167,7 +168,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "item": finding.item,
         "count": finding.count,
         "tokens": finding.tokens,
-        "money": None if finding.money is None else f"{finding.money:.4f}",
+        "money": dollars(finding.money),
         "note": finding.note,
         "line": finding.place.line,
         "ordinal": finding.place.ordinal,

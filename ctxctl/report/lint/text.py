@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
+from ctxctl.labels import dollars, plural
 from ctxctl.lint.rule import Rule
 from ctxctl.model.addresses import prefix
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.report.paint import Paint, plain
-from ctxctl.report.tables import Column, labelled, plural, table, wrap
+from ctxctl.report.tables import Column, labelled, table, wrap
 from ctxctl.text import cells, clip, visible
 
 SHOWN: Final = 5
@@ -41,11 +42,6 @@ def cost(finding: Finding) -> str:
         return ""
     money = "" if finding.money is None else f", {dollars(finding.money)}"
     return f"{plural(finding.tokens, 'token')}{money}"
-
-
-def dollars(amount: Decimal) -> str:
-    """US dollars to a hundredth of a cent; less than that is said to be less."""
-    return f"${amount:,.4f}" if amount >= Decimal("0.0001") or not amount else "under $0.0001"
 
 
 def lines(

@@ -8,6 +8,7 @@ from typing import Final
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs
 from ctxctl.inspector.survey import row_of
+from ctxctl.labels import SIGNS, dollars, number, plural, signed
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.told import Compacted
@@ -18,9 +19,7 @@ from ctxctl.report.heading import how_known, learned
 from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
-from ctxctl.report.money import dollars
 from ctxctl.report.sent import against, beside, known_by, limit
-from ctxctl.report.tables import number, plural, signed
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Only = Callable[[Step | Turn], bool]
@@ -28,8 +27,6 @@ Only = Callable[[Step | Turn], bool]
 LIMIT: Final = 65_536
 """Characters that GitHub takes in an issue, a pull request or a comment."""
 _ROOM: Final = 64_000
-MINUS: Final = "\u2212"
-_SIGNS: Final = {"added": "+", "updated": "~", "removed": MINUS, "skipped": "=", "omitted": "∅"}
 _CHANGES: Final = 40
 _FINDINGS: Final = 40
 _SPENT: Final = 12
@@ -182,7 +179,7 @@ class _Report:
         ledger, counts = turn.ledger, turn.counts
         thread = "" if turn.thread == "main" else " of another thread"
         signs = " ".join(
-            f"{sign}{getattr(counts, name)}" for name, sign in _SIGNS.items() if getattr(counts, name)
+            f"{sign}{getattr(counts, name)}" for name, sign in SIGNS.items() if getattr(counts, name)
         )
         again = f", {signed(ledger.reweighed)} weighed anew" if ledger.reweighed else ""
         summary = (
@@ -210,7 +207,7 @@ class _Report:
         if change.title and change.title != change.item:
             name += f" {self._say(change.item, 40)}"
         return [
-            f"{_SIGNS[change.status]} {change.status}", name, self._say(change.kind, 30),
+            f"{SIGNS[change.status]} {change.status}", name, self._say(change.kind, 30),
             number(change.tokens), number(change.new) if change.new else "",
             number(change.freed) if change.freed else "", ", ".join(why),
         ]  # fmt: skip

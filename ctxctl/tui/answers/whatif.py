@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.message import Message
 
+from ctxctl.labels import number, plural
 from ctxctl.tui import pauses
 from ctxctl.tui.answers.desk import Desk
-from ctxctl.tui.figures import counted, number
 from ctxctl.tui.whatif import wants
 from ctxctl.tui.whatif.table import Gathering
 
@@ -121,7 +121,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
             " again is counted again."
         )
     if comparison.held:
-        yield f"The recorded limit on input still decides at {counted(comparison.held, 'step')}."
+        yield f"The recorded limit on input still decides at {plural(comparison.held, 'step')}."
     yield from notes[1:]
 
 

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ctxctl.labels import SIGNS, number
 from ctxctl.model.results import Frame, Placement
 from ctxctl.model.vocab import MODEL
 from ctxctl.report.misses import miss_text
 from ctxctl.text import preview
 from ctxctl.tui.assembled.values import Assembled, Block, BlockDocument
-from ctxctl.tui.figures import MINUS, number
 from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
 
@@ -24,7 +24,7 @@ Check = Callable[[], None]
 
 _WORDS: Final = 80
 """Characters of the first words that stand for a title."""
-_STATUS: Final = {"added": "+", "updated": "~", "removed": MINUS, "moved": "↕"}
+_STATUS: Final = {**SIGNS, "moved": "↕"}
 
 
 class Prefix(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from ctxctl.labels import brief_kind, number, plural, share, short
 from ctxctl.model.vocab import MODEL, SEGMENTS
 from ctxctl.text import cells, clip, pad
 from ctxctl.tui.assembled.values import Assembled, Block
 from ctxctl.tui.diff.lines import label
-from ctxctl.tui.figures import KINDS, counted, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.sizes import amount
 
@@ -32,7 +32,7 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
         Piece("nothing recorded" if shown.basis == "none" else f"from {shown.basis}", "muted", 2),
     ]
     right = [
-        Piece(counted(blocks, "block"), "", 6),
+        Piece(plural(blocks, "block"), "", 6),
         Piece(f"{number(shown.uncounted)} uncounted" if shown.uncounted else "", "warning", 7),
         Piece(_held(shown), "strong", 9),
     ]
@@ -42,7 +42,7 @@ def head(shown: Assembled | None, width: int) -> list[Parts]:
 def _held(shown: Assembled) -> str:
     """What the blocks hold, of what was sent."""
     if shown.method == "recorded":
-        return f"{counted(shown.recorded, 'token')} recorded"
+        return f"{plural(shown.recorded, 'token')} recorded"
     return f"{number(shown.recorded)} of {amount(shown.sent, shown.method)} sent"
 
 
@@ -54,10 +54,10 @@ def _prefix(shown: Assembled, width: int) -> Parts:
         elif shown.first:
             said = "the first request of its thread: no cache prefix is possible"
         return spread([Piece(said, "muted", 9)], [], width)
-    share = f"{percent(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
+    part = f"{share(shown.prefix, shown.recorded)} of the record" if shown.recorded else ""
     left = [
         Piece(f"{CACHED} possible cache prefix {number(shown.prefix)}", "cached", 10),
-        Piece(share, "cached", 4),
+        Piece(part, "cached", 4),
         Piece(
             f"ended by {shown.broken}" if shown.broken else "all of the request before",
             "warning" if shown.broken else "muted",
@@ -109,9 +109,9 @@ def gutter(block: Block, *, current: bool, heading: bool, prefix: bool) -> Parts
 
 def heading(block: Block, width: int, *, current: bool) -> Parts:
     """The name of a block, its tokens, and what is special about it, in `width` cells."""
-    tokens = counted(block.tokens, "token") if block.counted else "uncounted"
+    tokens = plural(block.tokens, "token") if block.counted else "uncounted"
     notes = ", ".join(one_line(note) for note in block.notes)
-    kind = block.kind if width >= 70 else KINDS.get(block.kind, block.kind[:5])
+    kind = block.kind if width >= 70 else brief_kind(block.kind)
     right = clip(f" {tokens}", max(width - 6, 0))
     room = max(width - cells(right) - 1, 0)
     name = clip(f"{one_line(kind)}  {one_line(block.title)}", room)
@@ -137,7 +137,7 @@ def outline_line(block: Block, width: int, *, prefix: bool) -> Parts:
     letter = one_line(block.segment)[:1].upper() or "?"
     mark = "✂" if block.breaks else "!" if block.notes else " "
     amount = short(block.tokens) if block.counted else "?"
-    kind = [Column(KINDS.get(block.kind, block.kind[:5]), "muted", 6)]
+    kind = [Column(brief_kind(block.kind), "muted", 6)]
     return laid_out(
         [
             Column(bar, "cached" if block.cached else "gutter", 1),

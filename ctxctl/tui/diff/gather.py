@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from ctxctl.labels import methods
 from ctxctl.model.results import Change, Frame, Placement
 from ctxctl.model.vocab import STATUSES
 from ctxctl.text import preview
 from ctxctl.tui.diff.values import Entry, FrameDiff, FrameName, Pair, SideHead
-from ctxctl.tui.figures import methods
 from ctxctl.tui.sizes import method_of
 
 if TYPE_CHECKING:

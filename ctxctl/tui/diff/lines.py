@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from ctxctl.labels import MINUS, SIGNS, brief_kind, number, plural, short, signed
 from ctxctl.model.vocab import SEGMENTS, UNRECORDED
 from ctxctl.report.unrecorded import NOT_RECORDED
 from ctxctl.text import pad
 from ctxctl.tui.diff.state import DiffState
 from ctxctl.tui.diff.values import Entry, FrameDiff, ItemDiff, SideHead
-from ctxctl.tui.figures import KINDS, MINUS, SIGNS, counted, number, short, signed
 from ctxctl.tui.header import UNKNOWN, ordered
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.sizes import amount
@@ -177,7 +177,7 @@ def table_line(entry: Entry, width: int) -> Parts:
     mark = {"native": " ", "derived": "d", "simulated": "s"}[entry.provenance]
     show = short if widths.brief else number
     first = [Column(SIGNS[entry.status], f"sign-{entry.status}", 1), Column(mark, "muted", 2)]
-    kind = entry.kind if widths.kind > 8 else KINDS.get(entry.kind, entry.kind[:5])
+    kind = entry.kind if widths.kind > 8 else brief_kind(entry.kind)
     amounts = (
         show(entry.before) if entry.before else "·",
         show(entry.after) if entry.after else "·",
@@ -277,8 +277,8 @@ def text_head(state: DiffState, shown: ItemDiff | None, where: str, width: int) 
 def tokens(entry: Entry) -> str:
     """Tokens of all copies, before and after."""
     if entry.before == entry.after:
-        return counted(entry.after, "token")
-    return f"{number(entry.before)} → {counted(entry.after, 'token')}"
+        return plural(entry.after, "token")
+    return f"{number(entry.before)} → {plural(entry.after, 'token')}"
 
 
 def versions(entry: Entry) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.engine.textpairs import Span as Words
+from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible
 from ctxctl.tui.diff.sheet import BOTH, OVER, Sheet, SheetRow
-from ctxctl.tui.figures import MINUS
 from ctxctl.tui.lines import Parts
 from ctxctl.tui.spans import pieces
 

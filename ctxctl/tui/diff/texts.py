@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from ctxctl.labels import SIGNS, number
 from ctxctl.model.content import Content
 from ctxctl.model.results import Frame, Placement
 from ctxctl.text import preview
 from ctxctl.tui.diff.gather import Check, Ends, withheld
 from ctxctl.tui.diff.sheet import Section, Sheet, make
 from ctxctl.tui.diff.values import Entry, FrameDiff, ItemDiff, TextKey
-from ctxctl.tui.figures import SIGNS, number
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff import TextDiff

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ctxctl.labels import SIGNS, brief_kind, number, plural, short, signed
 from ctxctl.model.results import Change
 from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note
-from ctxctl.tui.figures import KINDS, SIGNS, counted, number, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.state import State
 
@@ -133,7 +133,7 @@ def _name(change: Change, words: str) -> str:
 
 
 def _kind(change: Change, widths: _Widths) -> str:
-    return change.kind if widths.whole_kind else KINDS.get(change.kind, change.kind[:5])
+    return change.kind if widths.whole_kind else brief_kind(change.kind)
 
 
 def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
@@ -208,7 +208,7 @@ def _changes_title(state: State) -> str:
     if not detail.target.whole_turn:
         return f"what changed in step {row.turn}.{row.step}{written}"
     steps = 1 if detail.turn is None else detail.turn.steps
-    told = f" ({counted(steps, 'step')})" if steps > 1 else ""
+    told = f" ({plural(steps, 'step')})" if steps > 1 else ""
     return f"what changed in turn {row.turn}{written}{told}"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
+from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN, plural, short, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
-from ctxctl.tui.figures import BREAK, COMPACTION, MINUS, WRITTEN, counted, level, short, signed
 from ctxctl.tui.lines.layout import Column, Parts, laid_out, one_line
 from ctxctl.tui.nest import HEADING, Place
 from ctxctl.tui.outline import TurnEntry, warned
 from ctxctl.tui.sizes import amount
+from ctxctl.tui.spark import level
 from ctxctl.tui.state import State, row_of
 
 _TIGHT: Final = 20
@@ -40,7 +41,7 @@ def turn_line(state: State, line: int, width: int) -> Parts:
         ("!", entry.flagged),
         (COMPACTION, entry.compacted),
         (BREAK, entry.rewritten),
-        ("∅", entry.omitted > 0 and width < _COUNTED),
+        (SIGNS["omitted"], entry.omitted > 0 and width < _COUNTED),
     ]
     columns = [
         Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
@@ -95,7 +96,7 @@ def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
         return f"{entry.thread} {title}" if named else title
     if thread.turns[0] != turn:
         return title
-    hidden = f" ({counted(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
+    hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
     derived = "" if thread.recorded else " ≈"
     name = entry.thread if entry.thread != MAIN_THREAD else (entry.session or MAIN_THREAD)[:12]
     return f"↳{name}{derived}{hidden} {title}"
@@ -106,7 +107,7 @@ def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
     session = state.list.turns.nest.sessions[entry.session]
     mark = "▸" if entry.session in state.list.closed else "▾"
     name = one_line(entry.session or "no session id")
-    turns = counted(len(session.roots), "turn")
+    turns = plural(len(session.roots), "turn")
     return laid_out(
         [
             Column(mark, "mark", 2),
@@ -119,11 +120,11 @@ def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
 
 def _counts(entry: TurnEntry) -> str:
     told = (
-        ("+", entry.added),
-        ("~", entry.updated),
-        (MINUS, entry.removed),
-        ("∅", entry.omitted),
-        ("=", entry.skipped),
+        (SIGNS["added"], entry.added),
+        (SIGNS["updated"], entry.updated),
+        (SIGNS["removed"], entry.removed),
+        (SIGNS["omitted"], entry.omitted),
+        (SIGNS["skipped"], entry.skipped),
     )
     return " ".join(f"{sign}{short(count)}" for sign, count in told if count)
 
@@ -154,7 +155,7 @@ def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: 
 
 def _step_title(row: Row) -> str:
     counts = row.counts
-    told = (("+", counts.added), ("~", counts.updated), (MINUS, counts.removed), ("∅", counts.omitted))
+    told = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
     entered = " ".join(f"{sign}{count}" for sign, count in told if count)
     over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
     return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])

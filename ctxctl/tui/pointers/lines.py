@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from ctxctl.labels import dollars, given_share, number, plural, signed
 from ctxctl.model.addresses import prefix
 from ctxctl.model.blame import Blame, Block, Total
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, WhatIf, Why
-from ctxctl.tui.figures import counted
 from ctxctl.tui.pointers.values import Goal, Line
 
 _SAYS: Final = {
@@ -32,7 +32,7 @@ def why(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
     """The answer, the chain that led there, and what it would take; None: that is still being found out."""
     here = Goal(found.ordinal, found.item)
     name = found.title or found.item
-    size = "" if found.tokens is None else f", {counted(found.tokens, 'token')}"
+    size = "" if found.tokens is None else f", {plural(found.tokens, 'token')}"
     kind = "" if found.kind is None else f" ({found.kind}{size})"
     yield Line(f"{name[:_LONG]}{kind}", "@", here)
     if found.title is not None and found.title != found.item:
@@ -43,7 +43,7 @@ def why(found: Why, supposed: WhatIf | None) -> Iterator[Line]:
     yield Line("")
     yield from _chain(found.links, found.item)
     if found.left_out:
-        yield Line(f"{counted(found.left_out, 'change')} between the first and these left out")
+        yield Line(f"{plural(found.left_out, 'change')} between the first and these left out")
     yield Line("")
     if supposed is None:
         yield Line("what it would take is being found out…", "!")
@@ -92,10 +92,10 @@ def blame(found: Blame, only: str = "") -> Iterator[Line]:
     yield from _sums("besides", (totals.stale, totals.duplicate))
     yield Line("")
     window = found.step.window
-    yield Line(f"{counted(len(found.blocks), 'block')}, {counted(window.recorded, 'token')} recorded")
+    yield Line(f"{plural(len(found.blocks), 'block')}, {plural(window.recorded, 'token')} recorded")
     if found.evidence is not None:
         yield Line(
-            f"{found.evidence:+,} tokens were billed that no block holds: overhead, separators, the rest"
+            f"{signed(found.evidence)} tokens were billed that no block holds: overhead, separators, the rest"
         )
 
 
@@ -108,7 +108,7 @@ def _block(block: Block, here: int) -> Line:
     since = "before" if block.since is None else f"{block.since.turn}.{block.since.step}"
     marks = ["stale"] * placement.stale
     if block.twin is not None:
-        marks.append(f"{block.twin.share} % of block {block.twin.position + 1}")
+        marks.append(f"{given_share(block.twin.share / 100)} of block {block.twin.position + 1}")
     if block.changed is not None and block.entered is not None:
         marks.append(f"in the window since {block.entered.turn}.{block.entered.step}")
     tokens = f"{placement.tokens:,}" if placement.method != "uncounted" else "?"
@@ -128,19 +128,19 @@ def _sums(title: str, group: Sequence[Total]) -> Iterator[Line]:
     yield Line(title, "@")
     for total in shown:
         name = "(none given)" if total.name is None else total.name[:_LONG]
-        yield Line(f"{'':8} {total.tokens:>8,}  {name}, {counted(total.blocks, 'block')}")
+        yield Line(f"{'':8} {number(total.tokens):>8}  {name}, {plural(total.blocks, 'block')}")
 
 
 def findings(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
     """What the rules found, by rule, the worst first; a line leads to where it was found."""
     if not found:
         yield Line(
-            f"no findings: {counted(len(tally.rules), 'rule')} held at {counted(tally.steps, 'step')}", "!"
+            f"no findings: {plural(len(tally.rules), 'rule')} held at {plural(tally.steps, 'step')}", "!"
         )
     for code, group in groupby(found, key=lambda finding: finding.code):
         rule = list(group)
         more = tally.more.get(code, 0)
-        total = counted(len(rule) + more, "finding")
+        total = plural(len(rule) + more, "finding")
         yield Line(f"{code} {rule[0].name} · {rule[0].severity} · {total}", "@")
         for finding in rule:
             yield from _finding(finding)
@@ -153,9 +153,9 @@ def findings(found: Sequence[Finding], tally: Tally) -> Iterator[Line]:
 
 
 def _finding(finding: Finding) -> Iterator[Line]:
-    costs = [] if finding.tokens is None else [counted(finding.tokens, "token")]
+    costs = [] if finding.tokens is None else [plural(finding.tokens, "token")]
     if finding.money is not None:
-        costs.append(f"${finding.money:,.4f}")
+        costs.append(dollars(finding.money))
     costs += [finding.note] if finding.note else []
     tail = f" ({', '.join(costs)})" if costs else ""
     sign = " " if finding.severity == "info" else "!"
@@ -164,7 +164,7 @@ def _finding(finding: Finding) -> Iterator[Line]:
         yield Line(f"{_address(place):>8}  again", " ", _goal(finding, place))
     rest = finding.count - 1 - len(finding.more)
     if rest > 0:
-        yield Line(f"{'':8}  and at {counted(rest, 'more place')}")
+        yield Line(f"{'':8}  and at {plural(rest, 'more place')}")
 
 
 def _goal(finding: Finding, place: Place) -> Goal | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui import keys
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import BREAK, COMPACTION, SIGNS, WRITTEN
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.strip import VERDICTS
 

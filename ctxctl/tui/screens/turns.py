@@ -9,11 +9,11 @@ from typing import Final
 from textual import events, on
 from textual.app import ComposeResult
 
+from ctxctl.labels import plural
 from ctxctl.tui import header, keys, lines, wants
 from ctxctl.tui import state as moves
 from ctxctl.tui.changes import Arrangement
 from ctxctl.tui.document import Document
-from ctxctl.tui.figures import counted
 from ctxctl.tui.lines import Parts, Piece
 from ctxctl.tui.literal import shown
 from ctxctl.tui.messages import ask
@@ -195,7 +195,7 @@ class TurnsScreen(Steering, Searching):
             for key, word, rank in keys.hints(("turns", "list", "text"), self.state.pane)
         ]
         bad = self.state.trace.problems
-        right = [Piece(counted(bad, "problem"), "warning", 101, "p")] if bad else []
+        right = [Piece(plural(bad, "problem"), "warning", 101, "p")] if bad else []
         return [lines.spread(shown, [self.hit_piece(), *right], width)]
 
     def _titles(self) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ctxctl.engine.query import Query, Word, contained
 from ctxctl.inspector.around import Arounds
+from ctxctl.labels import plural
 from ctxctl.model.results import Change, Placement
 from ctxctl.tui.changes import Arrangement, Facts, Note
-from ctxctl.tui.figures import counted
 from ctxctl.tui.state import Detail
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
     if not table.groups:
         changed = [change for change in found.facts.changes if change.status != "skipped"]
         listed = [*changed, *(found.facts.skipped or ())]
-        note = Note(f"none of {counted(len(listed), 'change')} fits: Esc lists all")
+        note = Note(f"none of {plural(len(listed), 'change')} fits: Esc lists all")
         table = replace(table, notes=(*table.notes, note))
     return replace(detail, table=table, with_skipped=found.facts.skipped is not None)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ctxctl.labels import SIGNS, brief_kind, number, plural, progress, share, short
 from ctxctl.model.addresses import prefix
 from ctxctl.model.hits import Excerpt, Hit
 from ctxctl.model.results import Counts
 from ctxctl.model.vocab import Status
 from ctxctl.text import ELLIPSIS, cells, clip, pad, visible
-from ctxctl.tui.figures import KINDS, SIGNS, counted, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.search.state import Finds, Search
 from ctxctl.tui.sizes import amount
@@ -133,7 +133,7 @@ def hit_parts(
     w = Widths(width, places(state))
     sign = SIGNS[hit.status] if hit.status else "·"
     style = f"sign-{hit.status}" if hit.status else "muted"
-    kind = "step" if hit.item is None else hit.kind if w.kind > 8 else KINDS.get(hit.kind, hit.kind[:5])
+    kind = "step" if hit.item is None else hit.kind if w.kind > 8 else brief_kind(hit.kind)
     parts = laid_out(
         [Column(_place(hit), "number", w.place, right=True), Column(f" {sign} ", style, 3)], w.place + 3
     )
@@ -198,7 +198,7 @@ def _text(hit: Hit, width: int) -> Parts:
     if hit.excerpt is not None:
         return excerpt_parts(hit.excerpt, width)
     if hit.item is None:
-        of = f" of {number(hit.cap)}, {percent(hit.tokens, hit.cap)}" if hit.cap else ""
+        of = f" of {number(hit.cap)}, {share(hit.tokens, hit.cap)}" if hit.cap else ""
         how = "recorded" if hit.method == "recorded" else "sent"
         size = amount(hit.tokens, hit.method, content=False)
         return [(pad(f"{size} {how}{of}", width), "muted")]
@@ -254,26 +254,26 @@ def foot(state: Search, width: int, known: int = 0) -> Parts:
         left.append(Piece(f"the first {number(finds.count)} are listed", "muted", 8))
     right = []
     if finds.query.words and finds.textless:
-        some = "more than " * (finds.textless >= _MANY) + counted(finds.textless, "item")
+        some = "more than " * (finds.textless >= _MANY) + plural(finds.textless, "item")
         have = "has" if finds.textless == 1 else "have"
         right.append(Piece(f"{some} {have} no text recorded: not searched", "warning", 7))
     if finds.withheld:
         right.append(Piece(f"{number(finds.withheld)} redacted", "warning", 6))
     if finds.phase == "done" and known > finds.steps:
-        more = counted(known - finds.steps, "step")
+        more = plural(known - finds.steps, "step")
         right.append(Piece(f"{more} more by now: search again", "muted", 5, "r"))
     return spread(left, right, width)
 
 
 def _state(finds: Finds, *, running: bool) -> list[Piece]:
-    hits = counted(finds.total, "hit") if finds.total else "nothing found"
+    hits = plural(finds.total, "hit") if finds.total else "nothing found"
     if finds.phase == "failed":
         return [Piece(finds.why, "warning", 9), Piece(hits, "", 8)]
-    steps = Piece(f"in {counted(finds.steps, 'step')}", "muted", 6)
+    steps = Piece(f"in {plural(finds.steps, 'step')}", "muted", 6)
     if running or finds.phase == "running":
-        so_far = counted(finds.total, "hit") if finds.total else "nothing yet"
+        so_far = plural(finds.total, "hit") if finds.total else "nothing yet"
         return [
-            Piece(f"still searching… {int(finds.part * 100)} %", "warning", 9),
+            Piece(f"still searching… {progress(finds.part)}", "warning", 9),
             Piece(so_far, "", 10),
             steps,
         ]

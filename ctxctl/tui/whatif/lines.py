@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ctxctl.labels import AT_LEAST, dollars, number, plural, progress, share, short
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.whatif import Pair, Totals
 from ctxctl.report.tables import wrap
 from ctxctl.text import cells, clip, pad, visible
-from ctxctl.tui.figures import counted, level, number, percent, short
 from ctxctl.tui.lines import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.spark import level
 from ctxctl.tui.whatif.form import HELP, LABELS, Field, Form
 from ctxctl.tui.whatif.state import View
 from ctxctl.tui.whatif.table import Bucket, Table
@@ -34,9 +35,9 @@ def head(view: View, name: str, width: int) -> Parts:
     """What this is, and that none of it happened."""
     left = [Piece("what-if", "name", 9), Piece(name.rpartition("/")[2] or name, "muted", 3)]
     if view.phase == "running":
-        left.append(Piece(f"simulating… {int(view.part * 100)} %", "warning", 8))
+        left.append(Piece(f"simulating… {progress(view.part)}", "warning", 8))
     elif view.phase == "stopped":
-        left.append(Piece(f"stopped at {int(view.part * 100)} %", "warning", 8))
+        left.append(Piece(f"stopped at {progress(view.part)}", "warning", 8))
     if view.reading:
         left.append(Piece("trace still being read", "warning", 6))
     right = [Piece("s simulated: no model was asked", "warning", 7)]
@@ -197,9 +198,9 @@ def _total(view: View, width: int, *, simulated: bool) -> Parts:
         if sum(getattr(side, name) for side in (view.recorded, view.simulated)):
             left.append(Piece(f"{number(getattr(totals, name))} {name}", "", 5))
     if view.recorded.compactions or view.simulated.compactions:
-        left.append(Piece(counted(totals.compactions, "compaction"), "", 5))
+        left.append(Piece(plural(totals.compactions, "compaction"), "", 5))
     if totals.cost:
-        left.append(Piece(f"context {'>' if totals.unpriced else ''}${totals.cost:,.4f}", "", 5))
+        left.append(Piece(f"context {AT_LEAST if totals.unpriced else ''}{dollars(totals.cost)}", "", 5))
     left.append(Piece(f"cacheable {short(totals.prefix)}", "", 4))
     left.append(Piece(" + ".join(sorted(totals.by_method)), "hint", 3))
     return spread(left, [], width)
@@ -219,12 +220,12 @@ def _verdict(totals: Totals, *, simulated: bool, running: bool, brief: bool) -> 
             return "no limit known" if brief else "no limit known: nobody can say what fits", "warning"
         unknown = f", {number(totals.unknown)} unknown" if totals.unknown else ""
         if brief:
-            return f"fits in {counted(totals.steps, 'step')}{unknown}", "strong"
-        return f"fits in all of {counted(totals.steps, 'step')}{unknown}", "strong"
+            return f"fits in {plural(totals.steps, 'step')}{unknown}", "strong"
+        return f"fits in all of {plural(totals.steps, 'step')}{unknown}", "strong"
     side = first.simulated if simulated else first.recorded
     if brief:
         return f"{number(totals.over)}/{number(totals.steps)} over, from {first.turn}.{first.step}", "warning"
-    said = f"over in {number(totals.over)} of {counted(totals.steps, 'step')}"
+    said = f"over in {number(totals.over)} of {plural(totals.steps, 'step')}"
     return f"{said}, first at {_address(first)} by {number(side.over or 0)}", "warning"
 
 
@@ -241,7 +242,7 @@ def _peak(pair: Pair | None, *, simulated: bool) -> str:
     text = f"peak {number(side.used)}"
     if side.cap is None:
         return text
-    return f"{text} of {number(side.cap)} ({percent(side.used, side.cap)})"
+    return f"{text} of {number(side.cap)} ({share(side.used, side.cap)})"
 
 
 def _address(pair: Pair) -> str:
@@ -346,7 +347,7 @@ def _cost(side: TurnSide) -> str:
     """US dollars for the contexts of a turn, where a price is known."""
     if side.unpriced and not side.cost:
         return _UNKNOWN
-    return f"{'>' * bool(side.unpriced)}{side.cost:,.4f}"
+    return f"{AT_LEAST * bool(side.unpriced)}{dollars(side.cost, bare=True)}"
 
 
 def _number(side: TurnSide, name: str, width: int) -> Column:

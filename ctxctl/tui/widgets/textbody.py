@@ -9,8 +9,8 @@ from typing import Final
 from textual.strip import Strip
 from textual.timer import Timer
 
+from ctxctl.labels import MINUS
 from ctxctl.tui.document import Document, Wrap, WrappedRow
-from ctxctl.tui.figures import MINUS
 from ctxctl.tui.find import Find
 from ctxctl.tui.literal import Part
 from ctxctl.tui.spans import over, pieces

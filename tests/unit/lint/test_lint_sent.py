@@ -113,7 +113,7 @@ def test_a_large_item_is_held_against_the_table(made: Made, monkeypatch: pytest.
     catalogue(monkeypatch, 8000)
     (finding,) = found(path, "CTX009", values=values).findings
     assert finding.message.startswith("the log takes ")
-    assert finding.message.endswith("% of the 8,000 (catalogue) that the prompt may hold")
+    assert finding.message.endswith("% of the 8,000 (from the model table) that the prompt may hold")
 
 
 def test_an_unrecorded_cut_needs_a_frame_that_holds_part_of_the_bill(made: Made) -> None:

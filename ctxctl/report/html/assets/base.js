@@ -36,31 +36,44 @@ const commas = new Intl.NumberFormat('en-US');
 const number = (n) => (n === null || n === undefined ? '-' : commas.format(n).replace('-', '−'));
 const signed = (n) => (n > 0 ? '+' + number(n) : number(n));
 const plural = (n, word) => `${number(n)} ${word}${n === 1 ? '' : 's'}`;
-const dollars = (micro) => (micro === null || micro === undefined ? '-' : '$' + (micro / 1e6).toFixed(4));
+const cents = new Intl.NumberFormat('en-US', { minimumFractionDigits: 4, maximumFractionDigits: 4 });
+
+// The wording of ctxctl/labels.py; LABELS are its tables.
+function dollars(amount) {
+  if (amount === null || amount === undefined) return '-';
+  const sign = Number(amount) < 0 ? '−' : '', size = Math.abs(Number(amount));
+  if (size && size < 0.0001) return `${sign ? 'above' : 'under'} ${sign}$0.0001`;
+  return sign + '$' + cents.format(size);
+}
 
 function short(n) {
   const size = Math.abs(n);
+  const sign = n < 0 ? '−' : '';
   for (const [unit, letter] of [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']]) {
-    if (size >= unit) return (n / unit).toFixed(size >= 100 * unit ? 0 : 1) + letter;
+    if (size >= unit) return sign + (size >= 100 * unit ? Math.floor(size / unit) : (Math.floor((size * 10) / unit) / 10).toFixed(1)) + letter;
   }
-  return String(n);
+  return sign + size;
 }
 
-const KNOWN_BY = ['billed', 'expected: no bill says it', 'recorded content only: no bill was read'];
-const LIMITS = { recorded: 'limit recorded', runtime: 'limit said by the client', catalogue: 'limit from the model table', supposed: 'limit supposed' };
 
 // A size with how it is known: about so much where it was not billed.
 function sized(row) {
   return (row[C.method] === 1 ? 'about ' : '') + number(row[C.used]) + (row[C.method] === 2 ? ' recorded' : '');
 }
 
-function shareOf(tokens, whole) {
-  if (!whole) return '';
-  const part = (100 * tokens) / whole;
-  return `${Math.abs(part) >= 10 || !tokens ? part.toFixed(0) : part.toFixed(1)}%`;
+function shareOf(part, whole) {
+  if (!whole) return '-';
+  const value = (100 * part) / whole, size = Math.abs(value), sign = value < 0 ? '−' : '';
+  if (!value) return '0%';
+  if (size < 0.05) return `${sign ? 'above' : 'under'} ${sign}0.1%`;
+  let text = size.toFixed(1);
+  if (Number(text) >= 10) text = size.toFixed(0);
+  if (Number(text) === 100 && size !== 100) text = size.toFixed(1);
+  if (Number(text) === 100 && size !== 100) text = size > 100 ? '100.1' : '99.9';
+  return `${sign}${Number(text) >= 1000 ? commas.format(Number(text)) : text}%`;
 }
 
-const SIGNS = { added: '+', updated: '~', removed: '−', skipped: '=', omitted: '∅' };
+const SIGNS = LABELS.signs;
 const own = (object, key) => Object.prototype.hasOwnProperty.call(object, key);
 
 function status(name) {

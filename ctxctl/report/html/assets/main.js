@@ -72,8 +72,8 @@ function headLine() {
   const cost = index.cost;
   if (priced(cost)) {
     const money = cost.doubted?.requests ? cost.doubted.believed : cost.billed;
-    const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}$${Number(money.total).toFixed(4)} billed` : null;
-    facts_.push(billed ?? `$${Number(cost.sent.total).toFixed(4)} in all`);
+    const billed = cost.steps > cost.unreported_steps && money ? `${money === cost.billed ? '' : '≈'}${dollars(money.total)} billed` : null;
+    facts_.push(billed ?? `${dollars(cost.sent.total)} in all`);
   }
   clear($('facts'), facts_.join(' · '), ' · format ', say(header.format, 40), ' · policy ', say(header.policy, 40),
     ' · tokens ', say(header.calibration?.method ?? header.encoding, 60),

@@ -27,8 +27,8 @@ const priced = (cost) => Object.keys(cost.prices_from).some((name) => name !== '
 
 function summed(money) {
   if (!money) return 'not priced';
-  const parts = ['input', 'cached', 'written', 'written_1h', 'output'].filter((n) => Number(money[n])).map((n) => `${n} $${Number(money[n]).toFixed(4)}`);
-  return `$${Number(money.total).toFixed(4)}` + (parts.length ? ` (${parts.join(', ')})` : '');
+  const parts = ['input', 'cached', 'written', 'written_1h', 'output'].filter((n) => Number(money[n])).map((n) => `${n} ${dollars(money[n])}`);
+  return dollars(money.total) + (parts.length ? ` (${parts.join(', ')})` : '');
 }
 
 const tokensOf = (t) => Object.entries(t ?? {}).filter(([, n]) => n).map(([name, n]) => `${number(n)} ${name}`).join(', ') || 'none';
@@ -44,10 +44,10 @@ function costsPage() {
     ['in doubt', Object.entries(cost.doubted?.parts ?? {}).map(([part, told]) => el('div', {},
       `${part} of ${plural(told.requests, 'request')} cannot be true: ${number(told.reported)} reported, ${number(told.counted)} counted; priced as counted`))],
     ['recorded', `${known ? summed(cost.counted) : 'not priced'}; ${tokensOf(cost.counted_tokens)}`],
-    ['cache breaks', Number(cost.cache_breaks) ? `$${Number(cost.cache_breaks).toFixed(4)}, derived` : null],
+    ['cache breaks', Number(cost.cache_breaks) ? `${dollars(cost.cache_breaks)}, derived` : null],
     ['cache misses', Object.entries(cost.cache_misses.by_cause).map(([cause, sum]) =>
-      el('div', {}, `${cause} ${number(sum.count)}: ${sum.unpriced < sum.count ? `$${Number(sum.usd).toFixed(4)}` : 'not priced'}, ${number(sum.tokens)} tokens, derived`))],
-    ['saved', Number(cost.saved) ? `$${Number(cost.saved).toFixed(4)}, derived` : null],
+      el('div', {}, `${cause} ${number(sum.count)}: ${sum.unpriced < sum.count ? dollars(sum.usd) : 'not priced'}, ${number(sum.tokens)} tokens, derived`))],
+    ['saved', Number(cost.saved) ? `${dollars(cost.saved)}, derived` : null],
     ['prices from', Object.entries(cost.prices_from).filter(([name]) => name).map(([name, n]) => `${name} (${plural(n, 'step')})`).join(', ') || 'none are known'],
     ['unpriced', Object.entries(cost.unpriced_steps).map(([why, n]) => el('div', {}, `${plural(n, 'step')}: `, say(why)))],
     ['assumed', [...Object.entries(cost.assumed).map(([what, n]) => el('div', {}, `${plural(n, 'step')}: `, say(what))),
@@ -55,7 +55,7 @@ function costsPage() {
   if (index.spent.length) {
     made.push(table('What the context was spent on, by kind', [{ name: 'kind' }, { name: 'steps', right: true }, { name: 'tokens', right: true },
       { name: 'cost', right: true }], index.spent.map((one) => [say(one.name, 60), number(one.steps), number(one.tokens),
-      known ? '$' + Number(one.cost).toFixed(4) : '-'])));
+      known ? dollars(one.cost) : '-'])));
   }
   return made;
 }
@@ -105,7 +105,7 @@ function findingsPage() {
       el('h3', {}, say(one.code, 20), ' ', say(one.severity, 20), ' ', el('span', { class: 'quiet' }, say(one.name, 60))),
       el('p', {}, say(one.message, 1000)), el('p', { class: 'quiet' }, say(one.fix, 1000)),
       facts([[one.count > 1 ? 'first at' : 'at', at], ['places', one.count > 1 ? number(one.count) : null], ['item', one.item && say(one.item)],
-        ['tokens', one.tokens === null ? null : number(one.tokens)], ['cost', one.money === null ? null : `$${one.money}`],
+        ['tokens', one.tokens === null ? null : number(one.tokens)], ['cost', one.money === null ? null : one.money],
         ['reckoned', one.note && say(one.note)]])));
   }
   return made;

@@ -40,8 +40,8 @@ function ledger(told, row) {
   if (l.stale) extra.push(`${number(l.stale)} in stale copies`);
   if (l.saved) extra.push(`${number(l.saved)} saved`);
   if (l.uncounted) extra.push(`${plural(l.uncounted, 'item')} uncounted`);
-  if (row[C.billed] !== null) extra.push(`${row[C.marks] & 32 ? '≈' : ''}${dollars(row[C.billed])} billed`);
-  if (row[C.counted] !== null) extra.push(`${dollars(row[C.counted])} of it for what is recorded`);
+  if (row[C.billed] !== null) extra.push(`${row[C.marks] & 32 ? '≈' : ''}${row[C.billed]} billed`);
+  if (row[C.counted] !== null) extra.push(`${row[C.counted]} of it for what is recorded`);
   return [sentLine(row, w), el('p', { class: 'ledger' },
     `${number(l.window_before)} before `, el('span', { class: 'fresh' }, `+ ${number(l.new)} new `),
     el('span', { class: 'gone' }, `− ${number(l.freed)} freed `),
@@ -51,10 +51,10 @@ function ledger(told, row) {
 
 // What was sent, of how much, how that is known, and who says the limit.
 function sentLine(row, w) {
-  const known = KNOWN_BY[row[C.method]] + (w.used_error === undefined ? '' : `, nine of ten within ${number(w.used_error)}`);
+  const known = LABELS.knownBy[row[C.method]] + (w.used_error === undefined ? '' : `, nine of ten within ${number(w.used_error)}`);
   const room = w.cap === undefined ? ' · limit unknown'
-    : ` of ${number(w.cap)} (${shareOf(row[C.used], w.cap)}), ` + (w.over ? `over by ${number(w.over)}` : `${number(w.free)} free`);
-  const source = own(LIMITS, w.limit_source) ? LIMITS[w.limit_source] : null;
+    : ` of ${number(w.cap)}${w.cap ? ` (${shareOf(row[C.used], w.cap)})` : ''}, ` + (w.over ? `over by ${number(w.over)}` : `${number(w.free)} free`);
+  const source = own(LABELS.limits, w.limit_source) ? `limit ${LABELS.limits[w.limit_source]}` : null;
   const line = w.threshold === undefined ? null : ` · compacts at ${number(w.threshold)}`;
   return el('p', { class: 'ledger' }, el('strong', {}, row[C.method] === 2 ? `${number(row[C.used])} tokens recorded` : `${sized(row)} tokens sent`), room,
     el('span', { class: 'quiet' }, ` · ${known}${source && w.cap !== undefined ? ` · ${source}` : ''}`,

@@ -21,7 +21,7 @@ function listRow(n) {
     svg('rect', { class: 'beside', width: row[C.used] ? share * 100 * Math.max(0, 1 - row[C.recorded] / row[C.used]) : 0, height: 6 }));
   const flow = [];
   if (row[C.new]) flow.push(el('span', { class: 'fresh' }, '+' + short(row[C.new])));
-  if (row[C.freed]) flow.push(el('span', { class: 'gone' }, ' −' + short(row[C.freed])));
+  if (row[C.freed]) flow.push(el('span', { class: 'gone' }, ' ' + short(-row[C.freed])));
   const counts = ['added', 'updated', 'removed', 'omitted'].filter((name) => row[C[name]])
     .map((name) => SIGNS[name] + number(row[C[name]])).join(' ');
   const marks = (row[C.marks] & 1 ? '◇' : '') + (row[C.marks] & 66 ? '↯' : '') + (row[C.marks] & 12 ? '!' : '');
@@ -35,7 +35,7 @@ function listRow(n) {
         title !== null ? say(title, 120) : el('span', { class: 'quiet' }, fresh ? 'no title' : '↳ next step')),
       el('span', { class: 'marks', title: marksOf(row) }, marks, marks ? el('span', { class: 'unseen' }, marksOf(row)) : null)),
     el('div', { class: 'line figures' }, meter,
-      el('span', { class: 'window', title: KNOWN_BY[row[C.method]] }, (row[C.method] === 1 ? '≈' : '') + short(row[C.used])),
+      el('span', { class: 'window', title: LABELS.knownBy[row[C.method]] }, (row[C.method] === 1 ? '≈' : '') + short(row[C.used])),
       el('span', { class: 'flow' }, flow), el('span', { class: 'counts' }, counts)));
   node.style.top = `${n * steps.high}px`;
   return node;
