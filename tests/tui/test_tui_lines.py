@@ -10,11 +10,13 @@ import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 
 from ctxctl.text import cells
-from ctxctl.tui import figures, gather, header, itemhead, lines
-from ctxctl.tui import state as moves
-from ctxctl.tui.lines import Column, Parts, Piece
+from ctxctl.tui import figures
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.outline import Grouping
-from ctxctl.tui.state import State, Trace
+from ctxctl.tui.screens.turns import header, item_view, lines
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.state import State, Trace
 
 WIDTHS = [0, 1, 2, 5, 10, 24, 33, 34, 44, 47, 60, 68, 80, 92, 140, 200]
 
@@ -25,10 +27,10 @@ def said(parts: Parts) -> str:
 
 def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     growth = Grouping().take(inspector.outline().rows, complete=True)
-    state = moves.outlined(State(Trace(inspector.name)), growth, gather.trace(inspector))
+    state = moves.outlined(State(Trace(inspector.name)), growth, trace_facts.trace(inspector))
     state = replace(moves.to_line(state, line), skipped=skipped)
     assert state.target is not None
-    return moves.detailed(state, gather.detail(inspector, state.target, skipped))
+    return moves.detailed(state, trace_facts.detail(inspector, state.target, skipped))
 
 
 @pytest.mark.parametrize(
@@ -119,16 +121,16 @@ def test_items_without_a_title_show_their_first_words() -> None:
 
 def test_spread_drops_the_least_important_first() -> None:
     left, right = [Piece("left", "", 9), Piece("unimportant", "", 1)], [Piece("right", "", 8)]
-    assert said(lines.spread(left, right, 40)).split() == ["left", "unimportant", "right"]
-    assert said(lines.spread(left, right, 18)).split() == ["left", "right"]
-    assert said(lines.spread(left, right, 8)).split() == ["left"]
-    assert said(lines.spread(left, right, 40)).endswith("right ")
+    assert said(spread(left, right, 40)).split() == ["left", "unimportant", "right"]
+    assert said(spread(left, right, 18)).split() == ["left", "right"]
+    assert said(spread(left, right, 8)).split() == ["left"]
+    assert said(spread(left, right, 40)).endswith("right ")
 
 
 def test_columns_share_the_rest() -> None:
-    parts = lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
+    parts = laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
     assert said(parts) == "abc…  12"
-    assert said(lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 6)) == "    12"
+    assert said(laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 6)) == "    12"
 
 
 def test_the_head_says_where_we_are() -> None:
@@ -201,5 +203,5 @@ def test_versions_are_told_by_their_beginning() -> None:
     assert line is not None
     change = state.table.change_at(line)
     assert change is not None
-    assert itemhead.versions(change).count("…") == 2
-    assert "→" in itemhead.versions(change)
+    assert item_view.versions(change).count("…") == 2
+    assert "→" in item_view.versions(change)
