@@ -30,7 +30,7 @@ def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     state = moves.outlined(State(Trace(inspector.name)), growth, trace_facts.trace(inspector))
     state = replace(moves.to_line(state, line), skipped=skipped)
     assert state.target is not None
-    return moves.detailed(state, trace_facts.detail(inspector, state.target, skipped))
+    return moves.detailed(state, change_rows.detail(inspector, state.target, skipped))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def whole(inspector: Any) -> Growth:
 def load(state: State, inspector: Any) -> State:
     """What the loader would do now."""
     assert state.target is not None
-    return moves.detailed(state, trace_facts.detail(inspector, state.target, state.skipped))
+    return moves.detailed(state, change_rows.detail(inspector, state.target, state.skipped))
 
 
 def select(state: State, item: str) -> State:
@@ -115,7 +115,7 @@ def test_changes_are_grouped_by_status(state: State, inspector: Any) -> None:
 
 
 def test_late_changes_of_another_frame_are_ignored(state: State, inspector: Any) -> None:
-    late = trace_facts.detail(inspector, cast("Any", state.target), False)
+    late = change_rows.detail(inspector, cast("Any", state.target), False)
     moved = moves.to_line(state, 2)
     assert moves.detailed(moved, late) is moved
     assert moved.shown is None

@@ -145,7 +145,7 @@ class _Lines:
         self._links.append(link)
         self._at = at + 1
 
-    def life_document(self) -> Document:
+    def document(self) -> Document:
         return Document("\n".join(self._texts), spans=self._spans, links=self._links)
 
 

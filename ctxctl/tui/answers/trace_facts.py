@@ -11,8 +11,6 @@ from ctxctl.model.results import Summary
 from ctxctl.model.whatif import Edited, Limits
 from ctxctl.report.frame import stages_text
 from ctxctl.report.unrecorded import unrecorded_label
-from ctxctl.tui.answers.change_rows import detail as detail
-from ctxctl.tui.answers.change_rows import notes as notes
 from ctxctl.tui.document import Document
 from ctxctl.tui.figures import number
 from ctxctl.tui.screens.turns.state import Trace

@@ -34,10 +34,41 @@ _SHORT: Final = 0.002
 """The same where somebody waits for it."""
 
 
-class TextBody(Scroller):
-    """Shows a `Document`, a row of it pointed at, and the matches of a `Find`; keys are for who inherits."""
+_SIDEWAYS: Final = 8
+"""Columns by which a text that is not wrapped moves."""
+_ONLY: Final = {
+    "fold": "folds",
+    "fold_all": "folds",
+    "choose": "links",
+    "unfind": "finding",
+    "match": "finding",
+    "sideways": "unwrapped",
+}
+"""Actions that have something to act on only in some texts; elsewhere their keys are the screen's."""
 
-    def __init__(self, *, ident: str | None = None) -> None:
+
+class TextView(Scroller, can_focus=True):
+    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices.
+
+    Where single lines can be acted on, one of them has a cursor, and moving moves that.
+    """
+
+    BINDINGS = keys.bindings("text")
+
+    class Chosen(Message):
+        """Enter was pressed on a line that leads somewhere."""
+
+        def __init__(self, view: TextView, ordinal: int) -> None:
+            super().__init__()
+            self.view = view
+            self.ordinal = ordinal
+
+        @property
+        def control(self) -> TextView:
+            """The text it comes from."""
+            return self.view
+
+    def __init__(self, *, ident: str | None = None, history: History | None = None) -> None:
         super().__init__(ident=ident)
         self.document = Document("")
         self.broken = True
@@ -56,6 +87,11 @@ class TextBody(Scroller):
         self._shown = 0.0
         self._to_top = True
         """Whether the anchor is to be the first row in view."""
+        self._history = history or History()
+        self._bar: Prompt | None = None
+        self._origin = 0
+        """Offset from which the match being typed is looked for."""
+        self._wrapped_around = False
 
     @property
     def rows(self) -> int:
@@ -71,9 +107,6 @@ class TextBody(Scroller):
     def top(self) -> int:
         """The first row in view."""
         return round(self.scroll_y)
-
-    def look(self) -> None:
-        """Look through one slice more of the text."""
 
     # Slices
 
@@ -203,48 +236,7 @@ class TextBody(Scroller):
         self._to_top = not self.document.pointed
         self._rewrap(self._wrap.folded)
 
-
-_SIDEWAYS: Final = 8
-"""Columns by which a text that is not wrapped moves."""
-_ONLY: Final = {
-    "fold": "folds",
-    "fold_all": "folds",
-    "choose": "links",
-    "unfind": "finding",
-    "match": "finding",
-    "sideways": "unwrapped",
-}
-"""Actions that have something to act on only in some texts; elsewhere their keys are the screen's."""
-
-
-class TextView(TextBody, can_focus=True):
-    """Reads a `Document`.  The first rows are there at once; the rest is wrapped in slices.
-
-    Where single lines can be acted on, one of them has a cursor, and moving moves that.
-    """
-
-    BINDINGS = keys.bindings("text")
-
-    class Chosen(Message):
-        """Enter was pressed on a line that leads somewhere."""
-
-        def __init__(self, view: TextView, ordinal: int) -> None:
-            super().__init__()
-            self.view = view
-            self.ordinal = ordinal
-
-        @property
-        def control(self) -> TextView:
-            """The text it comes from."""
-            return self.view
-
-    def __init__(self, *, ident: str | None = None, history: History | None = None) -> None:
-        super().__init__(ident=ident)
-        self._history = history or History()
-        self._bar: Prompt | None = None
-        self._origin = 0
-        """Offset from which the match being typed is looked for."""
-        self._wrapped_around = False
+    # What is shown, and who looks
 
     def show(self, document: Document) -> None:
         """Show another document from its beginning; the same one stays where it is."""

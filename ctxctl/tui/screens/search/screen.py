@@ -21,7 +21,7 @@ from ctxctl.tui.screens.turns.view import State
 from ctxctl.tui.visible_text import Seen
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
-from ctxctl.tui.widgets.prompt import Prompt, Retyped
+from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
 
 NAME: Final = "search"
@@ -37,7 +37,7 @@ _TYPING: Final = (
 """Ids, words and ranks of the hints while one types."""
 
 
-class _Line(Retyped):
+class _Line(Prompt):
     """Down leads to the hits."""
 
     def __init__(self, screen: SearchScreen) -> None:

@@ -11,7 +11,7 @@ from ctxctl.tui.lineedit import History
 from ctxctl.tui.screens.search.screen import search_screen
 from ctxctl.tui.screens.turns.host import Host
 from ctxctl.tui.screens.turns.state import Pane, State, Target
-from ctxctl.tui.widgets.prompt import Prompt, Retyped
+from ctxctl.tui.widgets.prompt import Prompt
 
 
 class Remark:
@@ -82,7 +82,7 @@ class SearchPart:
         if self.state.detail is None:
             return
         only = "" if self.state.only is None else str(self.state.only)
-        prompt = Retyped("only", value=only, history=self._filters, ident="filter")
+        prompt = Prompt("only", value=only, history=self._filters, ident="filter")
         prompt.open_over(self._host.screen)
         prompt.choose()
 
