@@ -11,7 +11,7 @@ from fake import FakeInspector, Request, Thing, notes_agent
 
 from ctxctl.text import cells
 from ctxctl.tui import figures
-from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers import change_rows, trace_facts
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.outline import Grouping
 from ctxctl.tui.screens.turns import header, item_view, lines

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from fake import FakeInspector, notes_agent
 
-from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.answers import change_rows
 from ctxctl.tui.changes import Group, Note
 from ctxctl.tui.document import Document
 from ctxctl.tui.outline import Grouping, Growth
