@@ -19,7 +19,7 @@ from ctxctl.tui.screens.whatif import form as fields
 from ctxctl.tui.screens.whatif import lines, state
 from ctxctl.tui.screens.whatif.form import LABELS, Form
 from ctxctl.tui.screens.whatif.screen import WhatIf
-from ctxctl.tui.screens.whatif.table import Gathering, Table
+from ctxctl.tui.screens.whatif.state import Gathering, Table
 from tests.tui.helpers import LARGE, SMALL, Session, check_golden, running, strips
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 

@@ -9,7 +9,7 @@ from ctxctl.tui import scheduling
 from ctxctl.tui.answers.desk import Desk
 from ctxctl.tui.figures import counted, number
 from ctxctl.tui.screens.whatif import requests
-from ctxctl.tui.screens.whatif.table import Gathering
+from ctxctl.tui.screens.whatif.state import Gathering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

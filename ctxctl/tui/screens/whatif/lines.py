@@ -14,8 +14,7 @@ from ctxctl.text import cells, clip, pad, visible
 from ctxctl.tui.figures import counted, level, number, percent, short
 from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
 from ctxctl.tui.screens.whatif.form import HELP, LABELS, Field, Form
-from ctxctl.tui.screens.whatif.state import View
-from ctxctl.tui.screens.whatif.table import Bucket, Table
+from ctxctl.tui.screens.whatif.state import Bucket, Table, View
 
 TWO: Final = 60
 """Cells from which fields stand two beside each other."""

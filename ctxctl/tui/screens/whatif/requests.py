@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ctxctl.model.whatif import Supposition
 from ctxctl.tui.requests import Request
-from ctxctl.tui.screens.whatif.table import News
+from ctxctl.tui.screens.whatif.state import News
 
 
 @dataclass(frozen=True, slots=True)

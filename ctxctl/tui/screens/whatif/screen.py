@@ -15,8 +15,7 @@ from ctxctl.tui.requests import Handlers, ask
 from ctxctl.tui.screens.whatif import form as fields
 from ctxctl.tui.screens.whatif import lines, requests, state
 from ctxctl.tui.screens.whatif.form_view import FormView
-from ctxctl.tui.screens.whatif.state import Memory, View
-from ctxctl.tui.screens.whatif.table import Table
+from ctxctl.tui.screens.whatif.state import Memory, Table, View
 from ctxctl.tui.visible_text import Seen
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
