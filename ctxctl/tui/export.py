@@ -24,7 +24,7 @@ _NAME: Final = re.compile(r"[^\w.+-]+")
 _LONGEST: Final = 80
 
 
-class TakeoutError(CtxctlError):
+class ExportError(CtxctlError):
     """It cannot be taken there; the message is for the user."""
 
     exit_code = Exit.FINDINGS
@@ -41,13 +41,13 @@ def harmless(text: str) -> str:
 def for_clipboard(text: str) -> str:
     """The text as it is copied.
 
-    Raises TakeoutError (`too-much-to-copy`) where it is more than terminals take; its work is bounded then.
+    Raises ExportError (`too-much-to-copy`) where it is more than terminals take; its work is bounded then.
     """
     if len(text) <= CLIPBOARD:
         found = harmless(text)
         if len(found.encode()) <= CLIPBOARD:
             return found
-    raise TakeoutError("too-much-to-copy", f"too much to copy: terminals take {CLIPBOARD // 1000} kB")
+    raise ExportError("too-much-to-copy", f"too much to copy: terminals take {CLIPBOARD // 1000} kB")
 
 
 def tmux_copy(text: str, environment: Mapping[str, str]) -> bool:
@@ -93,7 +93,7 @@ def free_name(folder: Path, name: str) -> str:
 def write(path: str, text: str, *, over: bool = False) -> Literal["written", "exists"]:
     """Write the raw text to a file that only the user may read.
 
-    A file that is there is left alone unless `over`; then it keeps its mode.  Raises TakeoutError
+    A file that is there is left alone unless `over`; then it keeps its mode.  Raises ExportError
     (`cannot-export`) where it cannot be written or is no regular file: links are not followed.
     """
     where = os.path.expanduser(path)
@@ -106,16 +106,16 @@ def write(path: str, text: str, *, over: bool = False) -> Literal["written", "ex
             mode = os.lstat(where).st_mode
             if not stat.S_ISREG(mode):
                 kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-                raise TakeoutError("cannot-export", f"{path} is {kind}") from None
+                raise ExportError("cannot-export", f"{path} is {kind}") from None
             return "exists"
         with os.fdopen(fd, "w", encoding="utf-8", errors="backslashreplace", newline="") as sink:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise TakeoutError("cannot-export", f"{path} is no regular file")
+                raise ExportError("cannot-export", f"{path} is no regular file")
             sink.truncate(0)
             sink.write(text)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "that is no name of a file"
-        raise TakeoutError("cannot-export", f"{path}: {why}") from None
+        raise ExportError("cannot-export", f"{path}: {why}") from None
     return "written"
 
 
@@ -129,7 +129,7 @@ _DEFAULTS: Final[dict[Program, tuple[str, ...]]] = {"pager": ("less", "more"), "
 def command(program: Program, environment: Mapping[str, str]) -> list[str]:
     """How the user's pager or editor is called, without the file.
 
-    Raises TakeoutError (`no-program`) where there is none.
+    Raises ExportError (`no-program`) where there is none.
     """
     for variable in _VARIABLES[program]:
         value = environment.get(variable, "").strip()
@@ -138,15 +138,15 @@ def command(program: Program, environment: Mapping[str, str]) -> list[str]:
         try:
             words = shlex.split(value)
         except ValueError as error:
-            raise TakeoutError("no-program", f"${variable}: {str(error).lower()}") from None
+            raise ExportError("no-program", f"${variable}: {str(error).lower()}") from None
         if words and shutil.which(words[0], path=environment.get("PATH")):
             return words
-        raise TakeoutError("no-program", f"${variable}: there is no program {words[0] if words else value}")
+        raise ExportError("no-program", f"${variable}: there is no program {words[0] if words else value}")
     for name in _DEFAULTS[program]:
         if shutil.which(name, path=environment.get("PATH")):
             return [name]
     named = " or ".join(f"${variable}" for variable in _VARIABLES[program])
-    raise TakeoutError("no-program", f"there is no {program} here: {named} names one")
+    raise ExportError("no-program", f"there is no {program} here: {named} names one")
 
 
 @contextmanager

@@ -198,7 +198,7 @@ class Shell(App[None]):
     def _copy(self, text: str, what: str) -> None:
         try:
             text = export.for_clipboard(text)
-        except export.TakeoutError as error:
+        except export.ExportError as error:
             key = keys.key_of("export")
             self.tell(f"{error}{f'; {key} writes it to a file' if key else ''}", bad=True)
             return
@@ -224,7 +224,7 @@ class Shell(App[None]):
     async def _export(self, path: str, seen: Seen, *, over: bool = False) -> None:
         try:
             done = await asyncio.to_thread(export.write, path, seen.text, over=over)
-        except export.TakeoutError as error:
+        except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         if done == "written":
@@ -252,7 +252,7 @@ class Shell(App[None]):
             return
         try:
             words = export.command(program, self.environment)
-        except export.TakeoutError as error:
+        except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         self.run_worker(self._lent(words, seen, raw=program == "editor"))
@@ -261,7 +261,7 @@ class Shell(App[None]):
         lending = export.lent(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
         try:
             path = await asyncio.to_thread(lending.__enter__)
-        except (export.TakeoutError, OSError) as error:
+        except (export.ExportError, OSError) as error:
             self.tell(f"cannot be opened: {getattr(error, 'strerror', None) or error}", bad=True)
             return
         try:

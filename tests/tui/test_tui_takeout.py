@@ -13,7 +13,7 @@ from helpers import Session, made, running, settle
 
 from ctxctl.tui import export
 from ctxctl.tui.document import Document
-from ctxctl.tui.export import TakeoutError
+from ctxctl.tui.export import ExportError
 from ctxctl.tui.screens.reader import Reader
 
 NASTY = "a\x1b]52;c;ZXZpbA==\x07b\u202e\tc\r\nd\x9b2J"
@@ -27,7 +27,7 @@ def test_what_is_too_large_is_not_copied() -> None:
     assert len(export.for_clipboard("x" * export.CLIPBOARD)) == export.CLIPBOARD
     most = export.CLIPBOARD
     for text in ("x" * (most + 1), "é" * (most - 1), "\x1b" * (most // 2)):
-        with pytest.raises(TakeoutError, match="too much to copy"):
+        with pytest.raises(ExportError, match="too much to copy"):
             export.for_clipboard(text)
 
 
@@ -83,9 +83,9 @@ def test_links_directories_and_devices_are_not_written_to(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe", ".", "none/x.txt"):
         for over in (False, True):
-            with pytest.raises(TakeoutError):
+            with pytest.raises(ExportError):
                 export.write(str(tmp_path / name), "x", over=over)
-    with pytest.raises(TakeoutError):
+    with pytest.raises(ExportError):
         export.write("a\0b", "x")
     assert target.read_text() == "precious"
 
@@ -102,7 +102,7 @@ def test_programs_come_from_the_environment(tmp_path: Path) -> None:
         ({**path, "PAGER": "'open"}, "no closing quotation"),
         (path, "there is no pager here: .PAGER names one"),
     ):
-        with pytest.raises(TakeoutError, match=why):
+        with pytest.raises(ExportError, match=why):
             export.command("pager", environment)
 
 
