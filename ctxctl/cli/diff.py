@@ -114,7 +114,7 @@ def _interface(left: Place, right: Place | None, thread: str | None, how: Manner
     from ctxctl.cli.show import locate
     from ctxctl.errors import UsageError
     from ctxctl.tui.app import run
-    from ctxctl.tui.diff.values import FrameName, Pair
+    from ctxctl.tui.screens.diff.values import FrameName, Pair
 
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError(

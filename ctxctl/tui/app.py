@@ -18,19 +18,21 @@ from textual.screen import ModalScreen, Screen
 from ctxctl.config import Settings
 from ctxctl.model.addresses import prefix
 from ctxctl.text import visible
-from ctxctl.tui import keys, lifecycle, memory, messages, recall, remap, themes, walk
-from ctxctl.tui.faults import FAULT_EXIT, place_of
+from ctxctl.tui import keys, lifecycle, memory, messages, remap, themes
+from ctxctl.tui.errors import FAULT_EXIT, place_of
 from ctxctl.tui.loader import Loader
-from ctxctl.tui.screens.diff import DiffScreen
-from ctxctl.tui.screens.help import Help
-from ctxctl.tui.screens.turns import TurnsScreen
+from ctxctl.tui.requests import Asked, Handlers
+from ctxctl.tui.screens.diff.screen import DiffScreen
+from ctxctl.tui.screens.reader import Help
+from ctxctl.tui.screens.turns import navigation, position
+from ctxctl.tui.screens.turns.screen import TurnsScreen
 from ctxctl.tui.shell import Shell
 from ctxctl.tui.widgets.paint import Swatches
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.live import Live
-    from ctxctl.tui.diff.values import Pairing
+    from ctxctl.tui.screens.diff.values import Pairing
 
 
 class CtxApp(Shell):
@@ -114,31 +116,40 @@ class CtxApp(Shell):
         if lifecycle.hung_up():
             self._leave(128 + SIGHUP)
 
-    # The loader's messages
+    # What the loader tells
 
-    @on(messages.Opened)
-    def _opened(self, message: messages.Opened) -> None:
-        self.turns.opened(message.trace)
-        if message.trace.live:
-            self.trace_name = message.trace.name  # a directory's newest session: what addresses begin with
+    def handlers(self) -> Handlers:
+        """By kind of value, what is done with what the loader tells."""
+        return {
+            **super().handlers(),
+            messages.Opened: self._opened,
+            messages.Grown: self._grown,
+            messages.Outlined: self._outlined,
+            messages.Anew: self._anew,
+            messages.Watched: lambda news: self.turns.watched(news.watching, news.problems),
+            messages.Failed: self._failed,
+            messages.Fault: self._faulted,
+        }
+
+    def _opened(self, news: messages.Opened) -> None:
+        self.turns.opened(news.trace)
+        if news.trace.live:
+            self.trace_name = news.trace.name  # a directory's newest session: what addresses begin with
         if self._left is not None:
-            self.turns.apply(recall.chosen(self.turns.state, self._left))
+            self.turns.apply(position.chosen(self.turns.state, self._left))
 
-    @on(messages.Grown)
-    def _grown(self, message: messages.Grown) -> None:
-        self.turns.grown(message.growth, message.part, message.kept)
+    def _grown(self, news: messages.Grown) -> None:
+        self.turns.grown(news.growth, news.part, news.kept)
         self._come_back()
 
-    @on(messages.Outlined)
-    def _outlined(self, message: messages.Outlined) -> None:
-        self.turns.outlined(message.growth, message.trace)
+    def _outlined(self, news: messages.Outlined) -> None:
+        self.turns.outlined(news.growth, news.trace)
         self._come_back()
         self._left = None
 
-    @on(messages.Anew)
-    def _anew(self, message: messages.Anew) -> None:
+    def _anew(self, news: messages.Anew) -> None:
         closed = self._close_views()
-        self.turns.anew(message.name, "" if message.same and not closed else message.why, closed=closed)
+        self.turns.anew(news.name, "" if news.same and not closed else news.why, closed=closed)
 
     def _close_views(self) -> bool:
         """Close what speaks of steps of the trace, with all that lies over it; whether there was anything."""
@@ -151,26 +162,20 @@ class CtxApp(Shell):
             self.pop_screen()
         return True
 
-    @on(messages.Watched)
-    def _watched(self, message: messages.Watched) -> None:
-        self.turns.watched(message.watching, message.problems)
+    def _failed(self, news: messages.Failed) -> None:
+        self.farewell.append(news.message)
+        if news.hint:
+            self.farewell.append(news.hint)
+        self.exit(return_code=news.exit_code)
 
-    @on(messages.Failed)
-    def _failed(self, message: messages.Failed) -> None:
-        self.farewell.append(message.message)
-        if message.hint:
-            self.farewell.append(message.hint)
-        self.exit(return_code=message.exit_code)
-
-    @on(messages.Fault)
-    def _faulted(self, message: messages.Fault) -> None:
+    def _faulted(self, news: messages.Fault) -> None:
         if not self.fault:
-            self.farewell.append(f"internal error: {message.where}")
+            self.farewell.append(f"internal error: {news.where}")
         self.fault = True
 
-    @on(messages.Want)
-    def _want(self, message: messages.Want) -> None:
-        """A screen asks for something."""
+    @on(Asked)
+    def _asked(self, message: Asked) -> None:
+        """Let the loader's threads answer what a screen asks for."""
         self.loader.ask(message)
 
     # Actions
@@ -193,7 +198,7 @@ class CtxApp(Shell):
         if state.cursor or state.pane != "turns":
             self._left = None
             return
-        found = recall.back(state, self._left)
+        found = position.back(state, self._left)
         if found is None:
             return
         self._left = None
@@ -204,13 +209,13 @@ class CtxApp(Shell):
     def go_to(self, ordinal: int, *, step: bool) -> bool:
         """Show a step's frame on the main screen, or its turn's; False if the step is not known yet."""
         state = self.turns.state
-        found = recall.at(state, ordinal, step=step)
+        found = position.at(state, ordinal, step=step)
         if found is None:
             return False
         while self.screen is not self.turns and len(self.screen_stack) > 1:
             self.pop_screen()
         self._left = None
-        self.turns.apply(replace(found, visits=walk.jump(state, ordinal).visits))
+        self.turns.apply(replace(found, visits=navigation.jump(state, ordinal).visits))
         return True
 
     def front_session(self) -> str | None:
@@ -221,7 +226,7 @@ class CtxApp(Shell):
     def front_address(self) -> str | None:
         """The address of the frame in front, with the trace's name; None while there is none."""
         state = self.turns.state
-        here, entry = walk.here_of(state), state.entry
+        here, entry = navigation.here_of(state), state.entry
         if here is None or entry is None:
             return None
         address = str(entry.turn)
@@ -296,7 +301,7 @@ def _remember(app: CtxApp, where: Path | None, key: str | None) -> None:
     if where is None:
         return
     before = memory.load(where)
-    after = before.leaving(key, recall.left(app.turns.state))
+    after = before.leaving(key, position.left(app.turns.state))
     if app.theme_chosen:
         after = msgspec.structs.replace(after, theme=app.theme_chosen)
     if after != before:

@@ -12,8 +12,8 @@ from itertools import accumulate, count
 from operator import sub
 from typing import NamedTuple
 
-from ctxctl.tui.nest import HEADING, Place, Session, Thread, ThreadName
 from ctxctl.tui.outline import Turns
+from ctxctl.tui.thread_tree import HEADING, Place, Session, Thread, ThreadName
 
 Block = tuple[Place, ...]
 

@@ -12,8 +12,7 @@ from typing import Final
 
 from textual.binding import Binding, BindingType
 
-from ctxctl.tui.keymap import ACTIONS
-from ctxctl.tui.keymap.action import Action, Scope
+from ctxctl.tui.keymap import ACTIONS, Action, Scope
 
 __all__ = [
     "ACTIONS", "BY_ID", "Action", "Scope", "bindings", "help_lines", "hints", "key_of", "keys_of", "name",

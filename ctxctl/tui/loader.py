@@ -1,7 +1,7 @@
 """The threads that ask the inspector, so that the event loop never does.
 
-One reads the trace from end to end and tells which turns there are as it finds them; others, the lanes,
-answer what the screens ask for, meanwhile and afterwards.
+One reads the trace from end to end, or follows it while it is written, and tells which turns there are as it
+finds them; others, the workers, answer what the screens ask for, meanwhile and afterwards.
 """
 
 from __future__ import annotations
@@ -12,18 +12,87 @@ from threading import Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from textual.message import Message
-
 from ctxctl.errors import CtxctlError
-from ctxctl.tui import gather, messages, pauses
-from ctxctl.tui.faults import FAULT_EXIT, place_of
-from ctxctl.tui.follower import Follower
-from ctxctl.tui.lanes import Activity, Lane, Post, Stopped, gone
+from ctxctl.tui import messages, scheduling
+from ctxctl.tui.answers import trace_facts
+from ctxctl.tui.errors import FAULT_EXIT, place_of
 from ctxctl.tui.outline import Grouping
+from ctxctl.tui.requests import Answered, Asked
+from ctxctl.tui.watching import Watching
+from ctxctl.tui.workers import Activity, Post, Stopped, Worker, gone
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
-    from ctxctl.inspector.live import Live
+    from ctxctl.inspector.live import Live, News
+
+ANEW: Final = "replayed-anew"
+"""Slug of the reason that is none to tell: nothing happened to the session."""
+_LOOK: Final = 0.25
+"""Seconds after which a quiet watch is told anew: its rate has changed."""
+
+
+class Follower:
+    """Polls a `Live` and tells what is new.
+
+    `tell` sends a value to the event loop and raises to stop; `hand` gives the inspector to whoever answers
+    requests, and None takes back what is kept of earlier answers.
+    """
+
+    def __init__(
+        self, live: Live, tell: Callable[[object], None], hand: Callable[[Inspector | None], None]
+    ) -> None:
+        self._live = live
+        self._tell = tell
+        self._hand = hand
+        self._epoch: int | None = None
+        self._inspector: Inspector | None = None
+        self._grouping = Grouping()
+        self._told: Watching | None = None
+
+    def look(self, stopping: Callable[[], bool], check: Callable[[], None]) -> bool:
+        """Wait for news a while and tell them; whether there were any."""
+        news = self._live.poll(_LOOK, stopping)
+        check()
+        if news.epoch != self._epoch:
+            self._begin(news)
+        if news.inspector is not self._inspector and news.inspector is not None:
+            self._inspector = news.inspector
+            self._hand(news.inspector)
+            self._tell(messages.Opened(trace_facts.trace(news.inspector, live=True)))
+        if news.changed and news.inspector is not None:
+            self._hand(None)
+            growth = self._grouping.take(news.rows, check, kept=news.kept)
+            share = _share(news)
+            self._tell(messages.Grown(growth, share, news.kept))
+        watching = _watching(news)
+        if watching != self._told:
+            self._told = watching
+            self._tell(messages.Watched(watching, news.problems))
+        return news.changed or news.state == "reading"
+
+    def _begin(self, news: News) -> None:
+        """Another session, or the same name with another content: nothing of before is true any more."""
+        first = self._epoch is None
+        self._epoch = news.epoch
+        self._grouping = Grouping()
+        self._told = None
+        if not first:
+            self._inspector = None
+            why = news.why
+            same = why is not None and why.slug == ANEW
+            self._tell(messages.Anew(news.name, why.message if why is not None else "", same=same))
+
+
+def _share(news: News) -> float:
+    """How much of what is written has been read, 0 to 1; only news of a file says how large it is."""
+    size = news.inspector.trace.source.size if news.inspector is not None else 0
+    return 1.0 if not news.behind or not size else max(0.0, 1.0 - news.behind / size)
+
+
+def _watching(news: News) -> Watching:
+    why = news.why.message if news.why is not None else ""
+    return Watching(news.state, news.behind, round(news.rate, 1), news.events, news.rows.settled, why)
+
 
 _UPDATE: Final = 0.1
 """Seconds between two tellings of which turns there are."""
@@ -46,10 +115,10 @@ class Loader:
         self._live = live
         self._post = post
         self._stopping = False
-        self._lanes: dict[str, Lane] = {}
+        self._workers: dict[str, Worker] = {}
         self._inspector: Inspector | None = None
         self._lock = Lock()
-        """Guards the lanes and the inspector's coming."""
+        """Guards the workers and the inspector's coming."""
         self._activity = Activity()
         self._thread = Thread(target=self._run, name="ctxctl-loader", daemon=True)
         self.idle = self._activity.idle
@@ -64,27 +133,28 @@ class Loader:
         """End the threads and close the inspector; one that is busy is left to the end of the process."""
         with self._lock:
             self._stopping = True
-            for lane in self._lanes.values():
-                lane.stop()
+            for worker in self._workers.values():
+                worker.stop()
         if self._thread.is_alive():
             self._thread.join(timeout)
         deadline = monotonic() + timeout
-        for lane in self._lanes.values():
-            lane.join(max(deadline - monotonic(), 0.0))
+        for worker in self._workers.values():
+            worker.join(max(deadline - monotonic(), 0.0))
         if self._inspector is not None and self._live is None:
             self._inspector.close()
 
-    def ask(self, want: messages.Want) -> None:
+    def ask(self, asked: Asked) -> None:
         """Ask for something; an unanswered request of the same kind is dropped."""
         with self._lock:
             if self._stopping:
                 return
-            lane = self._lanes.get(want.lane)
-            if lane is None:
-                lane = self._lanes[want.lane] = Lane(want.lane, self._post, self._activity)
+            name = asked.request.worker
+            worker = self._workers.get(name)
+            if worker is None:
+                worker = self._workers[name] = Worker(name, self._post, self._activity)
                 if self._inspector is not None:
-                    lane.open(self._inspector)
-            lane.ask(want)
+                    worker.open(self._inspector)
+            worker.ask(asked)
 
     def _run(self) -> None:
         with contextlib.suppress(Stopped):
@@ -102,7 +172,7 @@ class Loader:
 
         live = None
         try:
-            with pauses.short():
+            with scheduling.short():
                 live = open_live()
                 follower = Follower(live, self._tell, self._hand)
                 while True:
@@ -122,18 +192,18 @@ class Loader:
         """Answer from another inspector; None: from the same one, but afresh."""
         with self._lock:
             self._inspector = inspector or self._inspector
-            for lane in self._lanes.values():
+            for worker in self._workers.values():
                 if inspector is not None:
-                    lane.open(inspector)
+                    worker.open(inspector)
                 else:
-                    lane.forget()
+                    worker.forget()
 
     def _begin(self) -> Inspector | None:
         """Open the trace; None if it cannot be shown."""
         inspector = None
         try:
             inspector = self._open()
-            self._tell(messages.Opened(gather.trace(inspector)))
+            self._tell(messages.Opened(trace_facts.trace(inspector)))
         except BaseException as error:
             if inspector is not None:
                 inspector.close()
@@ -154,7 +224,7 @@ class Loader:
     def _read(self, inspector: Inspector) -> None:
         """Read the whole trace once, telling which turns there are."""
         try:
-            with pauses.short():
+            with scheduling.short():
                 self._outline(inspector)
         except Exception as error:
             self._fail(error)
@@ -172,22 +242,22 @@ class Loader:
                 return
             found = found or bool(inspector.known)
             self._tell(messages.Grown(grouping.take(inspector.known, self._check), part))
-            pauses.settle()
+            scheduling.settle()
             told = monotonic()
 
         rows = inspector.outline(progress).rows
-        pauses.settle()
+        scheduling.settle()
         growth = grouping.take(rows, self._check, complete=True)
-        self._tell(messages.Outlined(growth, gather.trace(inspector)))
+        self._tell(messages.Outlined(growth, trace_facts.trace(inspector)))
 
     def _check(self) -> None:
         if self._stopping:
             raise Stopped
 
-    def _tell(self, message: Message) -> None:
+    def _tell(self, value: object) -> None:
         self._check()
         try:
-            self._post(message)
+            self._post(Answered(value, newest_only=isinstance(value, messages.Watched)))
         except RuntimeError as error:
             if not gone(error):
                 raise

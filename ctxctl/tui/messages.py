@@ -1,108 +1,71 @@
-"""What the loader tells the application, and how a screen asks for what it shows."""
+"""What the loader tells the application of the trace, without having been asked.  Plain Python."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.message import Message
-from textual.message_pump import MessagePump
+from dataclasses import dataclass
 
 from ctxctl.tui.outline import Growth
-from ctxctl.tui.state import Trace
+from ctxctl.tui.screens.turns.state import Trace
 from ctxctl.tui.watching import Watching
 
 
-class Opened(Message, bubble=False):
+@dataclass(frozen=True, slots=True)
+class Opened:
     """The trace is open; reading begins."""
 
-    def __init__(self, trace: Trace) -> None:
-        super().__init__()
-        self.trace = trace
+    trace: Trace
 
 
-class Grown(Message, bubble=False):
+@dataclass(frozen=True, slots=True)
+class Grown:
     """A part of the trace, 0 to 1, has been read, and these turns are new or have changed.
 
     Each speaks of its own turns, so none replaces another; the loader sends few a second.
     """
 
-    def __init__(self, growth: Growth, part: float, kept: int | None = None) -> None:
-        super().__init__()
-        self.growth = growth
-        self.part = part
-        self.kept = kept
-        """Rows that are as they were told before; None: all of them."""
+    growth: Growth
+    part: float
+    kept: int | None = None
+    """Rows that are as they were told before; None: all of them."""
 
 
-class Outlined(Message, bubble=False):
-    """All turns are known; `growth` is what the messages before did not tell."""
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """All turns are known; `growth` is what was not told before."""
 
-    def __init__(self, growth: Growth, trace: Trace) -> None:
-        super().__init__()
-        self.growth = growth
-        self.trace = trace
+    growth: Growth
+    trace: Trace
 
 
-class Anew(Message, bubble=False):
+@dataclass(frozen=True, slots=True)
+class Anew:
     """Another session is watched now, or the file was replaced: what was shown is of the past."""
 
-    def __init__(self, name: str, why: str, *, same: bool = False) -> None:
-        super().__init__()
-        self.name = name
-        self.why = why
-        self.same = same
-        """The same bytes are only read otherwise."""
+    name: str
+    why: str
+    same: bool = False
+    """The same bytes are only read otherwise."""
 
 
-class Watched(Message, bubble=False):
-    """How the watch stands, and how many problems there are by now."""
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """How the watch stands, and how many problems there are by now; the newest one says it all."""
 
-    def __init__(self, watching: Watching, problems: int) -> None:
-        super().__init__()
-        self.watching = watching
-        self.problems = problems
-
-    def can_replace(self, message: Message) -> bool:
-        """The newest one says it all."""
-        return isinstance(message, Watched)
+    watching: Watching
+    problems: int
 
 
-class Failed(Message, bubble=False):
+@dataclass(frozen=True, slots=True)
+class Failed:
     """The trace cannot be shown at all."""
 
-    def __init__(self, message: str, hint: str | None, exit_code: int) -> None:
-        super().__init__()
-        self.message = message
-        self.hint = hint
-        self.exit_code = exit_code
+    message: str
+    hint: str | None
+    exit_code: int
 
 
-class Fault(Message, bubble=False):
+@dataclass(frozen=True, slots=True)
+class Fault:
     """Something inside went wrong for one view; `where` names code, never data."""
 
-    def __init__(self, where: str) -> None:
-        super().__init__()
-        self.where = where
-
-
-class Want(Message):
-    """A screen asks for something; `ctxctl.tui.answers` knows how it is answered, in a thread.
-
-    One class for each kind of request: a newer one of the same class replaces an older one.
-    """
-
-    lane: ClassVar[str] = "views"
-    """Which thread answers: requests that may take long have one of their own."""
-
-    asker: MessagePump | None = None
-    """Who gets the answer; the application where it is None."""
-
-    def failed(self, why: str) -> Message | None:
-        """The answer where there is none, with the reason in words."""
-        return None
-
-
-def ask(asker: MessagePump, want: Want) -> None:
-    """Ask for something that is answered to `asker` itself."""
-    want.asker = asker
-    asker.app.post_message(want)
+    where: str

@@ -7,97 +7,13 @@ there.  Everything else here costs the number of turns that are unfolded, at mos
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from ctxctl.model.outline import Row
-from ctxctl.model.vocab import UsedMethod
-from ctxctl.tui.nest import Nest, ThreadName
-from ctxctl.tui.series import BROKEN, COMPACTED, FLAGGED, OMITTED
-
-
-@dataclass(slots=True, eq=False)
-class TurnEntry:
-    """One turn of one thread: its steps so far, and their ledgers in sum."""
-
-    session: str | None
-    thread: str
-    turn: int
-    title: str | None = None
-    ordinals: array[int] = field(default_factory=lambda: array("L"))
-    """Ordinals of its steps, ascending; another thread's steps may lie between them.
-
-    Grows at its end while the turn is read, and is shared by the turn's older and newer entries.
-    """
-    steps: int = 0
-    """How many of `ordinals` this entry speaks of."""
-    whole: bool = False
-    """Whether all its steps are known."""
-    used: int = 0
-    """Tokens that its last step sent."""
-    method: UsedMethod = "recorded"
-    """How that is known."""
-    new: int = 0
-    freed: int = 0
-    cap: int | None = None
-    compacted: bool = False
-    flagged: bool = False
-    """Some step has a warning."""
-    peak: int = 0
-    """Most tokens that any of its steps sent."""
-    peak_method: UsedMethod = "recorded"
-    """How that is known."""
-    limit: int | None = None
-    threshold: int | None = None
-    threshold_source: str | None = None
-    """Where the runtime compacts by itself, and which rule says so."""
-    broken: bool = False
-    """In some step a prompt cache could reuse less than nine tenths of the request before."""
-    missed: int = 0
-    """Tokens that caches could have given in its steps and did not, where nothing recorded explains it."""
-    added: int = 0
-    updated: int = 0
-    removed: int = 0
-    omitted: int = 0
-    """Items, step by step, in sum."""
-    skipped: int = 0
-    """Items that its last step left as they were."""
-    model: str | None = None
-    """Of its last step."""
-    cached: int | None = None
-    reported: int | None = None
-    answered: int | None = None
-    """Tokens that the provider reported, of all its steps: served from a cache, sent, answered."""
-    doubted: bool = False
-    """What is reported of some answer cannot be true; `answered` has it as counted."""
-
-    @property
-    def notable(self) -> bool:
-        """Whether it is worth a stop: a compaction, a warning, a cache that gave less, something left out."""
-        return self.compacted or self.flagged or self.rewritten or self.omitted > 0
-
-    @property
-    def rewritten(self) -> bool:
-        """Whether a cache gave less than it could have: it was broken, or missed."""
-        return self.broken or self.missed > 0
-
-    @property
-    def marks(self) -> int:
-        """The same for a chart."""
-        return (
-            COMPACTED * self.compacted
-            | BROKEN * self.rewritten
-            | FLAGGED * self.flagged
-            | OMITTED * (self.omitted > 0)
-        )
-
-    @property
-    def last(self) -> int:
-        """Ordinal of its last step."""
-        return self.ordinals[self.steps - 1]
+from ctxctl.tui.thread_tree import Nest, ThreadName, TurnEntry
 
 
 class Growth(NamedTuple):

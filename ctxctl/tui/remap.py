@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from ctxctl.errors import UsageError
-from ctxctl.tui.keymap import ACTIONS
-from ctxctl.tui.keymap.action import Action, Scope
+from ctxctl.tui.keymap import ACTIONS, Action, Scope
 
 Keys = Mapping[str, tuple[str, ...]]
 """By id of an action, Textual's names of its keys."""

@@ -18,6 +18,8 @@ FLAGGED: Final = 4
 OMITTED: Final = 8
 """What may be so of a turn; those of several turns are or-ed."""
 
+LEVELS: Final = "▁▂▃▄▅▆▇█"
+"""Heights of a cell, from the lowest."""
 _FAN: Final = 8
 
 
@@ -185,3 +187,10 @@ def _both(a: Figures, b: Figures) -> Figures:
         max(a.expected, b.expected),
         max(a.content, b.content),
     )
+
+
+def level(part: int, whole: int) -> str:
+    """One cell that shows how full something is."""
+    if whole <= 0 or part <= 0:
+        return " " if part <= 0 else LEVELS[-1]
+    return LEVELS[min(part * len(LEVELS) // whole, len(LEVELS) - 1)]

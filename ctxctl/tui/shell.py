@@ -10,21 +10,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
 from textual.app import App, SuspendNotSupported
 from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import ModalScreen, Screen
 
 from ctxctl.labels import number, plural
-from ctxctl.tui import keys, lifecycle, messages, places, takeout, themes
+from ctxctl.tui import export, keys, lifecycle, themes
 from ctxctl.tui.commands import Command
 from ctxctl.tui.lineedit import History
 from ctxctl.tui.literal import shown
-from ctxctl.tui.screens.ask import Ask
-from ctxctl.tui.screens.help import Help
-from ctxctl.tui.screens.palette import Palette
-from ctxctl.tui.seen import Seen, Shows
+from ctxctl.tui.requests import Answered, Handlers, Placed, PlaceRequest, ask
+from ctxctl.tui.screens.palette import Ask, Palette
+from ctxctl.tui.screens.reader import Help
+from ctxctl.tui.visible_text import Seen, Shows
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView
 
@@ -132,19 +131,26 @@ class Shell(App[None]):
 
     async def _do(self, command: Command, nodes: Mapping[str, DOMNode]) -> None:
         if command.kind == "goto":
-            messages.ask(self, places.WantPlace(command.argument, self.front_session()))
+            ask(self, PlaceRequest(command.argument, self.front_session()))
         elif command.kind == "theme":
             self.choose_theme(command.argument)
         elif command.kind == "action":
             node = nodes.get(command.argument, self)
             await self.run_action(keys.BY_ID[command.argument].action, node)
 
-    @on(places.Placed)
-    def _placed(self, message: places.Placed) -> None:
-        if message.ordinal is None:
-            self.tell(message.why, bad=True)
-        elif not self.go_to(message.ordinal, step="." in message.address.rpartition(":")[2]):
-            self.tell(f"{message.address} has not been read yet", bad=True)
+    def handlers(self) -> Handlers:
+        """By kind of value, what is done with an answer to what the application itself asked for."""
+        return {Placed: self._placed}
+
+    def on_answered(self, message: Answered) -> None:
+        """Take an answer, or news of the trace."""
+        message.handle(self.handlers())
+
+    def _placed(self, found: Placed) -> None:
+        if found.ordinal is None:
+            self.tell(found.why, bad=True)
+        elif not self.go_to(found.ordinal, step="." in found.address.rpartition(":")[2]):
+            self.tell(f"{found.address} has not been read yet", bad=True)
 
     # Help and colours
 
@@ -191,22 +197,22 @@ class Shell(App[None]):
 
     def _copy(self, text: str, what: str) -> None:
         try:
-            text = takeout.for_clipboard(text)
-        except takeout.TakeoutError as error:
+            text = export.for_clipboard(text)
+        except export.ExportError as error:
             key = keys.key_of("export")
             self.tell(f"{error}{f'; {key} writes it to a file' if key else ''}", bad=True)
             return
         self.copy_to_clipboard(text)
         self.tell(f"sent to the clipboard: {what}")
         if not self.is_headless and self.environment.get("TMUX"):
-            self.run_worker(asyncio.to_thread(takeout.tmux_copy, text, self.environment))
+            self.run_worker(asyncio.to_thread(export.tmux_copy, text, self.environment))
 
     def action_export(self) -> None:
         """Write what is in front to a file."""
         seen = self.seen()
         if seen is None:
             return
-        suggested = takeout.free_name(Path(), takeout.file_name(self.trace_name, seen.name))
+        suggested = export.free_name(Path(), export.file_name(self.trace_name, seen.name))
 
         def answered(path: str | None) -> None:
             if path is not None and path.strip():
@@ -217,8 +223,8 @@ class Shell(App[None]):
 
     async def _export(self, path: str, seen: Seen, *, over: bool = False) -> None:
         try:
-            done = await asyncio.to_thread(takeout.write, path, seen.text, over=over)
-        except takeout.TakeoutError as error:
+            done = await asyncio.to_thread(export.write, path, seen.text, over=over)
+        except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         if done == "written":
@@ -241,25 +247,25 @@ class Shell(App[None]):
         """Open a copy of what is in front in the editor."""
         self._lend("editor")
 
-    def _lend(self, program: takeout.Program) -> None:
+    def _lend(self, program: export.Program) -> None:
         if (seen := self.seen()) is None:
             return
         try:
-            words = takeout.command(program, self.environment)
-        except takeout.TakeoutError as error:
+            words = export.command(program, self.environment)
+        except export.ExportError as error:
             self.tell(str(error), bad=True)
             return
         self.run_worker(self._lent(words, seen, raw=program == "editor"))
 
     async def _lent(self, words: list[str], seen: Seen, *, raw: bool) -> None:
-        lending = takeout.lent(seen.text, takeout.file_name(self.trace_name, seen.name), raw=raw)
+        lending = export.lent(seen.text, export.file_name(self.trace_name, seen.name), raw=raw)
         try:
             path = await asyncio.to_thread(lending.__enter__)
-        except (takeout.TakeoutError, OSError) as error:
+        except (export.ExportError, OSError) as error:
             self.tell(f"cannot be opened: {getattr(error, 'strerror', None) or error}", bad=True)
             return
         try:
-            why = self._away(lambda: takeout.run(words, path, self.terminal))
+            why = self._away(lambda: export.run(words, path, self.terminal))
         finally:
             await asyncio.to_thread(lending.__exit__, None, None, None)
         if why:

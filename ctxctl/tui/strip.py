@@ -10,7 +10,7 @@ from ctxctl.model.vocab import STAGES, Verdict
 from ctxctl.report.doubts import doubt_text
 from ctxctl.report.misses import miss_text
 from ctxctl.text import cells
-from ctxctl.tui.lines.layout import Parts
+from ctxctl.tui.layout import Parts
 from ctxctl.tui.sizes import EXPECTED, full_of, method_of
 
 VERDICTS: Final[dict[Verdict, str]] = {

@@ -13,7 +13,7 @@ from test_tui_hostile import faults, hostile, strips
 from ctxctl.errors import UsageError
 from ctxctl.inspector import Inspector
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.screens.assembled import AssembledScreen
+from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.widgets.rows import Rows
 
 ROOT = Path(__file__).parents[2]

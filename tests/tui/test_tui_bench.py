@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.strip import Strip
 
-from ctxctl.tui.screens.turns import TurnsScreen
+from ctxctl.tui.screens.turns.screen import TurnsScreen
 from ctxctl.tui.widgets.rows import Rows
 from tests.bench.loop import Watch, session
 from tests.tui.fake import FakeInspector, notes_agent, unreadable

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ctxctl.inspector import Inspector
 from ctxctl.text import cells
-from ctxctl.tui.assembled import gather, lines
-from ctxctl.tui.assembled.values import Assembled, Block, BlockDocument
-from ctxctl.tui.assembled.wrap import BREAK, HEADING, TEXT, BlockWrap
+from ctxctl.tui.answers import assembled
+from ctxctl.tui.screens.assembled import lines
+from ctxctl.tui.screens.assembled.values import Assembled, Block, BlockDocument
+from ctxctl.tui.screens.assembled.wrap import BREAK, HEADING, TEXT, BlockWrap
 from ctxctl.tui.spans import Spans
 
 ROOT = Path(__file__).parents[2]
@@ -92,7 +93,7 @@ def test_the_text_is_what_the_inspector_assembles(trace: Path) -> None:
     with Inspector.open(trace) as inspector:
         rows = inspector.outline().rows
         for ordinal in range(0, len(rows), max(len(rows) // 8, 1)):
-            shown = gather.assembled(inspector, ordinal, nothing)
+            shown = assembled.assembled(inspector, ordinal, nothing)
             assert shown.document is not None
             text = inspector.assembled(ordinal)
             assert shown.document.text == text
@@ -107,7 +108,7 @@ def test_the_text_is_what_the_inspector_assembles(trace: Path) -> None:
 def test_a_broken_prefix_says_who_and_what_it_cost() -> None:
     with Inspector.open(ROOT / "traces" / "coding-agent.jsonl") as inspector:
         rows = inspector.outline().rows
-        found = [gather.assembled(inspector, n, nothing) for n in range(len(rows))]
+        found = [assembled.assembled(inspector, n, nothing) for n in range(len(rows))]
     broken = [shown for shown in found if shown.break_block is not None and shown.again]
     assert broken
     for shown in broken:
@@ -125,7 +126,7 @@ def test_what_is_special_about_a_block_is_said() -> None:
         notes = {
             note
             for ordinal in range(len(rows))
-            for block in (gather.assembled(inspector, ordinal, nothing).document or document()).blocks
+            for block in (assembled.assembled(inspector, ordinal, nothing).document or document()).blocks
             for note in block.notes
         }
     assert "stale copy" in notes

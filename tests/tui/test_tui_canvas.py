@@ -13,8 +13,8 @@ from textual.css.stylesheet import Stylesheet
 from textual.geometry import Region
 from textual.strip import Strip
 
-from ctxctl.tui import spark
 from ctxctl.tui.literal import strip
+from ctxctl.tui.screens.turns import header
 from ctxctl.tui.series import Figures
 from ctxctl.tui.themes import LIGHT
 from ctxctl.tui.widgets.canvas import Canvas
@@ -135,5 +135,5 @@ def test_neighbours_of_one_style_are_one_segment() -> None:
 
 def test_rows_of_the_window_by_turn_are_kept_by_what_they_show() -> None:
     one, same, other = ((Figures(10, 100), Figures(used, 100)) for used in (90, 90, 40))
-    assert spark._cells(one, 100, 1, 0, True) is spark._cells(same, 100, 1, 0, True)
-    assert spark._cells(one, 100, 1, 0, True) != spark._cells(other, 100, 1, 0, True)
+    assert header._cells(one, 100, 1, 0, True) is header._cells(same, 100, 1, 0, True)
+    assert header._cells(one, 100, 1, 0, True) != header._cells(other, 100, 1, 0, True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.tui import commands, fuzzy, keys, themes
+from ctxctl.tui import commands, keys, themes
 from ctxctl.tui.lineedit import LONGEST, History, Line
 
 IDS = [action.id for action in keys.ACTIONS if action.scope in ("turns", "app", "list")]
@@ -95,16 +95,16 @@ def test_what_was_typed_is_marked() -> None:
 
 def test_beginnings_of_words_come_before_middles_and_scattered_letters() -> None:
     texts = ["turn next", "the next", "annexted", "n e x t"]
-    costs = [fuzzy.match("next", text) for text in texts]
+    costs = [commands.match("next", text) for text in texts]
     assert all(match is not None for match in costs)
-    ranked = sorted(texts, key=lambda text: fuzzy.match("next", text).cost)  # type: ignore[union-attr]
+    ranked = sorted(texts, key=lambda text: commands.match("next", text).cost)  # type: ignore[union-attr]
     assert ranked == ["turn next", "the next", "annexted", "n e x t"] or ranked[2:] == ["annexted", "n e x t"]
-    assert fuzzy.match("next", "nxet") is None
+    assert commands.match("next", "nxet") is None
 
 
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_what_matches_is_there_in_order(query: str, text: str) -> None:
-    found = fuzzy.match(query, text)
+    found = commands.match(query, text)
     if found is not None:
         assert all(0 <= n < len(text) for n in found.places)
         assert list(found.places) == sorted(set(found.places))

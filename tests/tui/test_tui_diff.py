@@ -12,9 +12,9 @@ from test_tui_hostile import faults, hostile, strips
 
 from ctxctl.inspector import Inspector
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.diff.values import FrameName, Pair, against
-from ctxctl.tui.screens.diff import DiffScreen
-from ctxctl.tui.widgets.sheetview import SheetView
+from ctxctl.tui.screens.diff.screen import DiffScreen
+from ctxctl.tui.screens.diff.values import FrameName, Pair, against
+from ctxctl.tui.screens.diff.view import SheetView
 
 ROOT = Path(__file__).parents[2]
 

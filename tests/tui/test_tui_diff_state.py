@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from ctxctl.labels import MINUS
 from ctxctl.model.vocab import STATUSES, Status
 from ctxctl.text import cells
-from ctxctl.tui.diff import lines
-from ctxctl.tui.diff import state as moves
-from ctxctl.tui.diff.sheet import make
-from ctxctl.tui.diff.state import DiffState
-from ctxctl.tui.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
+from ctxctl.tui.screens.diff import lines
+from ctxctl.tui.screens.diff import state as moves
+from ctxctl.tui.screens.diff.sheet import make
+from ctxctl.tui.screens.diff.state import DiffState
+from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, ItemDiff, Pair, SideHead, TextKey
 
 PAIR = Pair(FrameName(3), FrameName(7))
 

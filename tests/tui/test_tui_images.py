@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.tui import images, opaque
+from ctxctl.tui import binary
 
 
 def png(width: int, height: int) -> bytes:
@@ -42,15 +42,15 @@ SAMPLES = [
 
 @pytest.mark.parametrize(("data", "expected"), SAMPLES, ids=[f"{e[0]} {e[1]}" for _, e in SAMPLES])
 def test_dimensions_come_from_the_head(data: bytes, expected: tuple[str, int, int]) -> None:
-    assert images.dimensions(data) == expected
-    assert images.dimensions(data[:9]) is None
+    assert binary.dimensions(data) == expected
+    assert binary.dimensions(data[:9]) is None
 
 
 @pytest.mark.parametrize(("data", "expected"), SAMPLES, ids=[f"{e[0]} {e[1]}" for _, e in SAMPLES])
 @pytest.mark.parametrize("head", ["", "data:image/png;base64,", "data:image/png;name=a.png;base64,"])
 def test_base64_is_read_as_far_as_needed(data: bytes, expected: tuple[str, int, int], head: str) -> None:
-    found = images.of_base64(head + base64.b64encode(data).decode())
-    assert found == images.Image(*expected, bytes=len(data))
+    found = binary.of_base64(head + base64.b64encode(data).decode())
+    assert found == binary.Image(*expected, bytes=len(data))
 
 
 def test_only_the_head_of_a_large_image_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,37 +61,37 @@ def test_only_the_head_of_a_large_image_is_decoded(monkeypatch: pytest.MonkeyPat
         seen.append(len(text))
         return real(text)
 
-    monkeypatch.setattr(images.base64, "b64decode", watched)
+    monkeypatch.setattr(binary.base64, "b64decode", watched)
     text = base64.b64encode(png(10, 20) + b"\0" * 3_000_000).decode()
-    found = images.of_base64(text)
+    found = binary.of_base64(text)
     assert found is not None
     assert (found.width, found.bytes) == (10, len(png(10, 20)) + 3_000_000)
     assert seen
-    assert max(seen) <= images.HEAD * 4 // 3
+    assert max(seen) <= binary.HEAD * 4 // 3
 
 
 @given(st.binary(max_size=400))
 def test_any_bytes_are_taken(data: bytes) -> None:
     for head in (b"", *(sample[:20] for sample, _ in SAMPLES)):
-        found = images.dimensions(head + data)
+        found = binary.dimensions(head + data)
         assert found is None or (found[1] >= 0 and found[2] >= 0)
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_taken(text: str) -> None:
     for head in ("", "data:image/png;base64,", "data:image/", "iVBORw0KGgo", "/9j/"):
-        found = images.of_base64(head + text)
+        found = binary.of_base64(head + text)
         assert found is None or found.bytes >= 0
-        opaque.image_in(head + text)
-        opaque.image_in('"' + head + text)
+        binary.image_in(head + text)
+        binary.image_in('"' + head + text)
 
 
 def test_an_image_in_json_is_found() -> None:
     body = base64.b64encode(png(3, 4)).decode()
-    found = opaque.image_in('{"type":"image","source":{"media_type":"image/png","data":"' + body + '"}}')
+    found = binary.image_in('{"type":"image","source":{"media_type":"image/png","data":"' + body + '"}}')
     assert found is not None
-    assert opaque.said(found) == f"image/png 3 \u00d7 4, {len(png(3, 4))} bytes"
-    assert opaque.image_in('{"text":"iVBORw0KGgo is how base64 of a PNG begins"}') is None
+    assert binary.said(found) == f"image/png 3 \u00d7 4, {len(png(3, 4))} bytes"
+    assert binary.image_in('{"text":"iVBORw0KGgo is how base64 of a PNG begins"}') is None
 
 
 def test_an_image_without_bytes_says_what_its_record_says() -> None:
@@ -100,15 +100,15 @@ def test_an_image_without_bytes_says_what_its_record_says() -> None:
         "byte_size": 12_345,
         "metadata": {"native": {"width": 8, "height": 9}},
     }
-    lines = dict(opaque.lines(record, "image", 85, "declared", "no text"))
-    text = "\n".join(line for _, line in opaque.lines(record, "image", 85, "declared", "no text"))
+    lines = dict(binary.lines(record, "image", 85, "declared", "no text"))
+    text = "\n".join(line for _, line in binary.lines(record, "image", 85, "declared", "no text"))
     assert lines["!"] == "no text"
     for word in ("image/jpeg", "12,345", "8 \u00d7 9", "85 (declared)"):
         assert word in text
 
 
 def test_what_is_not_recorded_is_said() -> None:
-    text = "\n".join(line for _, line in opaque.lines({}, "image", 0, "uncounted", "no text"))
+    text = "\n".join(line for _, line in binary.lines({}, "image", 0, "uncounted", "no text"))
     assert text.count("not recorded") == 3
     assert "uncounted" in text
-    assert opaque.lines({}, "tool_result", 0, "uncounted", "no text") == [("!", "no text")]
+    assert binary.lines({}, "tool_result", 0, "uncounted", "no text") == [("!", "no text")]

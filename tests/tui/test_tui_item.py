@@ -14,7 +14,8 @@ from textual import events
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Frame
 from ctxctl.model.told import Told
-from ctxctl.tui import item, record, timeline
+from ctxctl.tui.answers import item as life
+from ctxctl.tui.answers import item_text
 from ctxctl.tui.document import Document
 from ctxctl.tui.screens.reader import Reader
 from ctxctl.tui.widgets.textview import TextView
@@ -396,9 +397,9 @@ async def test_nothing_of_a_withheld_item_is_shown(keys: list[str]) -> None:
 
 def test_a_record_that_is_itself_redacted_is_shown() -> None:
     event = {"data": {"item_id": "a", "content": "[masked]", "redaction_state": "masked"}}
-    assert "[masked]" in record.document([], event, withheld=True).text
+    assert "[masked]" in item_text.record_document([], event, withheld=True).text
     raw = {"data": {"item_id": "a", "content": "secret", "redaction_state": "none"}}
-    text = record.document([], raw, withheld=True).text
+    text = item_text.record_document([], raw, withheld=True).text
     assert "secret" not in text
     assert '"item_id": "a"' in text
 
@@ -425,7 +426,7 @@ LIFE = [
 
 
 def test_steps_without_a_change_are_one_line() -> None:
-    document = timeline.document(LIFE, here=1)
+    document = life.life_document(LIFE, here=1)
     lines = document.text.split("\n")
     assert lines[0] == "1.1+  4.1~  5.1−  8.1+"  # noqa: RUF001 - the sign as it is shown
     assert [line.split()[0] for line in lines[2:]] == ["1.1", "2.1…3.1", "4.1", "5.1", "8.1"]
@@ -437,25 +438,25 @@ def test_steps_without_a_change_are_one_line() -> None:
 
 
 def test_a_life_says_how_far_it_was_read_and_when_there_is_none() -> None:
-    assert "40%" in timeline.document(LIFE[:2], 0, part=0.4).text
-    assert "No step" in timeline.document([], 0).text
+    assert "40%" in life.life_document(LIFE[:2], 0, part=0.4).text
+    assert "No step" in life.life_document([], 0).text
 
 
 def test_a_very_long_life_shows_both_ends() -> None:
     many = [moment(n, "updated", f"v{n}") for n in range(20_000)]
-    document = timeline.document(many, 0)
+    document = life.life_document(many, 0)
     assert document.text.count("\n") < 6000
     assert "15,000 events in the middle are left out" in document.text
     assert "19999.1" in document.text or "20000.1" in document.text
 
 
 def test_earlier_versions_come_latest_first_and_once() -> None:
-    found = item.earlier(LIFE, 7)
+    found = item_text.earlier(LIFE, 7)
     assert [(held.version, held.at.ordinal) for held in found] == [("v2", 3)]
-    found = item.earlier(LIFE, 3)
+    found = item_text.earlier(LIFE, 3)
     assert [(held.version, held.at.ordinal) for held in found] == [("v1", 2)]
-    assert item.earlier(LIFE, 0) == []
-    assert item.earlier([], 9) == []
+    assert item_text.earlier(LIFE, 0) == []
+    assert item_text.earlier([], 9) == []
 
 
 def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
@@ -463,7 +464,7 @@ def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
         "data": {"metadata": {f"k{n}": n for n in range(30)}, "content": "y" * 9000},
         "odd": ["\ud800", None],
     }
-    document = record.document([("item", "a"), ("kind", "b")], event)
+    document = item_text.record_document([("item", "a"), ("kind", "b")], event)
     for n in range(30):
         assert f'"k{n}": {n}' in document.text
     assert "(9,000 characters in all)" in document.text
@@ -480,7 +481,7 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
     from pathlib import Path
 
     from ctxctl.inspector import Inspector
-    from ctxctl.tui.state import ItemKey, Target
+    from ctxctl.tui.screens.turns.state import ItemKey, Target
 
     trace = Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl"
     with Inspector.open(trace) as real:
@@ -489,17 +490,17 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
         for row in rows:
             for change in real.step(row.ordinal).changes:
                 key = ItemKey(Target(row.ordinal, whole_turn=False, first=row.ordinal), change)
-                text = item.item(real, key, lambda: None)
+                text = item_text.item(real, key, lambda: None)
                 assert text.content is not None or text.note
                 assert text.diff is not None or text.diff_note
-                whole = item.whole_record(real, key, lambda: None)
+                whole = item_text.whole_record(real, key, lambda: None)
                 assert change.item in whole.text
                 if change.line:
                     assert '"event_type"' in whole.text
                 moments = list(real.moments(change.item, session=row.session, thread=row.thread))
                 assert moments == real.life(change.item, session=row.session, thread=row.thread)
                 assert any(one.ordinal == row.ordinal for one in moments)
-                found = item.compared(real, key, 1, moments, lambda: None)
+                found = item_text.compared(real, key, 1, moments, lambda: None)
                 assert found.document is not None or found.note
                 older += found.document is not None
         assert older > 0
@@ -507,7 +508,7 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
 
 def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> None:
     from ctxctl.inspector import Inspector
-    from ctxctl.tui.state import ItemKey, Target
+    from ctxctl.tui.screens.turns.state import ItemKey, Target
 
     secret = "the door code is 8125"
     events = []
@@ -548,14 +549,16 @@ def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> N
         assert "note" in real.step(last).told.withheld
         placement = real.frame(last).placements[0]
         change = real.step(rows[0].ordinal).changes[0]
-        first = item.whole_record(real, ItemKey(Target(0, whole_turn=False, first=0), change), lambda: None)
+        first = item_text.whole_record(
+            real, ItemKey(Target(0, whole_turn=False, first=0), change), lambda: None
+        )
         assert "note" in first.text
         assert secret not in first.text  # nor where it was not redacted yet
         later = msgspec.structs.replace(change, status="skipped", line=placement.line, title=None)
         key = ItemKey(Target(last, whole_turn=False, first=last), later)
         for document in (
-            item.whole_record(real, key, lambda: None),
-            item.item(real, key, lambda: None).content,
-            item.compared(real, key, 1, list(real.moments("note")), lambda: None).document,
+            item_text.whole_record(real, key, lambda: None),
+            item_text.item(real, key, lambda: None).content,
+            item_text.compared(real, key, 1, list(real.moments("note")), lambda: None).document,
         ):
             assert document is None or secret not in document.text

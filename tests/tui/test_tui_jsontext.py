@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.tui import jsontext, syntax, words
+from ctxctl.tui import jsontext, syntax
+from ctxctl.tui.answers import item_text
 from ctxctl.tui.document import Document, Wrap
 from ctxctl.tui.folds import Fold, Folds
 
@@ -195,16 +196,16 @@ def test_any_text_gets_colours_within_itself(text: str, name: str) -> None:
 def test_the_changed_words_stand_out() -> None:
     lines = [("@", "@@ -1 +1 @@"), ("-", "Cursor: line 12 of 80"), ("+", "Cursor: line 40 of 80")]
     text = "\n".join(line for _, line in lines)
-    found = words.emphasised(lines).within(0, len(text))
+    found = item_text.emphasised(lines).within(0, len(text))
     assert [(text[a:b], name) for a, b, name in found] == [("12", "del-word"), ("40", "add-word")]
 
 
 def test_nothing_stands_out_where_all_is_new() -> None:
-    assert words.changed("The quick brown fox", "Completely other text here") == ([], [])
+    assert item_text.changed("The quick brown fox", "Completely other text here") == ([], [])
 
 
 def test_very_long_lines_are_not_compared() -> None:
-    assert words.changed("a b " * 1000, "a c " * 1000) == ([], [])
+    assert item_text.changed("a b " * 1000, "a c " * 1000) == ([], [])
 
 
 LINES = st.lists(
@@ -217,7 +218,7 @@ LINES = st.lists(
 def test_emphasis_lies_on_changed_lines(lines: list[tuple[str, str]]) -> None:
     text = "\n".join(line for _, line in lines)
     at = 0
-    for start, end, name in words.emphasised(lines).within(0, len(text)):
+    for start, end, name in item_text.emphasised(lines).within(0, len(text)):
         assert at <= start < end <= len(text)
         line = text.count("\n", 0, start)
         assert lines[line][0] == ("+" if name == "add-word" else "-")

@@ -12,10 +12,9 @@ from helpers import LARGE, SMALL, made, running
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Change, Counts, Ledger, Turn, Window
 from ctxctl.model.vocab import UsedMethod
+from ctxctl.tui.answers.change_rows import passing
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.detailing import passing
-from ctxctl.tui.itemhead import item_head
-from ctxctl.tui.keeping import cost
+from ctxctl.tui.screens.turns.item_view import cost, item_head
 
 RETRIEVAL = Path(__file__).parents[2] / "traces" / "retrieval-agent.jsonl"
 TINY = (40, 10)

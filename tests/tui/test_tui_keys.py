@@ -11,15 +11,15 @@ from textual.binding import Binding
 
 from ctxctl.tui import keys
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.screens.assembled import AssembledScreen
-from ctxctl.tui.screens.diff import DiffScreen
-from ctxctl.tui.screens.overview import Overview
+from ctxctl.tui.screens.assembled.screen import AssembledScreen
+from ctxctl.tui.screens.diff.screen import DiffScreen
+from ctxctl.tui.screens.overview.screen import Overview
 from ctxctl.tui.screens.palette import Palette
-from ctxctl.tui.screens.pointer import PointerScreen
+from ctxctl.tui.screens.pointers.screen import PointerScreen
 from ctxctl.tui.screens.reader import Reader
-from ctxctl.tui.screens.search import SearchScreen
-from ctxctl.tui.screens.turns import TurnsScreen
-from ctxctl.tui.screens.whatif import WhatIf
+from ctxctl.tui.screens.search.screen import SearchScreen
+from ctxctl.tui.screens.turns.screen import TurnsScreen
+from ctxctl.tui.screens.whatif.screen import WhatIf
 from ctxctl.tui.widgets.prompt import Prompt
 from ctxctl.tui.widgets.rows import Rows
 from ctxctl.tui.widgets.textview import TextView

@@ -11,11 +11,13 @@ from fake import FakeInspector, Request, Thing, notes_agent
 
 from ctxctl import labels
 from ctxctl.text import cells
-from ctxctl.tui import gather, header, itemhead, lines, spark
-from ctxctl.tui import state as moves
-from ctxctl.tui.lines import Column, Parts, Piece
+from ctxctl.tui import series
+from ctxctl.tui.answers import change_rows, trace_facts
+from ctxctl.tui.layout import Column, Parts, Piece, laid_out, spread
 from ctxctl.tui.outline import Grouping
-from ctxctl.tui.state import State, Trace
+from ctxctl.tui.screens.turns import header, item_view, lines
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.state import State, Trace
 
 WIDTHS = [0, 1, 2, 5, 10, 24, 33, 34, 44, 47, 60, 68, 80, 92, 140, 200]
 
@@ -26,10 +28,10 @@ def said(parts: Parts) -> str:
 
 def loaded(inspector: Any, line: int = 0, *, skipped: bool = False) -> State:
     growth = Grouping().take(inspector.outline().rows, complete=True)
-    state = moves.outlined(State(Trace(inspector.name)), growth, gather.trace(inspector))
+    state = moves.outlined(State(Trace(inspector.name)), growth, trace_facts.trace(inspector))
     state = replace(moves.to_line(state, line), skipped=skipped)
     assert state.target is not None
-    return moves.detailed(state, gather.detail(inspector, state.target, skipped))
+    return moves.detailed(state, change_rows.detail(inspector, state.target, skipped))
 
 
 @pytest.mark.parametrize(
@@ -51,11 +53,11 @@ def test_numbers_have_their_signs() -> None:
 
 
 def test_the_gauge_is_empty_full_or_between() -> None:
-    assert spark.level(0, 100) == " "
-    assert spark.level(1, 100) == "▁"
-    assert spark.level(100, 100) == "█"
-    assert spark.level(5000, 100) == "█"
-    assert spark.level(5, 0) == "█"
+    assert series.level(0, 100) == " "
+    assert series.level(1, 100) == "▁"
+    assert series.level(100, 100) == "█"
+    assert series.level(5000, 100) == "█"
+    assert series.level(5, 0) == "█"
 
 
 def test_counting_methods_of_a_sum() -> None:
@@ -120,16 +122,16 @@ def test_items_without_a_title_show_their_first_words() -> None:
 
 def test_spread_drops_the_least_important_first() -> None:
     left, right = [Piece("left", "", 9), Piece("unimportant", "", 1)], [Piece("right", "", 8)]
-    assert said(lines.spread(left, right, 40)).split() == ["left", "unimportant", "right"]
-    assert said(lines.spread(left, right, 18)).split() == ["left", "right"]
-    assert said(lines.spread(left, right, 8)).split() == ["left"]
-    assert said(lines.spread(left, right, 40)).endswith("right ")
+    assert said(spread(left, right, 40)).split() == ["left", "unimportant", "right"]
+    assert said(spread(left, right, 18)).split() == ["left", "right"]
+    assert said(spread(left, right, 8)).split() == ["left"]
+    assert said(spread(left, right, 40)).endswith("right ")
 
 
 def test_columns_share_the_rest() -> None:
-    parts = lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
+    parts = laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 8)
     assert said(parts) == "abc…  12"
-    assert said(lines.laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 6)) == "    12"
+    assert said(laid_out([Column("abcdef"), Column("12", "", 4, right=True)], 6)) == "    12"
 
 
 def test_the_head_says_where_we_are() -> None:
@@ -202,5 +204,5 @@ def test_versions_are_told_by_their_beginning() -> None:
     assert line is not None
     change = state.table.change_at(line)
     assert change is not None
-    assert itemhead.versions(change).count("…") == 2
-    assert "→" in itemhead.versions(change)
+    assert item_view.versions(change).count("…") == 2
+    assert "→" in item_view.versions(change)

@@ -6,10 +6,12 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from textual.message import Message
 
 from ctxctl.inspector.live import Live
 from ctxctl.tui import messages
 from ctxctl.tui.loader import Loader
+from ctxctl.tui.requests import Answered
 from tests.oracle.build import lines
 from tests.unit.engine.making import add, inject
 
@@ -30,12 +32,13 @@ def test_an_error_of_sending_is_told_unless_nobody_listens(trace: Path, error: s
     over = Event()
     failed: list[str] = []
 
-    def post(message: object) -> None:
-        if isinstance(message, messages.Grown) and not failed:
+    def post(message: Message) -> None:
+        assert isinstance(message, Answered)
+        if isinstance(message.value, messages.Grown) and not failed:
             failed.append(error)
             raise RuntimeError(error)
         found.append(message)
-        if isinstance(message, messages.Failed):
+        if isinstance(message.value, messages.Failed):
             over.set()
 
     loader = Loader(lambda: pytest.fail("not opened"), post, lambda: Live(trace))

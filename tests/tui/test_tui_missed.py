@@ -7,7 +7,7 @@ from fake import FakeInspector, notes_agent
 
 from ctxctl.inspector.survey import row_of
 from ctxctl.model.results import Cache, Miss, Step
-from ctxctl.tui import detailing
+from ctxctl.tui.answers import change_rows
 from ctxctl.tui.outline import Turns
 from ctxctl.tui.strip import _bill
 
@@ -37,9 +37,9 @@ def test_its_turn_is_of_note_and_has_the_sign() -> None:
 
 def test_the_frame_and_the_head_say_it() -> None:
     inspector = Missing(notes_agent())
-    notes = detailing.notes(inspector.step(2))
+    notes = change_rows.notes(inspector.step(2))
     assert [note.text for note in notes if note.warning] == [f"cache: {WORDS}"]
-    assert not any("missed" in note.text for note in detailing.notes(inspector.step(1)))
+    assert not any("missed" in note.text for note in change_rows.notes(inspector.step(1)))
     step = next(s for s in map(inspector.step, range(4)) if s.usage is not None)
     replaced = msgspec.structs.replace(step, cache=Cache(10, None, 0, None, None, MISS))
     assert WORDS in _bill(replaced, whole=True)

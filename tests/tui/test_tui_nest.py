@@ -11,12 +11,12 @@ from fake import FakeInspector, Request, Thing
 
 from ctxctl.model.outline import Row
 from ctxctl.model.told import Origin
-from ctxctl.tui import state as moves
-from ctxctl.tui import walk
 from ctxctl.tui.folding import Folding
-from ctxctl.tui.nest import HEADING, Place
 from ctxctl.tui.outline import Grouping, Growth, Turns
-from ctxctl.tui.state import State, Trace
+from ctxctl.tui.screens.turns import navigation
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.state import State, Trace
+from ctxctl.tui.thread_tree import HEADING, Place
 
 ASK = Thing("a", "a text")
 
@@ -211,33 +211,33 @@ def noted(*turns: int) -> State:
 
 def test_braces_lead_to_what_is_of_note() -> None:
     state = noted(2, 5)
-    first = walk.notable(state, 1)
-    second = walk.notable(first, 1)
+    first = navigation.notable(state, 1)
+    second = navigation.notable(first, 1)
     assert (first.cursor, second.cursor) == (2, 5)
-    assert walk.notable(second, 1).cursor == 5
-    assert walk.notable(second, -1).cursor == 2
-    assert walk.notable(first, -1).cursor == 2
-    assert walk.notable(State(Trace("t")), 1).cursor == 0
+    assert navigation.notable(second, 1).cursor == 5
+    assert navigation.notable(second, -1).cursor == 2
+    assert navigation.notable(first, -1).cursor == 2
+    assert navigation.notable(State(Trace("t")), 1).cursor == 0
 
 
 def test_braces_find_what_is_of_note_inside_threads() -> None:
     rows = [msgspec.structs.replace(r, compacted=r.ordinal == 2) for r in ROWS]
-    state = walk.notable(at(Turns.of(rows)), 1)
+    state = navigation.notable(at(Turns.of(rows)), 1)
     assert state.place == Place(2, None)
-    assert walk.notable(at(Turns.of(rows), 4), -1).place == Place(2, None)
+    assert navigation.notable(at(Turns.of(rows), 4), -1).place == Place(2, None)
 
 
 def test_a_jump_unfolds_what_it_must_and_can_be_gone_back() -> None:
     state = moves.toggle_threads(at(Turns.of(ROWS), 3))
-    gone = walk.jump(state, 2, "an-item")
+    gone = navigation.jump(state, 2, "an-item")
     assert gone.place == Place(2, None)
     assert (gone.pane, gone.item, gone.seeking) == ("changes", "an-item", True)
-    step = walk.jump(gone, 3)
+    step = navigation.jump(gone, 3)
     assert step.place == Place(0, 1)
-    back = walk.came_back(walk.came_back(step))
+    back = navigation.came_back(navigation.came_back(step))
     assert (back.place, back.pane) == (Place(3, None), "turns")
-    assert walk.came_back(back).place == back.place
-    assert walk.jump(state, 99) is state
+    assert navigation.came_back(back).place == back.place
+    assert navigation.jump(state, 99) is state
 
 
 def test_following_goes_with_the_newest_turn_until_one_moves() -> None:

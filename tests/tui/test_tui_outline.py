@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ctxctl.model.outline import Row
 from ctxctl.tui.folding import Folding
-from ctxctl.tui.nest import Place
 from ctxctl.tui.outline import Grouping, Turns
+from ctxctl.tui.thread_tree import Place
 
 ASK = Thing("a", "a text")
 

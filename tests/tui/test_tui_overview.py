@@ -9,12 +9,14 @@ from fake import FakeInspector, Request, SlowInspector, Thing, long_session, not
 from helpers import LARGE, SMALL, check_golden, made, running, settle
 
 from ctxctl.text import cells
-from ctxctl.tui import chart, overview, spark
-from ctxctl.tui.lines import Parts
+from ctxctl.tui.layout import Parts
 from ctxctl.tui.outline import Turns
-from ctxctl.tui.screens.overview import Overview
+from ctxctl.tui.screens.overview import chart
+from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.overview.screen import Overview
+from ctxctl.tui.screens.turns import header
+from ctxctl.tui.screens.turns.view import State, Trace
 from ctxctl.tui.series import COMPACTED, FLAGGED, Figures, Series, column_of, turns_of
-from ctxctl.tui.view import State, Trace
 
 
 def said(parts: Parts) -> str:
@@ -63,17 +65,17 @@ def test_each_turn_stands_in_one_column(count: int) -> None:
 
 
 def test_a_sparkline_has_its_limit_its_compaction_and_the_current_turn() -> None:
-    (line,) = spark.sparkline(series(10, 100, 20, 30, marks={2: COMPACTED}), 3, 12)
+    (line,) = header.sparkline(series(10, 100, 20, 30, marks={2: COMPACTED}), 3, 12)
     assert said(line) == "▁█╵▃┄100    "
     assert ("▃", "gauge-here") in line
-    upper, lower = spark.sparkline(series(10, 100), 0, 12, 2)
+    upper, lower = header.sparkline(series(10, 100), 0, 12, 2)
     assert (said(upper)[:2], said(lower)[:2]) == ("┄█", "▂█")
 
 
 def test_many_turns_share_a_column_that_shows_the_highest() -> None:
     used = [1] * 1000
     used[437] = 100
-    (line,) = spark.sparkline(series(*used), 0, 54)
+    (line,) = header.sparkline(series(*used), 0, 54)
     assert said(line).count("█") == 1
     assert cells(said(line)) == 54
 

@@ -8,8 +8,8 @@ from helpers import LARGE, SMALL, Session, check_golden, made, running
 from test_tui_hostile import ALL, faults, hostile, strips
 
 from ctxctl.tui import keys
-from ctxctl.tui.screens.help import Help
 from ctxctl.tui.screens.palette import Palette
+from ctxctl.tui.screens.reader import Help
 from ctxctl.tui.shell import in_force
 
 

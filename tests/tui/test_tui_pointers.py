@@ -14,9 +14,9 @@ from ctxctl.inspector.blame import blame
 from ctxctl.model.findings import Finding, Place, Tally
 from ctxctl.model.why import Link, Moment, Rest, WhatIf, Why
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.pointers import lines
-from ctxctl.tui.pointers.values import Goal, Line, page
-from ctxctl.tui.screens.pointer import PointerScreen
+from ctxctl.tui.screens.pointers import lines
+from ctxctl.tui.screens.pointers.screen import PointerScreen
+from ctxctl.tui.screens.pointers.values import Goal, Line, page
 from tests.unit.testing.sessions_help import events, item, written_trace
 
 ROOT = Path(__file__).parents[2]

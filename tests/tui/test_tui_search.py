@@ -11,7 +11,7 @@ from helpers import LARGE, SMALL, Session, check_golden, made, running, settle, 
 from test_tui_hostile import faults, hostile
 
 from ctxctl.errors import UnreadableError
-from ctxctl.tui.screens.search import SearchScreen
+from ctxctl.tui.screens.search.screen import SearchScreen
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ async def test_the_screen_looks_as_it_did(
     name: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What a slow machine would look for between two keys is not what is asked for.
-    monkeypatch.setattr("ctxctl.tui.screens.search._WAIT", 600.0)
+    monkeypatch.setattr("ctxctl.tui.screens.search.screen._WAIT", 600.0)
     async with running(made(notes()), size) as session:
         await search(session, SCREENS[name])
         check_golden(f"search-{name}-{size[0]}x{size[1]}", session.text)

@@ -12,9 +12,9 @@ from ctxctl.model.hits import Excerpt, Found, Hit
 from ctxctl.model.results import Counts
 from ctxctl.text import cells
 from ctxctl.tui.literal import shown
-from ctxctl.tui.search import lines
-from ctxctl.tui.search import state as moves
-from ctxctl.tui.search.state import Search
+from ctxctl.tui.screens.search import lines
+from ctxctl.tui.screens.search import state as moves
+from ctxctl.tui.screens.search.state import Search
 
 
 def hit(ordinal: int, **given: Any) -> Hit:

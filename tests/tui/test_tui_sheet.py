@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.textdiff import DiffLine, TextDiff, unified
 from ctxctl.text import cells
-from ctxctl.tui.diff.sheet import OVER, Section, Sheet, SheetRows, make
-from ctxctl.tui.diff.sheetlines import layout, row_parts
+from ctxctl.tui.screens.diff.sheet import OVER, Section, Sheet, SheetRows, layout, make, row_parts
 
 OLD = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight"
 NEW = "one\ntwo\nthree!\nfour\nfive\nsix\nnine\nseven\neight"

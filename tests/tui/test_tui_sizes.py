@@ -13,14 +13,17 @@ from ctxctl.inspector import Inspector
 from ctxctl.inspector.survey import row_of
 from ctxctl.model.results import Step, Window
 from ctxctl.text import cells
-from ctxctl.tui import chart, detailing, gather, header, lines, overview, spark
-from ctxctl.tui import state as moves
-from ctxctl.tui.headline import kept, sent
-from ctxctl.tui.lines import Parts, Piece
+from ctxctl.tui.answers import change_rows, trace_facts
+from ctxctl.tui.layout import Parts, Piece
 from ctxctl.tui.outline import Grouping, Turns
+from ctxctl.tui.screens.overview import chart
+from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.turns import header, lines
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.header import kept, sent
+from ctxctl.tui.screens.turns.state import State, Trace
 from ctxctl.tui.series import Figures, Series
 from ctxctl.tui.sizes import COMPACTS, amount, compacts
-from ctxctl.tui.state import State, Trace
 
 CODE = "system prompt, tools (not recorded)"
 
@@ -193,7 +196,7 @@ def test_of_several_turns_the_highest_says_how_it_is_known() -> None:
 
 def test_what_nobody_billed_is_dimmed() -> None:
     found = series(Figures(50, 100), Figures(50, 100, expected=50), Figures(50, 100, content=50))
-    (line,) = spark.sparkline(found, None, 40)
+    (line,) = header.sparkline(found, None, 40)
     assert [style for text, style in line if text[:1] in "▁▂▃▄▅"] == ["gauge", "gauge-unbilled"]
     assert [style for text, style in line if style.startswith("gauge")][1:] == ["gauge-unbilled"]
 
@@ -210,7 +213,7 @@ def test_the_chart_has_the_runtime_s_line() -> None:
 
 def loaded(inspector: Any) -> State:
     growth = Grouping().take(inspector.outline().rows, complete=True)
-    return moves.outlined(State(Trace(inspector.name)), growth, gather.trace(inspector))
+    return moves.outlined(State(Trace(inspector.name)), growth, trace_facts.trace(inspector))
 
 
 ASK = Thing("ask", "word " * 40)
@@ -265,12 +268,12 @@ def test_a_row_keeps_how_its_size_is_known() -> None:
 def test_what_came_beside_the_changes_is_noted() -> None:
     inspector = FakeInspector([Request(1, (ASK,), reported=300), Request(2, (ASK,), reported=500)])
     inspector.outline()
-    (note,) = detailing.beside(inspector.known[0], inspector.step(1))
+    (note,) = change_rows.beside(inspector.known[0], inspector.step(1))
     assert note.text == "+200 tokens that are not recorded: 300 → 500 sent"
     near = msgspec.structs.replace(inspector.known[0], unrecorded=426)
-    assert detailing.beside(near, inspector.step(1)) == []
-    assert detailing.beside(None, inspector.step(1)) == []
-    assert detailing.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
+    assert change_rows.beside(near, inspector.step(1)) == []
+    assert change_rows.beside(None, inspector.step(1)) == []
+    assert change_rows.beside(msgspec.structs.replace(near, unrecorded=None), inspector.step(1)) == []
 
 
 async def test_the_overview_says_whose_line_it_is() -> None:

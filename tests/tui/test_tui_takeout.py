@@ -11,24 +11,24 @@ import pytest
 from fake import FakeInspector, Request, Thing, notes_agent
 from helpers import Session, made, running, settle
 
-from ctxctl.tui import takeout
+from ctxctl.tui import export
 from ctxctl.tui.document import Document
+from ctxctl.tui.export import ExportError
 from ctxctl.tui.screens.reader import Reader
-from ctxctl.tui.takeout import TakeoutError
 
 NASTY = "a\x1b]52;c;ZXZpbA==\x07b\u202e\tc\r\nd\x9b2J"
 
 
 def test_what_is_copied_is_made_visible_and_tabs_stay() -> None:
-    assert takeout.for_clipboard(NASTY) == "a␛]52;c;ZXZpbA==␇b⟨U+202E⟩\tc\nd⟨U+009B⟩2J"
+    assert export.for_clipboard(NASTY) == "a␛]52;c;ZXZpbA==␇b⟨U+202E⟩\tc\nd⟨U+009B⟩2J"
 
 
 def test_what_is_too_large_is_not_copied() -> None:
-    assert len(takeout.for_clipboard("x" * takeout.CLIPBOARD)) == takeout.CLIPBOARD
-    most = takeout.CLIPBOARD
+    assert len(export.for_clipboard("x" * export.CLIPBOARD)) == export.CLIPBOARD
+    most = export.CLIPBOARD
     for text in ("x" * (most + 1), "é" * (most - 1), "\x1b" * (most // 2)):
-        with pytest.raises(TakeoutError, match="too much to copy"):
-            takeout.for_clipboard(text)
+        with pytest.raises(ExportError, match="too much to copy"):
+            export.for_clipboard(text)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_is_too_large_is_not_copied() -> None:
     ],
 )
 def test_names_of_files_are_plain(trace: str, phrase: str, name: str) -> None:
-    found = takeout.file_name(trace, phrase)
+    found = export.file_name(trace, phrase)
     assert found.endswith(name)
     assert "/" not in found
     assert not found.startswith((".", "-"))
@@ -55,24 +55,24 @@ def test_names_of_files_are_plain(trace: str, phrase: str, name: str) -> None:
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     (tmp_path / "x.txt").touch()
     (tmp_path / "x-2.txt").symlink_to("nowhere")
-    assert takeout.free_name(tmp_path, "x.txt") == "x-3.txt"
-    assert takeout.free_name(tmp_path, "y.txt") == "y.txt"
+    assert export.free_name(tmp_path, "x.txt") == "x-3.txt"
+    assert export.free_name(tmp_path, "y.txt") == "y.txt"
 
 
 def test_a_file_is_written_raw_and_for_the_user_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
-    assert takeout.write(str(path), NASTY) == "written"
+    assert export.write(str(path), NASTY) == "written"
     assert path.read_bytes().decode() == NASTY
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert takeout.write(str(tmp_path / "lone.txt"), "\ud800") == "written"
+    assert export.write(str(tmp_path / "lone.txt"), "\ud800") == "written"
 
 
 def test_a_file_that_is_there_is_asked_about(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("a longer text that was there before")
-    assert takeout.write(str(path), "new") == "exists"
+    assert export.write(str(path), "new") == "exists"
     assert path.read_text().startswith("a longer")
-    assert takeout.write(str(path), "new", over=True) == "written"
+    assert export.write(str(path), "new", over=True) == "written"
     assert path.read_text() == "new"
 
 
@@ -83,10 +83,10 @@ def test_links_directories_and_devices_are_not_written_to(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe", ".", "none/x.txt"):
         for over in (False, True):
-            with pytest.raises(TakeoutError):
-                takeout.write(str(tmp_path / name), "x", over=over)
-    with pytest.raises(TakeoutError):
-        takeout.write("a\0b", "x")
+            with pytest.raises(ExportError):
+                export.write(str(tmp_path / name), "x", over=over)
+    with pytest.raises(ExportError):
+        export.write("a\0b", "x")
     assert target.read_text() == "precious"
 
 
@@ -95,20 +95,20 @@ def test_programs_come_from_the_environment(tmp_path: Path) -> None:
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o700)
     path = {"PATH": str(tmp_path)}
-    assert takeout.command("pager", {**path, "PAGER": "'my tool' -x 'a b'"}) == ["my tool", "-x", "a b"]
-    assert takeout.command("editor", {**path, "VISUAL": "'my tool'", "EDITOR": "no"}) == ["my tool"]
+    assert export.command("pager", {**path, "PAGER": "'my tool' -x 'a b'"}) == ["my tool", "-x", "a b"]
+    assert export.command("editor", {**path, "VISUAL": "'my tool'", "EDITOR": "no"}) == ["my tool"]
     for environment, why in (
         ({**path, "PAGER": "absent -x"}, "there is no program absent"),
         ({**path, "PAGER": "'open"}, "no closing quotation"),
         (path, "there is no pager here: .PAGER names one"),
     ):
-        with pytest.raises(TakeoutError, match=why):
-            takeout.command("pager", environment)
+        with pytest.raises(ExportError, match=why):
+            export.command("pager", environment)
 
 
 def test_a_pager_gets_what_is_visible_and_an_editor_a_copy_to_read() -> None:
-    for raw, text in ((False, takeout.harmless(NASTY)), (True, NASTY)):
-        with takeout.lent(NASTY, "x.txt", raw=raw) as path:
+    for raw, text in ((False, export.harmless(NASTY)), (True, NASTY)):
+        with export.lent(NASTY, "x.txt", raw=raw) as path:
             assert path.read_bytes().decode() == text
             assert stat.S_IMODE(path.stat().st_mode) == 0o400
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -118,10 +118,10 @@ def test_a_pager_gets_what_is_visible_and_an_editor_a_copy_to_read() -> None:
 def test_what_a_program_ended_with_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.touch()
-    assert takeout.run(["true"], path, 2) == ""
-    assert takeout.run(["false"], path, 2) == "false ended with exit code 1"
-    assert "ended by signal 9" in takeout.run(["sh", "-c", "kill -9 $$"], path, 2)
-    assert takeout.run([str(path)], path, 2).endswith("Permission denied")
+    assert export.run(["true"], path, 2) == ""
+    assert export.run(["false"], path, 2) == "false ended with exit code 1"
+    assert "ended by signal 9" in export.run(["sh", "-c", "kill -9 $$"], path, 2)
+    assert export.run([str(path)], path, 2).endswith("Permission denied")
 
 
 # In the UI
@@ -146,13 +146,13 @@ async def test_y_copies_what_is_in_front_made_visible() -> None:
     async with running(made(nasty())) as session:
         await read(session)
         await session.press("y")
-        assert session.app.clipboard == takeout.for_clipboard(NASTY)
+        assert session.app.clipboard == export.for_clipboard(NASTY)
         assert "sent to the clipboard" in session.text
         assert "\x1b" not in session.app.clipboard
 
 
 async def test_too_much_is_told_and_the_other_way_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(takeout, "CLIPBOARD", 5)
+    monkeypatch.setattr(export, "CLIPBOARD", 5)
     async with running(made(nasty())) as session:
         await read(session)
         await session.press("y")
@@ -212,14 +212,14 @@ async def test_o_opens_the_pager_and_what_goes_wrong_is_told(monkeypatch: pytest
         lent.append((words, path.read_bytes().decode()))
         return "less ended with exit code 9"
 
-    monkeypatch.setattr(takeout, "run", run)
+    monkeypatch.setattr(export, "run", run)
     async with running(made(nasty())) as session:
         session.app.environment = {**os.environ, "PAGER": "cat -u", "VISUAL": "cat -v"}
         monkeypatch.setattr(type(session.app), "_away", lambda self, run: run())
         await read(session)
         await session.press("o")
         await work(session)
-        assert lent == [(["cat", "-u"], takeout.harmless(NASTY))]
+        assert lent == [(["cat", "-u"], export.harmless(NASTY))]
         assert "exit code 9" in session.text
         await session.press("O")
         await work(session)

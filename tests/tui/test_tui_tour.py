@@ -13,7 +13,7 @@ from test_tui_hostile import ATTACKS
 from touring import NOT_TOURED, TYPED, Tour, screens, tour, trace_of
 
 from ctxctl.tui import keys
-from ctxctl.tui.whatif.form import LABELS
+from ctxctl.tui.screens.whatif.form import LABELS
 
 pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="needs a pty"), pytest.mark.slow]
 

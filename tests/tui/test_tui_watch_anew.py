@@ -14,10 +14,11 @@ from test_tui_watch import until, watching
 from textual.message import Message
 
 from ctxctl.inspector import Inspector
-from ctxctl.tui import wants
-from ctxctl.tui.lanes import Activity, Lane
-from ctxctl.tui.screens.search import SearchScreen
-from ctxctl.tui.screens.turns import TurnsScreen
+from ctxctl.tui.requests import Answered, Asked
+from ctxctl.tui.screens.search.screen import SearchScreen
+from ctxctl.tui.screens.turns.requests import Reading, ReadingRequest
+from ctxctl.tui.screens.turns.screen import TurnsScreen
+from ctxctl.tui.workers import Activity, Worker
 
 TRACES = Path(__file__).parents[2] / "traces"
 OLD = (TRACES / "notes-assistant.jsonl").read_bytes()
@@ -176,21 +177,20 @@ def test_an_answer_of_the_old_session_that_comes_late_is_dropped(failing: Except
     old = Slow(request, failing={} if failing is None else {"step": failing})
     new = FakeInspector([request])
     asker, activity, faults = Asker(), Activity(), list[Message]()
-    lane = Lane("views", faults.append, activity)
-    want = wants.WantStages("stages", 0)
-    want.asker = asker  # type: ignore[assignment]
-    lane.open(old)  # type: ignore[arg-type]
+    worker = Worker("views", faults.append, activity)
+    asked = Asked(ReadingRequest("stages", "stages", 0), asker)  # type: ignore[arg-type]
+    worker.open(old)  # type: ignore[arg-type]
     try:
-        lane.ask(want)
+        worker.ask(asked)
         assert old.begun.wait(10)
-        lane.open(new)  # type: ignore[arg-type]
+        worker.open(new)  # type: ignore[arg-type]
         old.go.set()
         assert activity.idle.wait(10)
         assert asker.told == []
         assert faults == [], "a fault of a session that is no longer shown is none"
-        lane.ask(want)
+        worker.ask(asked)
         assert asker.came.wait(10)
-        assert [type(message) for message in asker.told] == [wants.Reading]
+        assert [type(message.value) for message in asker.told if isinstance(message, Answered)] == [Reading]
     finally:
-        lane.stop()
-        lane.join()
+        worker.stop()
+        worker.join()

@@ -14,12 +14,12 @@ from ctxctl.inspector import Inspector
 from ctxctl.model.whatif import Pair, Side, Supposition, Totals
 from ctxctl.text import cells
 from ctxctl.tui.app import CtxApp
-from ctxctl.tui.screens.turns import TurnsScreen
-from ctxctl.tui.screens.whatif import WhatIf
-from ctxctl.tui.whatif import form as fields
-from ctxctl.tui.whatif import lines, state
-from ctxctl.tui.whatif.form import LABELS, Form
-from ctxctl.tui.whatif.table import Gathering, Table
+from ctxctl.tui.screens.turns.screen import TurnsScreen
+from ctxctl.tui.screens.whatif import form as fields
+from ctxctl.tui.screens.whatif import lines, state
+from ctxctl.tui.screens.whatif.form import LABELS, Form
+from ctxctl.tui.screens.whatif.screen import WhatIf
+from ctxctl.tui.screens.whatif.state import Gathering, Table
 from tests.tui.helpers import LARGE, SMALL, Session, check_golden, running, strips
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 

@@ -193,8 +193,8 @@ class Tour:
 def screens() -> set[str]:
     """Every screen that there is; those that only others are made from are none."""
     found: dict[str, type] = {}
-    for module in pkgutil.iter_modules(ctxctl.tui.screens.__path__):
-        loaded = importlib.import_module(f"ctxctl.tui.screens.{module.name}")
+    for module in pkgutil.walk_packages(ctxctl.tui.screens.__path__, "ctxctl.tui.screens."):
+        loaded = importlib.import_module(module.name)
         for name, kind in inspect.getmembers(loaded, inspect.isclass):
             if issubclass(kind, Screen) and kind.__module__ == loaded.__name__:
                 found[name] = kind

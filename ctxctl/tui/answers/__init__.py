@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.tui.answers import assembled, diff, item, main, places, pointers, search, whatif
+from ctxctl.tui.answers import assembled, diff, item, main, pointers, whatif
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
-    from ctxctl.tui.messages import Want
+    from ctxctl.tui.requests import Request
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
     **main.ANSWERS,
     **item.ANSWERS,
-    **places.ANSWERS,
     **whatif.ANSWERS,
-    **search.ANSWERS,
     **diff.ANSWERS,
     **assembled.ANSWERS,
     **pointers.ANSWERS,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from textual.message import Message
-
-from ctxctl.tui.messages import Want
+from ctxctl.tui.requests import Asked, Request
 
 if TYPE_CHECKING:
     from ctxctl.inspector import Inspector
@@ -15,25 +13,25 @@ if TYPE_CHECKING:
 _KEPT: Final = 64
 """Answers kept for coming back to them."""
 
-W = TypeVar("W", bound=Want, contravariant=True)
+Kind = TypeVar("Kind", bound=Request, contravariant=True)
 
 
-class Answer(Protocol[W]):
-    """Computes the answer to one kind of request; a CtxctlError is told in the words of `Want.failed`."""
+class Answer(Protocol[Kind]):
+    """Computes the answer to one kind of request; a CtxctlError is told in the words of `Request.failed`."""
 
-    def __call__(self, desk: Desk, want: W, /) -> Message | None:
-        """The last message of the answer."""
+    def __call__(self, desk: Desk, request: Kind, /) -> object | None:
+        """The answer's last value; None where everything has been told, or nothing is to be."""
         ...
 
 
 class Line(Protocol):
     """The way back to who asked."""
 
-    def check(self, want: Want | None) -> None:
-        """Raise where an answer to `want` is of no use any more."""
+    def check(self, asked: Asked | None) -> None:
+        """Raise where an answer to `asked` is of no use any more."""
         ...
 
-    def reply(self, want: Want, message: Message) -> None:
+    def reply(self, asked: Asked, value: object) -> None:
         """Send an answer."""
         ...
 
@@ -45,7 +43,7 @@ class Desk:
         self.inspector = inspector
         self._line = line
         self._kept: dict[object, Any] = {}
-        self.want: Want | None = None
+        self.asked: Asked | None = None
         """The request being answered."""
 
     def check(self) -> None:
@@ -54,13 +52,13 @@ class Desk:
         Raises `Stopped` when the program ends, and `Superseded` when another request of the same kind has
         come: neither is to be caught.
         """
-        self._line.check(self.want)
+        self._line.check(self.asked)
 
-    def tell(self, message: Message) -> None:
+    def tell(self, value: object) -> None:
         """Send a part of the answer ahead of its end; raises as `check` does."""
         self.check()
-        if self.want is not None:
-            self._line.reply(self.want, message)
+        if self.asked is not None:
+            self._line.reply(self.asked, value)
 
     def kept(self, key: object, make: Callable[[], Any]) -> Any:
         """What `make` returned for this key lately, else what it returns now."""

@@ -1,42 +1,175 @@
-"""What the item pane is told: texts, life and record of one item."""
+"""What the item pane is told of an item: its texts, its record, and its life, step by step."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from textual.message import Message
-
+from ctxctl.labels import SIGNS, number, plural, progress, signed
 from ctxctl.model.outline import Life
-from ctxctl.tui import item, itemwants, timeline, wants
+from ctxctl.text import cells, visible
+from ctxctl.tui.answers import item_text
 from ctxctl.tui.answers.desk import Desk
-from ctxctl.tui.state import ItemKey
+from ctxctl.tui.document import Document
+from ctxctl.tui.screens.turns import requests
+from ctxctl.tui.screens.turns.state import ItemKey, ItemText
+from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
     from ctxctl.tui.answers.desk import Answer
-    from ctxctl.tui.messages import Want
+    from ctxctl.tui.requests import Request
+
+_MOST: Final = 40
+"""Changes named in the first line."""
+_LINES: Final = 5000
+"""Lines at most; of a longer life the beginning and the end are shown."""
+_STATUS: Final = 9
+_VERSION: Final = 9
+_DIGITS: Final = 6
+"""Cells of the numbers of tokens at least."""
+
+
+class Event(NamedTuple):
+    """A change, or a run of steps (`until`) through which the item stayed as it was."""
+
+    moment: Life
+    until: Life | None
+    steps: int
+    difference: int | None
+    """Tokens more than before, of an update."""
+
+
+def events(moments: Sequence[Life]) -> list[Event]:
+    """The changes, and between them the steps without one as one event each."""
+    found: list[Event] = []
+    tokens: int | None = None
+    for moment in moments:
+        if moment.status == "skipped":
+            last = found[-1] if found else None
+            if last is not None and last.moment.status == "skipped" and last.moment.version == moment.version:
+                found[-1] = last._replace(until=moment, steps=last.steps + 1)
+            else:
+                found.append(Event(moment, None, 1, None))
+            tokens = moment.tokens
+            continue
+        more = moment.tokens - tokens if moment.status == "updated" and tokens is not None else None
+        found.append(Event(moment, None, 1, more))
+        tokens = None if moment.status in ("removed", "omitted") else moment.tokens
+    return found
+
+
+def life_document(moments: Sequence[Life], here: int, *, part: float | None = None) -> Document:
+    """The timeline, each line leading to its step; `here`: the ordinal of the frame in view; `part`: how much
+    of the trace has been looked through, 0 to 1, while it goes on.
+    """
+    found = events(moments)
+    made = _Lines()
+    changes = [event.moment for event in found if event.moment.status != "skipped"]
+    if changes:
+        brief = "  ".join(f"{m.turn}.{m.step}{_sign(m.status)}" for m in changes[:_MOST])
+        rest = len(changes) - _MOST
+        made.line([(brief + (f"  and {number(rest)} more" if rest > 0 else ""), "strong")])
+        made.line([])
+    digits = max((cells(_place(event)) for event in found), default=0)
+    for event in _kept(found, made):
+        _add(made, event, digits, here)
+    if part is not None:
+        made.line([(f"one moment… {progress(part)} of the trace", "remark")])
+    elif not found:
+        made.line([("No step of this thread tells of it.", "remark")])
+    return made.document()
+
+
+def _kept(found: list[Event], made: _Lines) -> list[Event]:
+    if len(found) <= _LINES:
+        return found
+    made.line([(f"{number(len(found) - _LINES)} events in the middle are left out", "remark")])
+    return found[: _LINES // 2] + found[-_LINES // 2 :]
+
+
+def _place(event: Event) -> str:
+    first, last = event.moment, event.until
+    if last is None:
+        return f"{first.turn}.{first.step}"
+    return f"{first.turn}.{first.step}…{last.turn}.{last.step}"
+
+
+def _add(made: _Lines, event: Event, digits: int, here: int) -> None:
+    moment = event.moment
+    place = _place(event)
+    last = event.until or moment
+    current = moment.ordinal <= here <= last.ordinal
+    version = ""
+    parts = [(place + " " * (digits - cells(place)) + "  ", "strong")]
+    if moment.status == "skipped":
+        parts.append((f"{SIGNS['skipped']} unchanged in {plural(event.steps, 'step')}", "muted"))
+    else:
+        sign = _sign(moment.status)
+        version = visible(moment.version or "")
+        version = version if len(version) <= _VERSION else version[: _VERSION - 1] + "…"
+        parts.append((f"{sign} {moment.status:<{_STATUS}}", f"sign-{moment.status}"))
+        parts.append((f"{number(moment.tokens):>{_DIGITS}}", ""))
+        parts.append((f" ({signed(event.difference)})" if event.difference else "", "new"))
+        parts.append((f"  {_why(moment)}" if _why(moment) else "", ""))
+    parts.append(("  ◂ here" if current else "", "mark"))
+    parts.append((f"  {version}" if version else "", "muted"))
+    made.line(parts, moment.ordinal)
+
+
+def _sign(status: str) -> str:
+    return next((sign for name, sign in SIGNS.items() if name == status), "?")
+
+
+def _why(moment: Life) -> str:
+    said = ": ".join(dict.fromkeys(word for word in (moment.cause, moment.reason) if word))
+    return visible(said + (f" into {moment.into}" if moment.into else ""))
+
+
+class _Lines:
+    """Lines being made, with their styles and where they lead."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._spans = Spans()
+        self._links: list[int] = []
+        self._at = 0
+
+    def line(self, parts: Sequence[tuple[str, str]], link: int = -1) -> None:
+        at = self._at
+        for text, style in parts:
+            if style:
+                self._spans.add(at, at + len(text), style)
+            at += len(text)
+        self._texts.append("".join(text for text, _ in parts))
+        self._links.append(link)
+        self._at = at + 1
+
+    def document(self) -> Document:
+        return Document("\n".join(self._texts), spans=self._spans, links=self._links)
+
 
 _UPDATE: Final = 0.3
 """Seconds between two tellings of what is known so far."""
 
 
-def _item(desk: Desk, want: wants.WantItem) -> Message:
-    return wants.Texted(item.item(desk.inspector, want.key, desk.check))
+def _item(desk: Desk, request: requests.ItemRequest) -> ItemText:
+    return item_text.item(desk.inspector, request.key, desk.check)
 
 
-def _record(desk: Desk, want: itemwants.WantRecord) -> Message:
-    return itemwants.Recorded(want.key, item.whole_record(desk.inspector, want.key, desk.check))
+def _record(desk: Desk, request: requests.RecordRequest) -> requests.ItemRecord:
+    return requests.ItemRecord(request.key, item_text.whole_record(desk.inspector, request.key, desk.check))
 
 
-def _life(desk: Desk, want: itemwants.WantLife) -> Message:
-    moments = _moments(desk, want.key, telling=True)
-    return itemwants.Lived(want.key, timeline.document(moments, want.key.target.ordinal))
+def _life(desk: Desk, request: requests.LifeRequest) -> requests.ItemLife:
+    moments = _moments(desk, request.key, telling=True)
+    return requests.ItemLife(request.key, life_document(moments, request.key.target.ordinal))
 
 
-def _version(desk: Desk, want: itemwants.WantVersion) -> Message:
-    moments = _moments(desk, want.key, telling=False)
-    found = item.compared(desk.inspector, want.key, want.back, moments, desk.check)
-    return itemwants.ComparedWith(want.key, found)
+def _version(desk: Desk, request: requests.VersionRequest) -> requests.VersionDiff:
+    moments = _moments(desk, request.key, telling=False)
+    found = item_text.compared(desk.inspector, request.key, request.back, moments, desk.check)
+    return requests.VersionDiff(request.key, found)
 
 
 def _moments(desk: Desk, key: ItemKey, *, telling: bool) -> list[Life]:
@@ -55,8 +188,7 @@ def _replayed(desk: Desk, key: ItemKey, name: tuple[str, str | None, str], telli
         nonlocal told
         desk.check()
         if telling and monotonic() - told > _UPDATE:
-            document = timeline.document(moments, key.target.ordinal, part=part)
-            desk.tell(itemwants.Lived(key, document))
+            desk.tell(requests.ItemLife(key, life_document(moments, key.target.ordinal, part=part)))
             told = monotonic()
 
     item_id, session, thread = name
@@ -65,9 +197,9 @@ def _replayed(desk: Desk, key: ItemKey, name: tuple[str, str | None, str], telli
     return moments
 
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
-    wants.WantItem: _item,
-    itemwants.WantLife: _life,
-    itemwants.WantRecord: _record,
-    itemwants.WantVersion: _version,
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
+    requests.ItemRequest: _item,
+    requests.LifeRequest: _life,
+    requests.RecordRequest: _record,
+    requests.VersionRequest: _version,
 }

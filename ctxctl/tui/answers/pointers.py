@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from textual.message import Message
-
 from ctxctl.tui.answers.desk import Desk
-from ctxctl.tui.pointers import lines, wants
-from ctxctl.tui.pointers.values import page
+from ctxctl.tui.screens.pointers import lines, requests
+from ctxctl.tui.screens.pointers.values import Page, page
 
 if TYPE_CHECKING:
     from ctxctl.lint.run import Linted
     from ctxctl.tui.answers.desk import Answer
-    from ctxctl.tui.messages import Want
+    from ctxctl.tui.requests import Request
 
 
-def _why(desk: Desk, want: wants.WantWhy) -> Message:
+def _why(desk: Desk, request: requests.WhyRequest) -> Page:
     from ctxctl import config
     from ctxctl.inspector.why.answer import explain
     from ctxctl.inspector.why.supposing import suppose
@@ -24,26 +22,26 @@ def _why(desk: Desk, want: wants.WantWhy) -> Message:
     def check(_part: float) -> None:
         desk.check()
 
-    found = explain(desk.inspector, want.ordinal, want.item, progress=check)
-    desk.tell(wants.Paged(page(want.title, lines.why(found, None), whole=False)))
+    found = explain(desk.inspector, request.ordinal, request.item, progress=check)
+    desk.tell(page(request.title, lines.why(found, None), whole=False))
     supposed = suppose(desk.inspector, found, config.load().models, progress=check)
-    return wants.Paged(page(want.title, lines.why(found, supposed)))
+    return page(request.title, lines.why(found, supposed))
 
 
-def _blame(desk: Desk, want: wants.WantBlame) -> Message:
+def _blame(desk: Desk, request: requests.BlameRequest) -> Page:
     from ctxctl.inspector.blame import blame
 
     def check(_part: float) -> None:
         desk.check()
 
-    found = blame(desk.inspector, want.ordinal, desk.check, check)
-    remark = f"{want.only} only" if want.only else ""
-    return wants.Paged(page(want.title, lines.blame(found, want.only), remark=remark))
+    found = blame(desk.inspector, request.ordinal, desk.check, check)
+    remark = f"{request.only} only" if request.only else ""
+    return page(request.title, lines.blame(found, request.only), remark=remark)
 
 
-def _findings(desk: Desk, want: wants.WantFindings) -> Message:
+def _findings(desk: Desk, request: requests.FindingsRequest) -> Page:
     found: Linted = desk.kept("findings", lambda: _linted(desk))
-    return wants.Paged(page(want.title, lines.findings(found.findings, found.tally)))
+    return page(request.title, lines.findings(found.findings, found.tally))
 
 
 def _linted(desk: Desk) -> Linted:
@@ -58,8 +56,8 @@ def _linted(desk: Desk) -> Linted:
     return linted(desk.inspector, configured(settings.lint), settings.models, check)
 
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
-    wants.WantWhy: _why,
-    wants.WantBlame: _blame,
-    wants.WantFindings: _findings,
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
+    requests.WhyRequest: _why,
+    requests.BlameRequest: _blame,
+    requests.FindingsRequest: _findings,
 }

@@ -5,13 +5,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from textual.message import Message
-
 from ctxctl.labels import number, plural
-from ctxctl.tui import pauses
+from ctxctl.tui import scheduling
 from ctxctl.tui.answers.desk import Desk
-from ctxctl.tui.whatif import wants
-from ctxctl.tui.whatif.table import Gathering
+from ctxctl.tui.screens.whatif import requests
+from ctxctl.tui.screens.whatif.state import Gathering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from ctxctl.inspector.whatif import Comparison, WhatIfs
     from ctxctl.tokens.catalogue.rates import RateBook
     from ctxctl.tui.answers.desk import Answer
-    from ctxctl.tui.messages import Want
+    from ctxctl.tui.requests import Request
 
 _UPDATE: Final = 0.15
 """Seconds between two parts of an answer."""
@@ -28,45 +26,45 @@ _STEPS: Final = 32
 """Steps between two looks at the clock."""
 
 
-def _recorded(desk: Desk, want: wants.WantRecorded) -> Message:
+def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.RecordedFields:
     from ctxctl.policies.registry import names
     from ctxctl.tokens.encodings import NAMES
 
     params = desk.inspector.params
     values = {"policy": params.policy, "encoding": params.encoding, "model": params.first_model or ""}
-    if want.ordinal is not None:
+    if request.ordinal is not None:
         from ctxctl.inspector.whatif import recorded_limits
 
-        step = desk.inspector.step(want.ordinal)
+        step = desk.inspector.step(request.ordinal)
         limits = recorded_limits(step)
         named = (("window", limits.window), ("reserve", limits.reserve), ("max_input", limits.max_input))
         values |= {name: number(tokens) for name, tokens in named if tokens is not None}
         values["model"] = step.model or values["model"]
     policies = tuple(name for name in names() if name != params.policy)
-    return wants.Recorded(values, {"policy": policies, "encoding": NAMES}, params.policy)
+    return requests.RecordedFields(values, {"policy": policies, "encoding": NAMES}, params.policy)
 
 
-def _compared(desk: Desk, want: wants.WantComparison) -> Message | None:
+def _compared(desk: Desk, request: requests.SimulationRequest) -> object | None:
     from ctxctl.inspector.whatif import FieldError
 
-    if want.supposition is None:
+    if request.supposition is None:
         return None
     whatifs = _whatifs(desk)
     try:
-        supposed = whatifs.resolve(want.supposition)
+        supposed = whatifs.resolve(request.supposition)
     except FieldError as error:
         hint = f"; {error.hint}" if error.hint else ""
-        return wants.Refused(want.run, error.field, f"{error.message}{hint}")
+        return requests.FieldRefused(request.run, error.field, f"{error.message}{hint}")
     comparison = whatifs.compare(supposed, book=_prices(desk))
-    desk.tell(_noted(desk, want.run, comparison))
+    desk.tell(_noted(desk, request.run, comparison))
     try:
-        with pauses.short():
-            return _run(desk, want.run, comparison)
+        with scheduling.short():
+            return _run(desk, request.run, comparison)
     finally:
         whatifs.close()
 
 
-def _run(desk: Desk, run: int, comparison: Comparison) -> Message:
+def _run(desk: Desk, run: int, comparison: Comparison) -> requests.TurnsCompared:
     gathering = Gathering(lambda ordinal: _title(desk.inspector, ordinal))
     told = monotonic()
     part = 0.0
@@ -79,10 +77,12 @@ def _run(desk: Desk, run: int, comparison: Comparison) -> Message:
         gathering.add(pair)
         if pair.ordinal % _STEPS == 0 and monotonic() - told > _UPDATE:
             news = gathering.take(comparison.recorded, comparison.simulated, part)
-            desk.tell(wants.Compared(run, news, done=False))
+            desk.tell(requests.TurnsCompared(run, news, done=False))
             told = monotonic()
     desk.tell(_noted(desk, run, comparison))
-    return wants.Compared(run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True)
+    return requests.TurnsCompared(
+        run, gathering.take(comparison.recorded, comparison.simulated, 1.0), done=True
+    )
 
 
 def _prices(desk: Desk) -> RateBook:
@@ -105,8 +105,8 @@ def _whatifs(desk: Desk) -> WhatIfs:
     return found
 
 
-def _noted(desk: Desk, run: int, comparison: Comparison) -> Message:
-    return wants.Noted(run, tuple(_notes(comparison)), desk.inspector.summary is None)
+def _noted(desk: Desk, run: int, comparison: Comparison) -> requests.Notes:
+    return requests.Notes(run, tuple(_notes(comparison)), desk.inspector.summary is None)
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _title(inspector: Inspector, ordinal: int) -> str | None:
     return rows[ordinal].title if ordinal < len(rows) else None
 
 
-ANSWERS: Final[dict[type[Want], Answer[Any]]] = {
-    wants.WantRecorded: _recorded,
-    wants.WantComparison: _compared,
+ANSWERS: Final[dict[type[Request], Answer[Any]]] = {
+    requests.RecordedRequest: _recorded,
+    requests.SimulationRequest: _compared,
 }

@@ -1,18 +1,20 @@
-"""A text over the whole screen."""
+"""A text over the whole screen; the help, which shows every key, is one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual import on
 from textual.app import ComposeResult
 
-from ctxctl.tui import keys, lines
+from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN
+from ctxctl.tui import keys
 from ctxctl.tui.document import Document
-from ctxctl.tui.lines import Parts, Piece
+from ctxctl.tui.layout import Parts, Piece, spread
 from ctxctl.tui.literal import content
-from ctxctl.tui.seen import Seen
-from ctxctl.tui.wants import Reading
+from ctxctl.tui.requests import Handlers
+from ctxctl.tui.screens.turns.requests import Reading
+from ctxctl.tui.strip import VERDICTS
+from ctxctl.tui.visible_text import Seen
 from ctxctl.tui.widgets.canvas import Board
 from ctxctl.tui.widgets.paint import Banner
 from ctxctl.tui.widgets.textview import TextView
@@ -37,10 +39,9 @@ class Reader(Board[None]):
         """Show the document, or wait for it."""
         self.show(self._heading, self._document or Document.of_lines([("!", "one moment…")]))
 
-    @on(Reading)
-    def reading(self, message: Reading) -> None:
-        """The document is there."""
-        self.show(message.title, message.document)
+    def handlers(self) -> Handlers:
+        """The document, where it is asked for."""
+        return {Reading: lambda reading: self.show(reading.title, reading.document)}
 
     def show(self, title: str, document: Document) -> None:
         """Show a document."""
@@ -61,4 +62,36 @@ class Reader(Board[None]):
 
     def _keys(self, width: int) -> Sequence[Parts]:
         shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("reader", "text"))]
-        return [lines.spread(shown, [], width)]
+        return [spread(shown, [], width)]
+
+
+_VERDICTS = {
+    VERDICTS["recorded"]: "recorded, as the replay has it",
+    VERDICTS["differs"]: "differs from it",
+    VERDICTS["cannot_tell"]: "cannot be told",
+    VERDICTS["not_recorded"]: "not recorded",
+}
+"""What the stages of a step say; one sign may stand for several verdicts."""
+
+_SIGNS = (
+    ("@", "Signs"),
+    (" ", "  " + "   ".join(f"{sign} {status}" for status, sign in SIGNS.items())),
+    (" ", "  skipped: in the window as before, nothing enters again"),
+    (" ", "  d derived and s simulated: not recorded by the runtime itself"),
+    (" ", f"  ▁▂▃▄▅▆▇█ how full the window is   {COMPACTION} a compaction   ! a warning"),
+    (" ", f"  {BREAK} a cache could reuse less than nine tenths of the request before"),
+    (" ", f"  {WRITTEN} still being written: as if nothing more came"),
+    (" ", "  ↳ another thread   ≈ derived: where a thread began, what was billed"),
+    (" ", "  " + "   ".join(f"{sign} {words}" for sign, words in _VERDICTS.items())),
+    (" ", "  window: tokens of all copies in this frame   new, freed: what entered and left"),
+    (" ", "  (52) an omitted item's size: opened, it says what keeping it would have taken"),
+    (" ", ""),
+)
+
+
+class Help(Reader):
+    """All keys by where they work, and what the signs mean."""
+
+    def __init__(self, front: Sequence[str] = ()) -> None:
+        """`front`: the scopes to begin with."""
+        super().__init__("keys", Document.of_lines([*keys.help_lines(front), *_SIGNS]))

@@ -17,6 +17,8 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
+from ctxctl.tui.requests import Answered, Handlers
+
 Result = TypeVar("Result")
 
 Line = dict[int, Strip | None]
@@ -91,13 +93,21 @@ def _runs(seen: Region, missing: Mapping[int, set[int]]) -> Iterator[tuple[int, 
 
 
 class Board(Screen[Result]):
-    """A screen that is painted by a `Canvas`; every screen here is one."""
+    """A screen that is painted by a `Canvas` and takes answers by a table; every screen here is one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._styled: object = None
         """What the styles were found for."""
         super().__init__(*args, **kwargs)
         self._compositor = Canvas()
+
+    def handlers(self) -> Handlers:
+        """By kind of value, what the screen does with an answer to what it asked for."""
+        return {}
+
+    def on_answered(self, message: Answered) -> None:
+        """Take an answer, or a part of one."""
+        message.handle(self.handlers())
 
     def _look(self) -> object:
         """All that the styles on the screen hang on and that may change while another one lies over it."""

@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from ctxctl.text import cells, clip
-from ctxctl.tui.lines import one_line
+from ctxctl.tui.layout import one_line
 from ctxctl.tui.literal import Part
 from ctxctl.tui.widgets.paint import Painted
 

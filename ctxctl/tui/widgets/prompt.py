@@ -28,6 +28,8 @@ class Prompt(Painted, can_focus=True):
 
     Messages go to `asker`, or up from the prompt itself.  Nothing but `accept` and `cancel` ends it: its
     owner takes it away (`close`), or leaves it where it is.
+
+    After `choose`, the first key that types replaces everything; any other key leaves it.
     """
 
     BINDINGS = keys.bindings("line")
@@ -69,6 +71,8 @@ class Prompt(Painted, can_focus=True):
         self.history.leave()
         self._asker = asker
         self._note = ""
+        self._chosen = False
+        """Whether the whole text is chosen."""
         self._before: Widget | None = None
         """Who has the keys again once this one is done with."""
         self.over = False
@@ -101,6 +105,11 @@ class Prompt(Painted, can_focus=True):
         screen.mount(self)
         screen.set_focus(self, scroll_visible=False)
 
+    def choose(self) -> None:
+        """Choose the whole text."""
+        self._chosen = bool(self.value)
+        self.refresh()
+
     def close(self) -> None:
         """Go away."""
         self.remove()
@@ -119,6 +128,8 @@ class Prompt(Painted, can_focus=True):
 
     def _text(self, room: int) -> list[tuple[str, str]]:
         before, under, after = self.typed.painted(room)
+        if self._chosen:
+            return [(text, "caret" if text else "") for text in (before, under, after)]
         return [(before, ""), (under, "caret" if self.has_focus else ""), (after, "")]
 
     # Keys
@@ -131,6 +142,7 @@ class Prompt(Painted, can_focus=True):
         """Type, or do what the key does: here and now, as bindings are looked up only after later keys that
         came in one go with this one have been handed out to whoever had the focus then.
         """
+        self._replace_chosen(typing=event.is_printable and event.character is not None)
         if self.over and self._before is not None:
             event.stop()
             event.prevent_default()
@@ -154,7 +166,12 @@ class Prompt(Painted, can_focus=True):
     def on_paste(self, event: events.Paste) -> None:
         """Paste."""
         event.stop()
+        self._replace_chosen(typing=True)
         self._become(self.typed.insert(event.text))
+
+    def _replace_chosen(self, *, typing: bool) -> None:
+        if self._chosen and typing:
+            self.typed = Line()
 
     def on_focus(self) -> None:
         """The cursor is seen while the prompt has the keys."""
@@ -200,8 +217,8 @@ class Prompt(Painted, can_focus=True):
         self._become(self.typed.edge(end))
 
     def action_delete(self, by: int) -> None:
-        """Delete the character before or under the cursor."""
-        self._become(self.typed.delete(self.typed.move(by)))
+        """Delete what is chosen, else the character before or under the cursor."""
+        self._become(Line() if self._chosen else self.typed.delete(self.typed.move(by)))
 
     def action_delete_word(self) -> None:
         """Delete the word before the cursor."""
@@ -216,6 +233,7 @@ class Prompt(Painted, can_focus=True):
         self.refresh()
         if line.text != before.text:
             self._say(self.Changed(self, line.text))
+        self._chosen = False
 
     def _say(self, message: Message) -> None:
         (self._asker or self).post_message(message)

@@ -194,7 +194,7 @@ def test_a_trace_made_of_a_log_holds_what_the_log_holds(tmp_path: Path, capsys: 
 
 def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:
     from ctxctl.inspector import Inspector
-    from ctxctl.tui import gather
+    from ctxctl.tui.answers import trace_facts
 
     run(["learn", str(DUMP)])
     capsys.readouterr()
@@ -205,4 +205,4 @@ def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:
     assert told
     assert (told[0]["items"], told[0]["fit"]) == (7, None)
     with Inspector.open(LOG, learned="auto") as inspector:
-        assert "(learned: claude-code 2.1.330, 7 items)" in gather.trace(inspector).policy
+        assert "(learned: claude-code 2.1.330, 7 items)" in trace_facts.trace(inspector).policy

@@ -1,0 +1,318 @@
+"""A frame's changes with all that the list of them shows, or only those that a query holds of.
+
+Runs in a thread; no widget, no view state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.engine.query import Query, Word, contained
+from ctxctl.engine.query import facts as facts_of_queries
+from ctxctl.inspector.around import Arounds
+from ctxctl.labels import number, plural, signed
+from ctxctl.model.outline import Row
+from ctxctl.model.results import Change, Frame, Placement, Step, Turn
+from ctxctl.report.misses import miss_text
+from ctxctl.report.step import derived_basis
+from ctxctl.report.told import told
+from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
+from ctxctl.tui.outline import WARNINGS
+from ctxctl.tui.screens.turns.state import Detail, Target
+from ctxctl.tui.sizes import amount, method_of
+
+if TYPE_CHECKING:
+    from ctxctl.inspector import Inspector
+
+_LABELS: Final = 300
+_WORDS: Final = 200
+"""Items whose first words are read for the list, and characters of each."""
+
+_NOTES: Final = {
+    "unrecorded_cut": "the provider's usage shows a cut that nothing in the trace records",
+    "still_over_budget": "still over budget after everything that was cut",
+    "over_budget": "over the budget",
+    "unknown_base": "it builds on an assembly that the trace does not hold: the frame may lack items",
+    "missing_context": "the runtime found context missing",
+    "redacted": "something was redacted",
+    "branched": "the conversation went on from an earlier point",
+    "cleared": "the conversation was cleared",
+    "injection_not_recorded": "injection not recorded: what was selected may not have been sent",
+    "simulated": "simulated: rebuilt from rules, not recorded",
+}
+_WARNED: Final = frozenset({"lacking"})
+_PASSING: Final = 10
+"""What came and went within a turn is told from a tenth of what entered in it."""
+_BESIDE: Final = 20
+"""What is not recorded is told of where it changed by a twentieth of the request."""
+_BASIS: Final = {
+    "repeat": "nothing was recorded for this step: it repeats the frame before",
+    "policy": "simulated: this is what the policy would have sent",
+    "none": "nothing was recorded for this step",
+}
+
+
+class Gathered(NamedTuple):
+    """A frame's facts before its changes are arranged."""
+
+    target: Target
+    step: Step
+    turn: Turn | None
+    facts: Facts
+    labels: dict[str, str]
+    written: bool = False
+    """Whether the step is still being written."""
+    before: Row | None = None
+    """The step before in its thread, or before the turn."""
+
+
+def facts(inspector: Inspector, target: Target, with_skipped: bool) -> Gathered:
+    """What is known of a frame; a whole turn's changes are from the previous turn's last frame to its own."""
+    step = inspector.step(target.ordinal)
+    turn = inspector.turn(target.ordinal) if target.whole_turn else None
+    changes = step.changes if turn is None else turn.changes
+    counts = step.counts if turn is None else turn.counts
+    frame = inspector.frame(target.ordinal)
+    skipped = _skipped(frame, changes) if with_skipped else None
+    found = Facts(
+        changes,
+        skipped,
+        counts.skipped,
+        step.window.recorded,
+        step.ledger.saved,
+        step.ledger.stale,
+        _holdings(inspector, target, frame, skipped or ()),
+        server_of,
+    )
+    labels = _labels(inspector, target, [*changes, *(skipped or ())])
+    settled = getattr(getattr(inspector, "rows", None), "settled", target.ordinal + 1)
+    before = inspector.previous(target.first)
+    known = inspector.known
+    row = known[before] if before is not None and before < len(known) else None
+    return Gathered(target, step, turn, found, labels, target.ordinal >= settled, row)
+
+
+def detail(
+    inspector: Inspector,
+    target: Target,
+    with_skipped: bool,
+    how: Arrangement = AS_IT_IS,
+) -> Detail:
+    """A frame's facts and changes."""
+    return arranged_detail(facts(inspector, target, with_skipped), how)
+
+
+def arranged_detail(found: Gathered, how: Arrangement) -> Detail:
+    """The same facts, listed in some way."""
+    groups = arranged(found.facts, how)
+    written = [Note("still being written: shown as if nothing more came")] if found.written else []
+    said = [*written, *passing(found.turn), *beside(found.before, found.step), *notes(found.step)]
+    table = ChangeTable.of(groups, said, found.labels, found.facts.holdings, how)
+    stale: dict[str, int] = {}
+    for held in found.facts.holdings.values():
+        if held.stale:
+            stale[held.segment] = stale.get(held.segment, 0) + held.stale
+    listed = found.facts.skipped is not None
+    return Detail(found.target, found.step, found.turn, table, listed, stale=stale)
+
+
+def _holdings(
+    inspector: Inspector, target: Target, frame: Frame, skipped: Sequence[Change]
+) -> dict[str, Holding]:
+    """What is known of items besides their changes: segment, stale copies, and what was saved of them.
+
+    What was saved of single items is not recorded; it is known where everything that was skipped was saved.
+    """
+    saved = frame.step.ledger.saved
+    all_saved = saved is not None and saved == sum(change.tokens for change in skipped)
+    stale: dict[str, int] = {}
+    segments: dict[str, str] = {}
+    before = inspector.previous(target.first)
+    for ordinal in (before, None):
+        placements = frame.placements if ordinal is None else inspector.frame(ordinal).placements
+        for placement in placements:
+            segments[placement.item] = placement.segment
+            if placement.stale and placements is frame.placements:
+                stale[placement.item] = stale.get(placement.item, 0) + placement.tokens
+    known = {change.item: change.tokens for change in skipped} if all_saved else {}
+    return {item: Holding(stale.get(item, 0), known.get(item), segment) for item, segment in segments.items()}
+
+
+def server_of(change: Change) -> str:
+    """The MCP server of an item, as queries know it; empty where its names tell none."""
+    return facts_of_queries.server_of(change) or ""
+
+
+def _labels(inspector: Inspector, target: Target, changes: list[Change]) -> dict[str, str]:
+    """The first words of items without a title; of the first few hundred, whose texts are read for it."""
+    nameless = {change.item for change in changes if not change.title}
+    if not nameless:
+        return {}
+    nameless -= inspector.step(target.ordinal).told.withheld
+    labels: dict[str, str] = {}
+    before = inspector.previous(target.first)
+    for ordinal in (target.ordinal, before):
+        if ordinal is None or len(labels) == len(nameless):
+            continue
+        for placement in inspector.frame(ordinal).placements:
+            if len(labels) >= _LABELS:
+                return labels
+            if placement.item in nameless and placement.content and placement.item not in labels:
+                labels[placement.item] = inspector.text(placement.content)[:_WORDS]
+    return labels
+
+
+def passing(turn: Turn | None) -> list[Note]:
+    """A turn's changes are from its beginning to its end: what many tokens did in between."""
+    if turn is None or turn.steps < 2:
+        return []
+    passed = turn.ledger.new - sum(change.new for change in turn.changes)
+    if passed * _PASSING < turn.ledger.new or passed <= 0:
+        return []
+    return [Note(f"{number(passed)} tokens more came and went within the turn: see its steps")]
+
+
+def beside(before: Row | None, step: Step) -> list[Note]:
+    """What the changes do not say: how much of the request that is not recorded came or left."""
+    window = step.window
+    if before is None or before.unrecorded is None or window.unrecorded is None:
+        return []
+    moved = window.unrecorded - before.unrecorded
+    if abs(moved) * _BESIDE < window.used:
+        return []
+    was, now = amount(before.used, before.method), amount(window.used, method_of(window))
+    return [Note(f"{signed(moved)} tokens that are not recorded: {was} → {now} sent")]
+
+
+def notes(step: Step) -> list[Note]:
+    """What a reader of the frame should know before its changes."""
+    basis = _BASIS.get(step.basis) or derived_basis(step)
+    found = [Note(basis)] if basis is not None else []
+    flags = [flag for flag in step.flags if not (flag == "simulated" and step.basis == "policy")]
+    found += [Note(_NOTES[flag], warning=flag in WARNINGS) for flag in flags if flag in _NOTES]
+    if step.cache.miss is not None:
+        found.append(Note(f"cache: {miss_text(step.cache.miss)}", warning=True))
+    # Ids are the same in step after step: they stand with the stages.
+    said = [(label, text) for label, text in told(step) if label != "for"]
+    found += [Note(f"{label}: {text}", warning=label in _WARNED) for label, text in said]
+    differing = [name for name, stage in step.stages.items() if stage.verdict == "differs"]
+    if differing:
+        found.append(Note(f"not what was recorded: {', '.join(differing)}", warning=True))
+    return sorted(found, key=lambda note: not note.warning)
+
+
+def _skipped(frame: Frame, changes: Sequence[Change]) -> list[Change]:
+    """The items of a frame that did not change, in its order, with the tokens of all their copies.
+
+    What `changes` says of some of them is kept.
+    """
+    noted = {change.item: change for change in changes if change.status == "skipped"}
+    changed = {change.item for change in changes if change.status not in ("skipped", "omitted")}
+    held: dict[str, int] = {}
+    current: dict[str, Placement] = {}
+    for placement in frame.placements:
+        held[placement.item] = held.get(placement.item, 0) + placement.tokens
+        if not placement.stale and placement.item not in changed:
+            current.setdefault(placement.item, placement)
+    return [
+        noted[item] if item in noted else _unchanged(placement, held[item])
+        for item, placement in current.items()
+    ]
+
+
+def _unchanged(placement: Placement, in_window: int) -> Change:
+    return Change(
+        status="skipped",
+        item=placement.item,
+        kind=placement.kind,
+        title=placement.title,
+        version=placement.version,
+        previous_version=placement.version,
+        tokens=placement.tokens,
+        in_window=in_window,
+        new=0,
+        freed=0,
+        cause=None,
+        reason=None,
+        into=None,
+        flags=("carried-in",) if placement.carried else (),
+        source=placement.source,
+        provenance="simulated" if placement.simulated else "derived" if placement.derived else "native",
+        line=placement.line,
+    )
+
+
+def filtered(inspector: Inspector, found: Gathered, how: Arrangement) -> Detail:
+    """The changes of a frame that fit `how.only`, listed as `how` says."""
+
+    assert how.only is not None
+    detail = arranged_detail(fitting(inspector, found, how.only), how)
+    table = detail.table
+    if not table.groups:
+        changed = [change for change in found.facts.changes if change.status != "skipped"]
+        listed = [*changed, *(found.facts.skipped or ())]
+        note = Note(f"none of {plural(len(listed), 'change')} fits: Esc lists all")
+        table = replace(table, notes=(*table.notes, note))
+    return replace(detail, table=table, with_skipped=found.facts.skipped is not None)
+
+
+def fitting(inspector: Inspector, found: Gathered, query: Query) -> Gathered:
+    """The same facts without the changes of which the query does not hold.
+
+    Of skipped items that are not listed only those are looked at to which something happened.
+    """
+    frame = inspector.frame(found.target.ordinal)
+    before = inspector.previous(found.target.first)
+    placed = _current(frame.placements)
+    were = {} if before is None else _current(inspector.frame(before).placements)
+    withheld = frame.step.told.withheld
+    around = Arounds(query, inspector.text).alone(frame.step, frame.placements)
+
+    def text_of(change: Change) -> str | None:
+        if change.item in withheld and change.status in ("removed", "omitted"):
+            return None
+        if change.status == "omitted":
+            return _recorded(inspector, change.line)
+        placement = (were if change.status == "removed" else placed).get(change.item)
+        return inspector.text(placement.content) if placement is not None and placement.content else None
+
+    def fits(change: Change) -> bool:
+        holding = found.facts.holdings.get(change.item)
+        segment = holding.segment if holding is not None else None
+        contains = _asked(lambda: text_of(change))
+        return query.matches_change(found.step, change, contains, segment or None, around)
+
+    facts = found.facts
+    kept = [change for change in facts.changes if fits(change)]
+    noted = [change for change in kept if change.status == "skipped"]
+    skipped = noted if facts.skipped is None else [change for change in facts.skipped if fits(change)]
+    made = Facts(
+        kept, skipped, len(skipped), facts.used, facts.saved, facts.stale, facts.holdings, facts.servers
+    )
+    return found._replace(facts=made)
+
+
+def _asked(text: Callable[[], str | None]) -> Callable[[Word], bool | None]:
+    """Looks for words in a text that is fetched when the first is looked for."""
+    known: list[Callable[[Word], bool | None]] = []
+
+    def contains(word: Word) -> bool | None:
+        if not known:
+            known.append(contained(text()))
+        return known[0](word)
+
+    return contains
+
+
+def _current(placements: tuple[Placement, ...]) -> dict[str, Placement]:
+    return {placement.item: placement for placement in placements if not placement.stale}
+
+
+def _recorded(inspector: Inspector, line: int) -> str | None:
+    """The text of an item that no frame holds, from its line of the trace."""
+    data = inspector.native(line).get("data") if line else None
+    content = data.get("content") if isinstance(data, dict) else None
+    return content if content is None or isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -1,0 +1,305 @@
+"""Every key, a table for each screen; what is made from them is in `ctxctl.tui.keys`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Scope = Literal[
+    "app",
+    "turns",
+    "list",
+    "text",
+    "reader",
+    "pointer",
+    "diff",
+    "assembled",
+    "search",
+    "overview",
+    "whatif",
+    "line",
+    "palette",
+]
+"""Where a key works: everywhere, on the main screen, in any list, in any text, in a full-screen text, on one
+of the other screens, in a line of input.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a key does."""
+
+    id: str
+    """What a keymap in the settings names; never changes."""
+    keys: tuple[str, ...]
+    """Textual's names of its keys."""
+    action: str
+    """Textual action of the scope's widget, screen or app."""
+    help: str
+    scope: Scope
+    hint: str = ""
+    """The word in the line of hints; empty: not shown there."""
+    panes: tuple[str, ...] = ()
+    """Panes of the main screen in which the hint is shown; none: in all."""
+    priority: bool = False
+
+
+_MOVING: Final[tuple[Action, ...]] = (
+    Action("list.down", ("j", "down"), "move(1)", "a line down", "list", "move", ("turns", "changes")),
+    Action("list.up", ("k", "up"), "move(-1)", "a line up", "list"),
+    Action("list.half_down", ("ctrl+d",), "page(1)", "half a page down", "list"),
+    Action("list.half_up", ("ctrl+u",), "page(-1)", "half a page up", "list"),
+    Action("list.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "list"),
+    Action("list.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "list"),
+    Action("list.first", ("g", "home"), "edge(False)", "the beginning", "list"),
+    Action("list.last", ("G", "end"), "edge(True)", "the end", "list"),
+    Action("text.down", ("j", "down"), "move(1)", "a line down", "text", "scroll", ("item",)),
+    Action("text.up", ("k", "up"), "move(-1)", "a line up", "text"),
+    Action("text.half_down", ("ctrl+d",), "page(1)", "half a page down", "text"),
+    Action("text.half_up", ("ctrl+u",), "page(-1)", "half a page up", "text"),
+    Action("text.page_down", ("pagedown", "ctrl+f"), "page(2)", "a page down", "text"),
+    Action("text.page_up", ("pageup", "ctrl+b"), "page(-2)", "a page up", "text"),
+    Action("text.first", ("g", "home"), "edge(False)", "the beginning", "text"),
+    Action("text.last", ("G", "end"), "edge(True)", "the end", "text"),
+    Action("text.find", ("slash",), "find", "find a word in this text", "text", "find", ("item",)),
+    Action("text.next_match", ("n",), "match(1)", "the next match", "text"),
+    Action("text.previous_match", ("N",), "match(-1)", "the match before", "text"),
+    Action("text.unfind", ("escape",), "unfind", "show no matches any more", "text"),
+    Action("text.fold", ("space",), "fold", "fold or unfold the object at the cursor", "text"),
+    Action("text.fold_all", ("z",), "fold_all", "fold or unfold all objects", "text"),
+    Action("text.choose", ("enter",), "choose", "go to the step of the line", "text"),
+    Action("text.left", ("h", "left"), "sideways(-1)", "to the left, where lines are not wrapped", "text"),
+    Action("text.right", ("l", "right"), "sideways(1)", "to the right, where lines are not wrapped", "text"),
+)
+
+
+_MAIN: Final[tuple[Action, ...]] = (
+    Action("turn.previous", ("left_square_bracket",), "turn(-1)", "previous turn, from any pane", "turns"),
+    Action("turn.next", ("right_square_bracket",), "turn(1)", "next turn, from any pane", "turns", "turn"),
+    Action(
+        "notable.previous",
+        ("left_curly_bracket",),
+        "notable(-1)",
+        "previous turn of note: compaction, cache break, warning, omission",
+        "turns",
+    ),
+    Action(
+        "notable.next",
+        ("right_curly_bracket",),
+        "notable(1)",
+        "next turn of note: compaction, cache break, warning, omission",
+        "turns",
+        "of note",
+    ),
+    Action("overview", ("v",), "overview", "the whole session on one screen", "turns", "overview"),
+    Action("jump.back", ("backspace",), "jump_back", "back to where a jump came from", "turns"),
+    Action("follow", ("F",), "follow", "go with the newest turn of a trace that is being written", "turns"),
+    Action(
+        "steps.unfold",
+        ("l", "right"),
+        "steps(True)",
+        "show the steps of the turn",
+        "turns",
+        "steps",
+        ("turns",),
+    ),
+    Action("steps.fold", ("h", "left"), "steps(False)", "hide the steps of the turn", "turns"),
+    Action("steps.toggle", ("space",), "fold", "show or hide: the turn's steps, a group of changes", "turns"),
+    Action(
+        "open",
+        ("enter",),
+        "enter",
+        "open: the turn's changes, then an item's text",
+        "turns",
+        "open",
+        ("turns", "changes"),
+    ),
+    Action(
+        "back", ("escape",), "go_back", "back to where Enter came from", "turns", "back", ("changes", "item")
+    ),
+    Action("pane.next", ("tab",), "pane(1)", "next pane", "turns", "pane"),
+    Action("pane.previous", ("shift+tab",), "pane(-1)", "previous pane", "turns"),
+    Action(
+        "item.diff", ("d",), "diff", "an item's diff to its version before, or its content", "turns", "diff"
+    ),
+    Action("item.life", ("L",), "tab('life')", "an item's life: every step that changed it", "turns"),
+    Action("item.record", ("x",), "tab('record')", "an item's record: source and every field", "turns"),
+    Action(
+        "version.older",
+        ("comma",),
+        "version(1)",
+        "diff to an older version of the item",
+        "turns",
+        "older",
+        ("item",),
+    ),
+    Action("version.newer", ("full_stop",), "version(-1)", "diff to a newer version again", "turns"),
+    Action("fold.all", ("z",), "fold_all", "fold or unfold: all groups of changes, all threads", "turns"),
+    Action("sort", ("S",), "sort", "sort: as in the frame, window, new, freed, name, kind", "turns"),
+    Action("reverse", ("R",), "reverse", "sort the other way round", "turns"),
+    Action("group", ("B",), "group", "group by: status, kind, source, segment, server, nothing", "turns"),
+    Action("skipped", ("a",), "skipped", "list the skipped items too, or only their number", "turns", "all"),
+    Action("assembled", ("t",), "assembled", "the assembled text of the step", "turns", "text"),
+    Action("mark", ("m",), "mark", "mark this frame, to compare others with it", "turns"),
+    Action("frames", ("D",), "frames", "this frame beside the marked one, else the one before it", "turns"),
+    Action("stages", ("s",), "stages", "the stages of the step, from available to injected", "turns"),
+    Action("why", ("w",), "why", "why the item is, or is not, in the window", "turns"),
+    Action("blame", ("b",), "blame", "blame: whose the blocks are, and since when", "turns"),
+    Action("findings", ("exclamation_mark",), "findings", "what lint finds in the trace", "turns"),
+    Action("whatif", ("W",), "whatif", "what if: another window, model or policy, simulated", "turns"),
+    Action("search", ("slash",), "search", "search the whole trace", "turns", "search", ("turns", "changes")),
+    Action("filter", ("f",), "filter", "list only changes that fit a query", "turns", panes=("changes",)),
+    Action("hit.next", ("n",), "hit(1)", "the next hit of the search", "turns"),
+    Action("hit.previous", ("N",), "hit(-1)", "the hit before", "turns"),
+    Action("problems", ("p",), "problems", "what was wrong with the trace", "turns"),
+    Action("about", ("i",), "about", "what the trace records, and what it does not", "turns"),
+)
+
+
+_OVERVIEW: Final[tuple[Action, ...]] = (
+    Action("overview.right", ("l", "right"), "column(1)", "the next column of the chart", "overview"),
+    Action("overview.left", ("h", "left"), "column(-1)", "the column before", "overview", "chart"),
+    Action(
+        "overview.next",
+        ("right_square_bracket",),
+        "turn(1)",
+        "the next turn of the thread",
+        "overview",
+        "turn",
+    ),
+    Action("overview.previous", ("left_square_bracket",), "turn(-1)", "the turn before", "overview"),
+    Action("overview.first", ("0",), "end(False)", "the thread's first turn", "overview"),
+    Action("overview.last", ("dollar_sign",), "end(True)", "the thread's last turn", "overview"),
+    Action("overview.open", ("enter",), "open", "go to the turn", "overview", "go there"),
+    Action("overview.close", ("escape", "q", "v"), "close", "back to the turns", "overview", "back"),
+)
+
+
+_DIFF: Final[tuple[Action, ...]] = (
+    Action("diff.text", ("enter",), "enter", "an item's text at both ends", "diff", "text", ("items",)),
+    Action(
+        "diff.back", ("escape",), "back", "back to the items, then to where you came from", "diff", "back"
+    ),
+    Action("diff.close", ("q",), "close", "leave the comparison, from its texts too", "diff"),
+    Action("diff.next", ("n", "right_square_bracket"), "change(1)", "the next change", "diff", "change"),
+    Action("diff.previous", ("N", "left_square_bracket"), "change(-1)", "the change before", "diff"),
+    Action(
+        "diff.together", ("a",), "together", "all changed items as one text, or one by one", "diff", "all"
+    ),
+    Action(
+        "diff.unchanged",
+        ("c",),
+        "unchanged",
+        "only changes, or unchanged items and lines too",
+        "diff",
+        "unchanged",
+    ),
+    Action("diff.unified", ("u",), "unified", "unified, or side by side", "diff", "unified", ("text",)),
+    Action("diff.swap", ("x",), "swap", "swap the two sides", "diff", "swap"),
+    Action("diff.pane", ("tab", "shift+tab"), "pane", "between the items and the text", "diff"),
+)
+
+
+_ASSEMBLED: Final[tuple[Action, ...]] = (
+    Action("assembled.back", ("escape", "q"), "back", "back", "assembled", "back"),
+    Action("assembled.next", ("right_square_bracket",), "block(1)", "the next block", "assembled", "block"),
+    Action("assembled.previous", ("left_square_bracket",), "block(-1)", "the block before", "assembled"),
+    Action("assembled.open", ("enter",), "open", "the block's item on the main screen", "assembled", "item"),
+    Action(
+        "assembled.break", ("c",), "to_break", "where the possible cache prefix ends", "assembled", "cache"
+    ),
+    Action("assembled.pane", ("tab", "shift+tab"), "pane", "between the outline and the text", "assembled"),
+)
+
+
+_READER: Final[tuple[Action, ...]] = (
+    Action("reader.back", ("escape", "q"), "dismiss", "back", "reader", "back"),
+    Action("reader.wrap", ("w",), "wrap", "wrap long lines, or do not", "reader", "wrap"),
+)
+
+
+_POINTER: Final[tuple[Action, ...]] = (
+    Action("pointer.back", ("escape", "q"), "back", "back", "pointer", "back"),
+    Action("pointer.why", ("w",), "why", "why the line's item is, or is not, there", "pointer", "why"),
+    Action("pointer.blame", ("b",), "blame", "blame: whose the blocks of the step are", "pointer", "blame"),
+    Action("pointer.findings", ("exclamation_mark",), "findings", "what lint finds", "pointer", "findings"),
+    Action("pointer.only", ("o",), "only", "blame: all, the stale ones, the duplicates", "pointer", "only"),
+)
+
+
+_APP: Final[tuple[Action, ...]] = (
+    Action("palette", ("colon",), "palette", "a command by name, or a turn: :7, :7.2, :-1", "app", "command"),
+    Action("copy", ("y",), "copy", "copy what is in front to the clipboard", "app"),
+    Action("copy.address", ("Y",), "copy_address", "copy its address, for `ctxctl show`", "app"),
+    Action("export", ("e",), "export", "write what is in front to a file, raw", "app"),
+    Action("pager", ("o",), "pager", "open what is in front in $PAGER", "app"),
+    Action("editor", ("O",), "editor", "open what is in front in $EDITOR, to read", "app"),
+    Action("theme", ("T",), "theme", "the next colours", "app"),
+    Action("suspend", ("ctrl+z",), "suspend_process", "stop; `fg` in the shell comes back", "app"),
+    Action("help", ("question_mark",), "help", "this help", "app", "help"),
+    Action("quit", ("q", "ctrl+q"), "leave", "quit", "app", "quit"),
+    Action("interrupt", ("ctrl+c",), "interrupt", "quit with exit code 130", "app", priority=True),
+)
+
+
+_LINE: Final[tuple[Action, ...]] = (
+    Action("line.accept", ("enter",), "accept", "take the line as it is", "line", "accept"),
+    Action("line.cancel", ("escape",), "cancel", "leave it", "line", "cancel"),
+    Action("line.older", ("up", "ctrl+p"), "history(-1)", "the line typed before", "line"),
+    Action("line.newer", ("down", "ctrl+n"), "history(1)", "the line typed after", "line"),
+    Action("line.left", ("left", "ctrl+b"), "move(-1)", "a character to the left", "line"),
+    Action("line.right", ("right", "ctrl+f"), "move(1)", "a character to the right", "line"),
+    Action("line.word_left", ("ctrl+left", "alt+b"), "word(-1)", "a word to the left", "line"),
+    Action("line.word_right", ("ctrl+right", "alt+f"), "word(1)", "a word to the right", "line"),
+    Action("line.first", ("home", "ctrl+a"), "edge(False)", "the beginning of the line", "line"),
+    Action("line.last", ("end", "ctrl+e"), "edge(True)", "the end of the line", "line"),
+    Action("line.erase", ("backspace",), "delete(-1)", "delete the character before the cursor", "line"),
+    Action("line.delete", ("delete", "ctrl+d"), "delete(1)", "delete the character under the cursor", "line"),
+    Action("line.erase_word", ("ctrl+w",), "delete_word", "delete the word before the cursor", "line"),
+    Action("line.erase_all", ("ctrl+u",), "delete_to(False)", "delete to the beginning of the line", "line"),
+    Action("line.erase_rest", ("ctrl+k",), "delete_to(True)", "delete to the end of the line", "line"),
+)
+
+
+_PALETTE: Final[tuple[Action, ...]] = (
+    Action("palette.next", ("tab",), "choose(1)", "the next command of the list", "palette"),
+    Action("palette.previous", ("shift+tab",), "choose(-1)", "the command before", "palette"),
+)
+
+
+_WHATIF: Final[tuple[Action, ...]] = (
+    Action("whatif.open", ("enter",), "enter", "go to the turn; in the form: simulate", "whatif", "open"),
+    Action("whatif.next", ("tab",), "field(1)", "the next field, then the turns", "whatif"),
+    Action("whatif.previous", ("shift+tab",), "field(-1)", "the field before", "whatif"),
+    Action(
+        "whatif.edit", ("c", "W"), "edit", "back to the form, to suppose something else", "whatif", "change"
+    ),
+    Action("whatif.over", ("n",), "over(1)", "the next turn that does not fit", "whatif", "next over"),
+    Action("whatif.over_before", ("N",), "over(-1)", "the turn before that does not fit", "whatif"),
+    Action("whatif.back", ("escape", "q"), "back", "back to the main screen", "whatif", "back"),
+)
+
+
+_SEARCH: Final[tuple[Action, ...]] = (
+    Action("search.go", ("enter",), "go", "go to the step and item of the hit", "search", "go there"),
+    Action("search.edit", ("slash",), "edit", "search for something else", "search", "search"),
+    Action("search.again", ("r",), "again", "search again: the trace may have grown", "search"),
+    Action("search.back", ("escape", "q"), "back", "back to where you were", "search", "back"),
+)
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    *_MOVING,
+    *_MAIN,
+    *_OVERVIEW,
+    *_DIFF,
+    *_ASSEMBLED,
+    *_READER,
+    *_POINTER,
+    *_APP,
+    *_LINE,
+    *_PALETTE,
+    *_WHATIF,
+    *_SEARCH,
+)
+"""All actions, in the order of the hints and of the help."""

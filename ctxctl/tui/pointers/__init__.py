@@ -1,1 +1,0 @@
-"""Answers whose lines lead to steps and items: why, blame and findings."""

@@ -1,0 +1,92 @@
+"""How a screen asks for what it shows, and how it is answered: two messages that carry plain values.
+
+A request is a value that says what is wanted; `ctxctl.tui.answers` knows by its kind how it is answered, in a
+thread.  Whoever asked gets the answer's values one by one and looks up by their kind what to do with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+Handlers = Mapping[type, Callable[[Any], None]]
+"""By kind of value, what is done with an answer."""
+
+
+class Request:
+    """What a screen asks for; a newer one of the same class replaces one that waits or is being answered."""
+
+    worker: ClassVar[str] = "views"
+    """Which thread answers: requests that may take long have one of their own."""
+
+    newest_only: ClassVar[bool] = False
+    """Whether a later answer of the same kind makes an earlier one not worth showing."""
+
+    def failed(self, why: str) -> object | None:
+        """The answer where there is none, with the reason in words; None: nobody is told."""
+        return None
+
+
+class Asked(Message):
+    """Asks the application for something, on behalf of a screen."""
+
+    def __init__(self, request: Request, asker: MessagePump | None = None) -> None:
+        super().__init__()
+        self.request = request
+        self.asker = asker
+        """Who gets the answer; the application where it is None."""
+
+
+class Answered(Message, bubble=False):
+    """Brings a value: an answer, a part of one, or news of the trace that nobody asked for."""
+
+    def __init__(self, value: object, *, newest_only: bool = False) -> None:
+        super().__init__()
+        self.value = value
+        self._newest_only = newest_only
+
+    def can_replace(self, message: Message) -> bool:
+        """Whether one that waits behind this one makes it superfluous."""
+        return self._newest_only and isinstance(message, Answered) and type(message.value) is type(self.value)
+
+    def handle(self, handlers: Handlers) -> None:
+        """Do what the table says of this kind of value; one that is not in the table is passed over."""
+        handler = handlers.get(type(self.value))
+        if handler is not None:
+            handler(self.value)
+
+
+def ask(asker: MessagePump, request: Request) -> None:
+    """Ask for something that is answered to `asker` itself."""
+    asker.app.post_message(Asked(request, asker))
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where an address leads, or why nowhere."""
+
+    address: str
+    ordinal: int | None
+    """The step's."""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRequest(Request):
+    """The step that an address names.
+
+    `session`: the one that is meant where the trace holds several and the address names none.
+    """
+
+    worker: ClassVar[str] = "places"
+
+    address: str
+    session: str | None
+
+    def failed(self, why: str) -> Placed:
+        """Tell the reason."""
+        return Placed(self.address, None, why)

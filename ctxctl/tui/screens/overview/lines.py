@@ -1,0 +1,286 @@
+"""The whole trace on one screen: what is shown, and what each line says.  Plain Python."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ctxctl.labels import (
+    APPROXIMATE,
+    BREAK,
+    COMPACTION,
+    SIGNS,
+    number,
+    plural,
+    progress,
+    share,
+    short,
+    signed,
+)
+from ctxctl.model.vocab import MAIN_THREAD
+from ctxctl.tui.layout import Column, Parts, Piece, laid_out, one_line, spread
+from ctxctl.tui.outline import Turns
+from ctxctl.tui.screens.overview.chart import COMPACTS
+from ctxctl.tui.screens.turns.view import State
+from ctxctl.tui.series import Figures, column_of, turns_of
+from ctxctl.tui.sizes import amount, compacts
+from ctxctl.tui.thread_tree import Thread, TurnEntry
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which thread is in front, and which of its turns."""
+
+    threads: tuple[tuple[Thread, int], ...] = ()
+    """Threads with how many others each is below, parents before what they set off."""
+    line: int = 0
+    """The thread in front, by its place in the table."""
+    turn: int = 0
+    """By its place in the thread."""
+
+    @property
+    def thread(self) -> Thread | None:
+        """The thread in front."""
+        return self.threads[self.line][0] if self.threads else None
+
+    @property
+    def at(self) -> int:
+        """The turn in front, of those that there still are: one that was being written may be gone."""
+        return min(self.turn, max(len(self.thread.turns) - 1, 0)) if self.thread else 0
+
+
+def opened(state: State) -> View:
+    """The overview, with the turn in front that is looked at."""
+    view = View(_listed(state.list.turns))
+    place = state.place
+    if place is None:
+        return view
+    own = state.list.turns.nest.thread_of(place.turn)
+    line = next(n for n, (thread, _) in enumerate(view.threads) if thread is own)
+    return replace(view, line=line, turn=bisect_left(own.turns, place.turn))
+
+
+def grown(view: View, turns: Turns) -> View:
+    """More is known; the thread in front stays there, if it is still one."""
+    threads = _listed(turns)
+    line = next((n for n, (thread, _) in enumerate(threads) if thread is view.thread), 0)
+    return _clamped(replace(view, threads=threads, line=line))
+
+
+def to_thread(view: View, line: int) -> View:
+    """Another thread comes to the front, with its last turn."""
+    if not 0 <= line < len(view.threads) or line == view.line:
+        return view
+    return replace(view, line=line, turn=max(len(view.threads[line][0].turns) - 1, 0))
+
+
+def to_turn(view: View, by: int) -> View:
+    """Go some turns on, or back."""
+    return _clamped(replace(view, turn=view.turn + by))
+
+
+def to_column(view: View, by: int, columns: int) -> View:
+    """Go some columns of a chart on, or back: to the first turn of note in it, else to its first."""
+    thread = view.thread
+    if thread is None or not thread.turns:
+        return view
+    count = len(thread.turns)
+    shown = min(columns, count)
+    column = min(max(column_of(view.at, count, columns) + by, 0), shown - 1)
+    held = turns_of(column, count, columns)
+    noted = (n for n in held if thread.series.over(n, n + 1).marks) if len(held) <= _SOUGHT else iter(())
+    return replace(view, turn=next(noted, held.start))
+
+
+def to_edge(view: View, last: bool) -> View:
+    """Go to the first turn or the last."""
+    return _clamped(replace(view, turn=len(view.thread.turns) if last and view.thread else 0))
+
+
+_SOUGHT: Final = 2000
+"""Turns in a column that are looked through for one of note."""
+
+
+def _clamped(view: View) -> View:
+    count = len(view.thread.turns) if view.thread else 0
+    return replace(view, turn=min(max(view.turn, 0), max(count - 1, 0)))
+
+
+def _listed(turns: Turns) -> tuple[tuple[Thread, int], ...]:
+    """All threads, each below the one that set it off."""
+    nest = turns.nest
+    below: dict[int | None, list[Thread]] = {}
+    for thread in nest.threads.values():
+        parent = None if thread.at is None else id(nest.thread_of(thread.at.turn))
+        below.setdefault(parent, []).append(thread)
+    made: list[tuple[Thread, int]] = []
+    left = [(thread, 0) for thread in reversed(below.get(None, []))]
+    while left:
+        thread, depth = left.pop()
+        made.append((thread, depth))
+        left += [(kid, depth + 1) for kid in reversed(below.get(id(thread), []))]
+    return tuple(made)
+
+
+# Lines ------------------------------------------------------------------------------------------------------
+
+
+def totals(state: State, view: View, width: int) -> list[Parts]:
+    """Two lines: what the trace holds, and what happened in it, of what is read so far."""
+    threads = [thread for thread, _ in view.threads]
+    trace, most = state.trace, _highest(threads)
+    done = "recorded" if most.method == "recorded" else "sent"
+    left = [Piece(trace.name.rpartition("/")[2] or trace.name, "name", 9), Piece("overview", "strong", 8)]
+    if state.progress is not None:
+        left.append(Piece(f"reading the trace… {progress(state.progress)}", "warning", 9))
+    sessions = len({thread.name[0] for thread in threads})
+    right = [
+        Piece(plural(sessions, "session"), "", 4),
+        Piece(plural(len(threads), "thread"), "", 5),
+        Piece(plural(len(state.list.turns.entries), "turn"), "strong", 7),
+        Piece(plural(sum(t.steps for t in threads), "step"), "", 6),
+    ]
+    happened = [
+        Piece(f"peak {amount(most.used, most.method, content=False)} {done}", "strong", 10),
+        *_compacts(state, view),
+        Piece(f"{signed(sum(t.new for t in threads))} new", "new", 8),
+        Piece(f"{number(-sum(t.freed for t in threads))} freed", "freed", 8),
+        Piece(f"{COMPACTION} {plural(sum(t.compactions for t in threads), 'turn')} with compactions", "", 6),
+        Piece(f"{BREAK} {number(sum(t.breaks for t in threads))} with cache breaks or misses", "", 5),
+        Piece(f"! {number(sum(t.warnings for t in threads))} with warnings", "", 7),
+        Piece(f"{SIGNS['omitted']} {number(sum(t.omissions for t in threads))} with omissions", "", 4),
+    ]
+    return [spread(left, right, width), spread(happened, [], width)]
+
+
+def _highest(threads: list[Thread]) -> Figures:
+    """What any thread sent at most, and whether that was billed."""
+    found = [thread.series.over(0, len(thread.turns)) for thread in threads]
+    return max(found, key=lambda figures: figures.used, default=Figures())
+
+
+def _most(figures: Figures, billed: bool, *, brief: bool = False) -> str:
+    """The most that was sent; among billed sizes, one that nobody billed has a sign."""
+    return amount(figures.used, figures.method, brief=brief, content=billed)
+
+
+def _compacts(state: State, view: View) -> list[Piece]:
+    """The line of the thread in front at which its runtime compacts by itself."""
+    thread = view.thread
+    if thread is None or not thread.turns:
+        return []
+    entry = state.list.turns.entries[thread.turns[view.at]]
+    if entry.threshold is None:
+        return []
+    return [Piece(f"{COMPACTS} {compacts(entry.threshold, entry.threshold_source)}", "threshold", 9)]
+
+
+def here(state: State, view: View, width: int, columns: int) -> Parts:
+    """The turn under the cursor in one line, and the column's if it holds several."""
+    thread = view.thread
+    if thread is None or not thread.turns:
+        return spread([Piece("no turn is known yet", "muted")], [], width)
+    entry = state.list.turns.entries[thread.turns[view.at]]
+    count = len(thread.turns)
+    held = turns_of(column_of(view.at, count, columns), count, columns)
+    left = [Piece(f"turn {number(entry.turn)}", "strong", 10), *_figures(entry)]
+    if len(held) > 1:
+        most = _most(thread.series.over(held.start, held.stop), state.list.turns.nest.billed > 0)
+        left.append(Piece(f"▲ {number(len(held))} turns, up to {most}", "muted", 4))
+    return spread(left, [Piece(one_line(entry.title or ""), "muted", 3)], width)
+
+
+def _figures(entry: TurnEntry) -> list[Piece]:
+    part = f" ({share(entry.used, entry.cap)} of {number(entry.cap)})" if entry.cap else ""
+    how = "recorded" if entry.method == "recorded" else "sent"
+    over = entry.cap is not None and entry.used > entry.cap
+    peak = amount(entry.peak, entry.peak_method, content=entry.method != "recorded")
+    signs = [
+        ("! over", over),
+        ("! warning", entry.flagged and not over),
+        (f"{COMPACTION} compaction", entry.compacted),
+        (f"{BREAK} cache break", entry.broken),
+        (f"{BREAK} missed {number(entry.missed)}", entry.missed > 0),
+        (f"{SIGNS['omitted']} {entry.omitted} omitted", entry.omitted > 0),
+    ]
+    return [
+        Piece(f"{amount(entry.used, entry.method, content=False)} {how}{part}", "", 9),
+        Piece(f"peak {peak}" if entry.peak > entry.used else "", "", 8),
+        Piece(f"{signed(entry.new)} new", "new", 7),
+        Piece(f"{number(-entry.freed)} freed" if entry.freed else "", "freed", 7),
+        *(Piece(words, "warning", 8) for words, applies in signs if applies),
+    ]
+
+
+_COLUMNS: Final = (
+    ("turns", 7, 0),
+    ("steps", 7, 0),
+    ("peak", 8, 0),
+    ("new", 8, 60),
+    ("freed", 8, 60),
+    (COMPACTION, 5, 72),
+    (BREAK, 5, 72),
+    ("!", 5, 72),
+    (SIGNS["omitted"], 5, 76),
+    ("input", 9, 110),
+    ("cached", 9, 110),
+    ("output", 9, 110),
+)
+"""Columns of the table, their cells, and from which width they are shown."""
+
+
+def table_heading(width: int) -> Parts:
+    """The names of the columns of threads."""
+    columns = [Column(" thread", "muted")]
+    columns += [Column(name, "muted", size, right=True) for name, size, least in _COLUMNS if width >= least]
+    if width >= 90:
+        columns += [Column("", "", 2), Column("model", "muted", 16)]
+    return laid_out(columns, width)
+
+
+def thread_line(view: View, line: int, width: int) -> Parts:
+    """One thread: its name below what set it off, and its sums."""
+    thread, depth = view.threads[line]
+    figures = {
+        "turns": number(len(thread.turns)),
+        "steps": number(thread.steps),
+        "peak": _most(thread.series.over(0, len(thread.turns)), thread.reported is not None, brief=True),
+        "new": signed(thread.new, brief=True),
+        "freed": short(-thread.freed) if thread.freed else "·",
+        COMPACTION: str(thread.compactions or "·"),
+        BREAK: str(thread.breaks or "·"),
+        "!": str(thread.warnings or "·"),
+        SIGNS["omitted"]: str(thread.omissions or "·"),
+        "input": _known(thread.reported),
+        "cached": _known(thread.cached),
+        "output": (APPROXIMATE if thread.doubted else "") + _known(thread.answered),
+    }
+    styles = {"new": "new", "freed": "freed", "!": "warning"}
+    name = ("  " * min(depth, 4) + ("↳" if depth else "")) + _name(thread, depth)
+    columns = [Column(f" {name}", "thread" if depth else "strong")]
+    for column, size, least in _COLUMNS:
+        if width >= least:
+            text = figures[column]
+            style = "muted" if text == "·" else styles.get(column, "")
+            columns.append(Column(text, style, size, right=True))
+    if width >= 90:
+        columns += [Column("", "", 2), Column(one_line(_models(thread)), "muted", 16)]
+    return laid_out(columns, width)
+
+
+def _name(thread: Thread, depth: int) -> str:
+    session, name = thread.name
+    if depth:
+        said = name if name != MAIN_THREAD else (session or MAIN_THREAD)[:12]
+        return one_line(said) + ("" if thread.recorded else " ≈")
+    return one_line(f"{session[:12]} {name}" if session else name)
+
+
+def _models(thread: Thread) -> str:
+    names = sorted(thread.models, key=lambda name: (-thread.models[name], name))
+    return ", ".join(names)
+
+
+def _known(tokens: int | None) -> str:
+    return "·" if tokens is None else short(tokens)

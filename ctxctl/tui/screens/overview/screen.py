@@ -1,0 +1,153 @@
+"""The whole session on one screen: totals, the window by turn, and all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from textual import on
+from textual.app import ComposeResult
+
+from ctxctl.tui import keys
+from ctxctl.tui.layout import Parts, Piece, spread
+from ctxctl.tui.screens.overview import chart
+from ctxctl.tui.screens.overview import lines as overview
+from ctxctl.tui.screens.overview.lines import View
+from ctxctl.tui.screens.turns.view import State
+from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.rows import Rows
+
+_AGAIN: Final = 0.25
+"""Seconds between two looks for more turns, while the trace is read or written."""
+
+
+class Overview(Board[int]):
+    """Reads the state of the main screen; ends with the ordinal of a step to go to."""
+
+    BINDINGS = keys.bindings("overview")
+
+    def __init__(self, state: Callable[[], State]) -> None:
+        super().__init__(id="overview")
+        self._state = state
+        self.view = overview.opened(state())
+        self._seen: object = None
+
+    def compose(self) -> ComposeResult:
+        """Totals, the chart, the turn in front, the threads."""
+        yield Banner(lambda width: overview.totals(self._state(), self.view, width), ident="totals")
+        yield Banner(self._chart, ident="chart")
+        yield Banner(self._here, ident="here")
+        yield Banner(lambda width: [[(" ", ""), *overview.table_heading(width - 1)]], classes="columns")
+        yield Rows(lambda line, width: overview.thread_line(self.view, line, width), "threads")
+        yield Banner(self._keys, ident="keys")
+
+    def on_mount(self) -> None:
+        """Show what is known, and look for more now and then."""
+        self.query_one("#threads", Rows).focus()
+        self._seen = self._known()
+        self._repaint(rows=True)
+        self.set_interval(_AGAIN, self._look)
+
+    def on_resize(self) -> None:
+        """The chart's height is the screen's."""
+        self.call_after_refresh(self._repaint)
+
+    def seen(self) -> Seen | None:
+        """All of it as text."""
+        width = self.size.width
+        shown = [
+            *overview.totals(self._state(), self.view, width),
+            *self._chart(width),
+            *self._here(width),
+            overview.table_heading(width),
+            *(overview.thread_line(self.view, n, width) for n in range(len(self.view.threads))),
+        ]
+        text = "\n".join("".join(part for part, _ in parts).rstrip() for parts in shown)
+        return Seen("overview", text)
+
+    # Painting
+
+    def _known(self) -> object:
+        state = self._state()
+        turns = state.list.turns
+        return id(turns), len(turns.entries), id(turns.entries[-1]) if turns.entries else 0, state.progress
+
+    def _look(self) -> None:
+        known = self._known()
+        if known != self._seen:
+            self._seen = known
+            self.view = overview.grown(self.view, self._state().list.turns)
+            self._repaint(rows=True)
+
+    def show(self, view: View) -> None:
+        """Show another turn, or another thread."""
+        moved, self.view = view.line != self.view.line, view
+        if moved:
+            self.query_one("#threads", Rows).place(view.line)
+        self._repaint()
+
+    def _repaint(self, *, rows: bool = False) -> None:
+        for name in ("totals", "chart", "here"):
+            self.query_one(f"#{name}", Banner).update()
+        if rows:
+            self.query_one("#threads", Rows).show(len(self.view.threads), self.view.line)
+
+    def _chart(self, width: int) -> Sequence[Parts]:
+        height = self.query_one("#chart", Banner).size.height
+        thread = self.view.thread
+        if thread is None:
+            return []
+        return chart.chart(thread.series, self.view.at, width, height)
+
+    def _columns(self) -> int:
+        """Columns of the chart as it is now."""
+        thread = self.view.thread
+        banner = self.query_one("#chart", Banner)
+        if thread is None:
+            return 1
+        return max(chart.layout(len(thread.turns), banner.size.width, banner.size.height).columns, 1)
+
+    def _here(self, width: int) -> Sequence[Parts]:
+        return [overview.here(self._state(), self.view, width, self._columns())]
+
+    def _keys(self, width: int) -> Sequence[Parts]:
+        shown = [Piece(word, "hint", rank, key) for key, word, rank in keys.hints(("overview", "list"))]
+        return [spread(shown, [], width)]
+
+    # Moving
+
+    @on(Rows.Moved, "#threads")
+    def thread_moved(self, event: Rows.Moved) -> None:
+        """Another thread's chart."""
+        self.view = overview.to_thread(self.view, event.line)
+        self._repaint()
+
+    @on(Rows.Chosen, "#threads")
+    def thread_chosen(self) -> None:
+        """A double click opens."""
+        self.action_open()
+
+    def action_column(self, by: int) -> None:
+        """Go a column on, or back."""
+        self.show(overview.to_column(self.view, by, self._columns()))
+
+    def action_turn(self, by: int) -> None:
+        """Go a turn on, or back."""
+        self.show(overview.to_turn(self.view, by))
+
+    def action_end(self, last: bool) -> None:
+        """Go to the first turn, or the last."""
+        self.show(overview.to_edge(self.view, last))
+
+    def action_open(self) -> None:
+        """Go to the turn on the main screen."""
+        thread = self.view.thread
+        if thread is None or not thread.turns:
+            return
+        self.dismiss(self._state().list.turns.entries[thread.turns[self.view.at]].last)
+
+    def action_close(self) -> None:
+        """Back to where one was."""
+        self.dismiss(None)

@@ -1,0 +1,399 @@
+"""The lines at the top: which trace and frame this is, what it holds, and how full it is.  Plain Python."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from ctxctl.labels import AT_MOST, methods, number, plural, progress, share, short
+from ctxctl.model.results import Step, Window
+from ctxctl.model.vocab import SEGMENTS, UNRECORDED, UsedMethod
+from ctxctl.report.sent import beside
+from ctxctl.report.unrecorded import NOT_RECORDED
+from ctxctl.text import cells, pad
+from ctxctl.tui import sizes
+from ctxctl.tui.layout import Parts, Piece, one_line, spread
+from ctxctl.tui.screens.turns.state import State
+from ctxctl.tui.series import COMPACTED, LEVELS, Figures, Series, column_of
+from ctxctl.tui.sizes import EXPECTED, full_of, method_of
+from ctxctl.tui.strip import strip
+from ctxctl.tui.thread_tree import TurnEntry
+from ctxctl.tui.watching import LOST, phrase
+
+
+def sent(window: Window) -> list[Piece]:
+    """What was sent of what may be, what is free, and who says so; true as it stands."""
+    method, full = method_of(window), full_of(window)
+    style = "warning" if window.over else "strong"
+    sign = EXPECTED if method == "expected" else ""
+    of = "" if full is None else f" of {number(full)}"
+    done = " recorded (no bill read)" if method == "recorded" else " sent"
+    pieces = [Piece(f"{sign}{number(window.used)}{of}{done}", style, 10)]
+    if method == "expected":
+        error = window.used_error
+        pieces.append(Piece("expected" + (f" ±{number(error)}" if error is not None else ""), "muted", 8))
+    if full is None:
+        return [*pieces, Piece("limit unknown", "muted", 4), *_uncounted(window, method)]
+    least, most = ("at least ", "at most ") if method == "recorded" else (sign, sign)
+    pieces.append(Piece(least + share(window.used, full), style, 6))
+    if window.over:
+        pieces.append(Piece(f"over by {least}{number(window.over)}", "warning", 9))
+    elif window.free is not None:
+        pieces.append(Piece(f"{most}{number(window.free)} free", "", 5))
+    pieces += _uncounted(window, method)
+    if window.limit_source is not None:
+        pieces.append(Piece(f"limit: {window.limit_source}", "muted", 4))
+    return pieces
+
+
+def _uncounted(window: Window, method: UsedMethod) -> list[Piece]:
+    """Of a bill, what nobody counted is a part."""
+    if not window.uncounted:
+        return []
+    text = f"{number(window.uncounted)} uncounted"
+    return [Piece(text, "muted", 2) if method == "reported" else Piece(text, "warning", 7)]
+
+
+def kept(window: Window) -> list[Piece]:
+    """What of that is recorded, and what is not; none where nothing was billed to tell by."""
+    if window.unrecorded is None:
+        return []
+    pieces = [Piece(f"recorded {number(window.recorded)}", "muted", 3)]
+    if window.unrecorded < 0:
+        than = "billed" if window.used_method == "reported" else "expected"
+        return [*pieces, Piece(f"{number(-window.unrecorded)} more than {than}", "warning", 3)]
+    return [*pieces, Piece(f"{NOT_RECORDED} {number(window.unrecorded)}", "muted", 3)]
+
+
+LIMIT: Final = "┄"
+CUT: Final = "╵"
+"""A compaction."""
+
+_FEW: Final = 4
+"""Turns in a column up to which a compaction stands in place of its height: the turns before and after it
+show what it did.
+"""
+
+
+def sparkline(series: Series, current: int | None, width: int, rows: int = 1) -> list[Parts]:
+    """Lines from the top down: a column for each turn, or for several, as high as what was sent.
+
+    The top is the limit, or the most that was sent where none is known.  At the right stands the limit, as
+    `┄` with its tokens.  What nobody billed is dimmed; `current` is painted reverse.
+    """
+    whole = series.over(0, len(series))
+    top = max(whole.cap, whole.used)
+    label = f"{LIMIT}{short(whole.cap)}" if whole.cap else ""
+    room = width - len(label)
+    if not len(series) or top <= 0 or room < 4:
+        return [[(" " * width, "")]] * rows
+    columns = series.columns(room)
+    at = None if current is None else column_of(current, len(series), room)
+    few = len(series) <= _FEW * len(columns)
+    made = []
+    for row in range(rows):
+        cells = list(_cells(tuple(columns), top, rows, row, few))
+        if at is not None:
+            cells[at] = _cell(columns[at], top, rows, row, here=True, few=few)
+        parts = _joined(cells)
+        tail = room - len(columns)
+        if row == 0:
+            parts.append((label + " " * tail, "muted"))
+        else:
+            parts.append((" " * (tail + len(label)), ""))
+        made.append(parts)
+    return made
+
+
+def _joined(cells: Parts) -> Parts:
+    """Neighbours of one style as one part."""
+    return [("".join(text for text, _ in run), style) for style, run in groupby(cells, itemgetter(1))]
+
+
+@lru_cache(maxsize=8)
+def _cells(
+    columns: tuple[Figures, ...], top: int, rows: int, row: int, few: bool
+) -> tuple[tuple[str, str], ...]:
+    """A row without the place where one is: the same from turn to turn."""
+    return tuple(_cell(figures, top, rows, row, here=False, few=few) for figures in columns)
+
+
+def _cell(figures: Figures, top: int, rows: int, row: int, *, here: bool, few: bool) -> tuple[str, str]:
+    """One column in one of the rows; row 0 is the upper one."""
+    steps = len(LEVELS)
+    filled = -(-figures.used * steps * rows // top) - steps * (rows - 1 - row)
+    text = " " if filled <= 0 else LEVELS[min(filled, steps) - 1]
+    over = bool(figures.cap) and figures.used * 20 >= figures.cap * 17
+    style = "gauge-full" if over else "gauge" if figures.method == "reported" else "gauge-unbilled"
+    if figures.marks & COMPACTED and ((few and row == rows - 1) or (rows > 1 and row == 0 and text == " ")):
+        text, style = CUT, "warning"
+    if rows > 1 and row == 0 and text == " " and figures.cap == top:
+        text, style = LIMIT, "muted"
+    return (text if not here or text != " " else "▁", f"{style}-here" if here else style)
+
+
+_SPARK: Final = 120
+_LEAST: Final = 6
+"""Cells that the window by turn takes at most and at least."""
+_SIDE: Final = 14
+_SAID: Final = 44
+"""Cells that are left to the window by turn, where as many are left to say how full it is."""
+
+FREE: Final = "·"
+STALE: Final = "░"
+RESERVE: Final = "\u2571"
+_SIGNS: Final[dict[UsedMethod, str]] = {"reported": "", "expected": sizes.EXPECTED, "recorded": AT_MOST}
+"""In front of what is free: where nothing was billed, more was sent than is recorded."""
+UNKNOWN: Final = "▒"
+"""What was sent and is not in the capture."""
+
+
+def head(state: State, width: int, *, tall: bool = False) -> list[Parts]:
+    """What is open and where in it; the window by turn and its use; the stages of the step.
+
+    Three lines, four where it is `tall`.
+    """
+    step = None if state.detail is None else state.detail.step
+    return [_where(state, width), *_use(state, width, 2 if tall else 1), strip(step, width)]
+
+
+def _where(state: State, width: int) -> Parts:
+    left = [Piece(state.trace.name.rpartition("/")[2] or state.trace.name, "name", 9)]
+    if state.trace.format not in ("native", ""):
+        left.append(Piece(state.trace.format, "muted", 2))
+    if state.trace.late:
+        left.append(Piece(f"{plural(state.trace.late, 'late event')} · p", "warning", 8))
+    entry, step = state.entry, None if state.detail is None else state.detail.step
+    right: list[Piece] = []
+    if state.trace.policy != "recorded":
+        left.append(Piece(f"policy {state.trace.policy}", "warning", 8))
+    if state.trace.live:
+        left.append(_following(state))
+        watching = state.trace.watching
+        if watching is not None:
+            lost = watching.state in LOST
+            left.append(Piece(phrase(watching), "warning" if lost else "muted", 10 if lost else 8))
+    if entry is not None:
+        left.append(Piece(entry.session or "", "muted", 1))
+        left.append(Piece(entry.thread, "thread", 7))
+        total = state.list.turns.total(entry)
+        right.append(Piece(f"turn {number(entry.turn)}/{number(total)}", "strong", 10))
+        right.append(Piece(f"step {number(_step(state, entry))}/{number(entry.steps)}", "", 8))
+    if step is not None:
+        left.append(Piece(step.model or "", "", 6))
+        mode = step.mode if step.mode_declared else f"{step.mode} (inferred)"
+        right.append(Piece(mode, "muted", 4))
+    methods_said = "" if step is None else methods(step.window.by_method)
+    right.append(Piece(methods_said or state.trace.encoding, "muted", 3))
+    return spread(left, right, width)
+
+
+def _following(state: State) -> Piece:
+    """Whether the cursor goes with the newest turn, and what it has missed otherwise."""
+    if state.following:
+        return Piece("following", "good", 9)
+    if state.newer:
+        return Piece(f"+{plural(state.newer, 'newer turn')} · F", "warning", 9)
+    return Piece("F follows", "muted", 5)
+
+
+def _step(state: State, entry: TurnEntry) -> int:
+    """Which of the turn's steps the frame shown is, from 1."""
+    target = state.target
+    if target is None or target.whole_turn or target.ordinal >= len(state.list.turns.rows):
+        return entry.steps
+    return state.list.turns.rows[target.ordinal].step
+
+
+def _use(state: State, width: int, rows: int) -> list[Parts]:
+    """The window by turn, and beside it how full it is now."""
+    step = None if state.detail is None else state.detail.step
+    said = _reading(state) + ([] if step is None else sent(step.window))
+    held = [] if step is None else kept(step.window)
+    if rows == 1 and _needed(said + held) <= width - _SIDE:
+        said, held = said + held, []
+    needed = max(_needed(said), _needed(held) if rows > 1 else 0)
+    right = spread([], said, max(min(needed, max(width - _SIDE, min(width, _SAID))), width - _SPARK))
+    size = sum(cells(text) for text, _ in right)
+    lines = _spark(state, width - size - 1, rows)
+    last = [(" ", ""), *lines[-1], *right] if width > size else right
+    return [*([(" ", ""), *line, *spread([], held, size)] for line in lines[:-1]), last]
+
+
+def _needed(pieces: list[Piece]) -> int:
+    return sum(cells(piece.text) + 2 for piece in pieces) + 2
+
+
+def _spark(state: State, width: int, rows: int) -> list[Parts]:
+    place = state.place
+    if place is None or width < _LEAST:
+        return [[(" " * max(width, 0), "")]] * rows
+    thread = state.list.turns.nest.thread_of(place.turn)
+    return sparkline(thread.series, bisect_left(thread.turns, place.turn), width, rows)
+
+
+def _reading(state: State) -> list[Piece]:
+    """How much of the trace is read, until all of it is."""
+    if state.phase == "opening":
+        watched = state.trace.watching is not None
+        return [] if watched else [Piece("opening the trace…", "muted", 9)]
+    if state.progress is None:
+        return []
+    return [Piece(f"reading the trace… {progress(state.progress)}", "muted", 9)]
+
+
+# The budget bar ---------------------------------------------------------------------------------------------
+
+
+def bar(
+    step: Step | None, width: int, stale: Mapping[str, int] | None = None, unrecorded: str = NOT_RECORDED
+) -> Parts:
+    """The window as one line: a stretch for each segment with its name, then what is free and reserved.
+
+    Each segment in use has at least one cell; one too narrow for its name shows the name's first letter.
+    The end of a stretch that older copies take up is `░`; `▒` is what was sent and is not recorded, by the
+    name `unrecorded`, and `┆` where the runtime compacts by itself.
+    """
+    room = max(width - 2, 0)
+    if step is None or room == 0:
+        return [(" " * width, "")]
+    window = step.window
+    segments = ordered(step.segments)
+    free = window.free or 0
+    if window.cap is None and window.threshold is not None:
+        free = max(window.threshold - window.used, 0)
+    reserve = 0 if window.limit is None or window.cap is None else max(window.limit - window.cap, 0)
+    cut = _cut([tokens for _, tokens in segments], window.used)
+    shares = _shares([*cut, free, reserve], room)
+    parts: Parts = [(" ", "")]
+    for (name, tokens), size in zip(segments, shares, strict=False):
+        if name == UNRECORDED:
+            parts.append((_hatched(unrecorded, size), f"segment-{UNRECORDED}"))
+            continue
+        old = min(round((stale or {}).get(name, 0) / tokens * size), max(size - 1, 0))
+        style = name if name in SEGMENTS else "other"
+        parts.append((_labelled(name, size - old), f"segment-{style}"))
+        parts.append((STALE * old, f"legend-{style}"))
+    label = f"free {_SIGNS[sizes.method_of(window)]}{short(free)}"
+    known = window.free is not None
+    parts.append((_filled(label, shares[-2], FREE) if known else " " * shares[-2], "free"))
+    parts.append((_filled("reserve", shares[-1], RESERVE), "reserve"))
+    parts.append((" " * (width - 1 - sum(shares)), ""))
+    whole = window.used + free + reserve
+    if window.threshold is None or not 0 < window.threshold <= whole:
+        return parts
+    return _marked(parts, 1 + min(window.threshold * room // whole, room - 1))
+
+
+def _cut(amounts: list[int], used: int) -> list[int]:
+    """The segments as they are, or, where what is recorded weighs more than what was sent, in proportion."""
+    whole = sum(amounts)
+    return amounts if whole <= used else [max(n * used // whole, 1) for n in amounts]
+
+
+def _marked(parts: Parts, at: int) -> Parts:
+    """The line with the mark of the runtime's own limit in one of its cells, on whatever is there."""
+    marked: Parts = []
+    for text, style in parts:
+        if 0 <= at < len(text):
+            over = "threshold" if style in ("free", "reserve", "") else style
+            marked += [(text[:at], style), (sizes.COMPACTS, over), (text[at + 1 :], style)]
+        else:
+            marked.append((text, style))
+        at -= len(text)
+    return marked
+
+
+def legend(step: Step | None, width: int, unrecorded: str = NOT_RECORDED) -> Parts:
+    """The segments' names and tokens, in the colours of the bar; what does not fit is left out."""
+    if step is None:
+        return [(" " * width, "")]
+    show = number if width >= 110 else short
+    entries = []
+    for name, tokens in ordered(step.segments):
+        style = f"legend-{name if name in SEGMENTS else 'other'}"
+        mark = "■ "
+        if name == UNRECORDED:
+            name, mark = unrecorded if width >= 110 else NOT_RECORDED, f"{UNKNOWN} "
+        entries.append((f"{name} {show(tokens)}", style, mark))
+    return _entries(entries + _besides(step, show, brief=width < 110), width)
+
+
+def _besides(step: Step, show: Callable[[int], str], *, brief: bool) -> list[tuple[str, str, str]]:
+    """What the bar shows beside the segments: text, style and sign."""
+    window, ledger = step.window, step.ledger
+    found = []
+    if window.unrecorded is not None and window.unrecorded < 0:
+        brief_words = f"recorded {show(-window.unrecorded)} over what was sent"
+        found.append((brief_words if brief else beside(window) or "", "warning", "! "))
+    if ledger.stale:
+        found.append((f"stale {show(ledger.stale)}", "muted", f"{STALE} "))
+    if ledger.saved is not None:
+        found.append((f"saved {show(ledger.saved)}", "muted", ""))
+    if window.free is not None:
+        sign = _SIGNS[sizes.method_of(window)]
+        found.append((f"free {sign}{show(window.free)}", "muted", f"{FREE} "))
+    if window.threshold is not None:
+        said = f"compacts at {show(window.threshold)}"
+        said = said if brief else sizes.compacts(window.threshold, window.threshold_source)
+        found.append((said, "threshold", f"{sizes.COMPACTS} "))
+    if window.reserved:
+        found.append((f"reserve {show(window.reserved)}", "muted", f"{RESERVE} "))
+    return found
+
+
+def _entries(entries: list[tuple[str, str, str]], width: int) -> Parts:
+    parts: Parts = [(" " * min(width, 1), "")]
+    room = width - 1
+    for text, style, mark in entries:
+        size = cells(text) + len(mark) + 2
+        if size > room:
+            break
+        parts += [(mark, style), (text + "  ", "")]
+        room -= size
+    parts.append((" " * max(room, 0), ""))
+    return parts
+
+
+def ordered(segments: dict[str, int]) -> list[tuple[str, int]]:
+    """Segments that hold tokens, in the providers' order, names of our own after those."""
+    rank = {name: n for n, name in enumerate(SEGMENTS)}
+    found = [(one_line(name), tokens) for name, tokens in segments.items() if tokens > 0]
+    return sorted(found, key=lambda entry: (rank.get(entry[0], len(rank)), entry[0]))
+
+
+def _shares(amounts: list[int], room: int) -> list[int]:
+    """Cells for each amount, in proportion; what is there has a cell as long as there is room for all."""
+    whole = sum(amounts)
+    if whole <= 0:
+        return [0] * len(amounts)
+    shares = [amount * room / whole for amount in amounts]
+    sizes = [max(int(share), 1 if amount else 0) for share, amount in zip(shares, amounts, strict=True)]
+    while sum(sizes) > room:
+        sizes[sizes.index(max(sizes))] -= 1
+    by_rest = sorted(range(len(sizes)), key=lambda n: sizes[n] - shares[n])
+    for n in by_rest[: room - sum(sizes)]:
+        sizes[n] += 1
+    return sizes
+
+
+def _labelled(name: str, size: int) -> str:
+    if size >= cells(name) + 2:
+        return pad(f"▏{name}", size)
+    return pad(name[:1].upper(), size)
+
+
+def _hatched(label: str, size: int) -> str:
+    """What is not recorded, by its name where there is room; without colour it is told by its hatching."""
+    name = next((one for one in (label, NOT_RECORDED) if size >= cells(one) + 6), "")
+    return f"{UNKNOWN * 2} {name} ".ljust(size, UNKNOWN) if name else UNKNOWN * size
+
+
+def _filled(label: str, size: int, fill: str) -> str:
+    if size >= len(label) + 6:
+        return f"{fill * 2} {label} ".ljust(size, fill)
+    return fill * size

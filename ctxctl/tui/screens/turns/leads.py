@@ -1,0 +1,182 @@
+"""Where the main screen leads to: other turns, frames, texts and screens, and back from them.
+
+Each function is an action of the screen that hosts it; how the screen calls it is in `ctxctl.tui.keymap`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ctxctl.model.addresses import prefix
+from ctxctl.tui import keys
+from ctxctl.tui.document import Document
+from ctxctl.tui.literal import shown
+from ctxctl.tui.requests import ask
+from ctxctl.tui.screens.assembled.screen import AssembledScreen
+from ctxctl.tui.screens.diff.screen import DiffScreen
+from ctxctl.tui.screens.diff.values import against
+from ctxctl.tui.screens.overview.screen import Overview
+from ctxctl.tui.screens.pointers.requests import FindingsRequest, PageRequest
+from ctxctl.tui.screens.pointers.screen import PointerScreen, blame_of, why_at
+from ctxctl.tui.screens.pointers.values import Goal
+from ctxctl.tui.screens.reader import Reader
+from ctxctl.tui.screens.turns import navigation
+from ctxctl.tui.screens.turns import state as moves
+from ctxctl.tui.screens.turns.host import Host
+from ctxctl.tui.screens.turns.requests import ReadingKind, ReadingRequest
+from ctxctl.tui.widgets.rows import Rows
+
+# Other turns
+
+
+def jump_back(host: Host) -> None:
+    """Go back to where a jump came from."""
+    if not host.state.visits:
+        host.say("no jump to go back from")
+    host.apply(navigation.came_back(host.state))
+
+
+def next_notable(host: Host, by: int) -> None:
+    """Go to another turn with something of note."""
+    new = navigation.notable(host.state, by)
+    if new is host.state or new.cursor == host.state.cursor:
+        host.say(f"no turn of note {'after' if by > 0 else 'before'} this one")
+    host.apply(new)
+
+
+def overview(host: Host) -> None:
+    """Show the whole session on one screen, and go to the turn that is chosen there."""
+    if host.state.phase != "opening":
+        host.screen.app.push_screen(Overview(lambda: host.state), lambda ordinal: _go(host, ordinal))
+
+
+# Other frames
+
+
+def mark(host: Host) -> None:
+    """Mark the frame, or no frame any more."""
+    target = host.state.target
+    if target is None:
+        return
+    again = host.state.marked == target.ordinal
+    host.apply(replace(host.state, marked=None if again else target.ordinal))
+    row = host.state.list.turns.rows[target.ordinal]
+    text = (
+        "no frame is marked"
+        if again
+        else f"step {row.turn}.{row.step} is marked: {keys.key_of('frames')} compares another with it"
+    )
+    host.screen.app.notify(shown(text), markup=False, timeout=3)
+
+
+def compare_frames(host: Host) -> None:
+    """Hold the frame against the marked one, else against the one before."""
+    target = host.state.target
+    if target is not None:
+        pair = against(target.ordinal, target.first, host.state.marked)
+        host.screen.app.push_screen(DiffScreen(pair))
+
+
+# Texts
+
+
+def read_assembled(host: Host) -> None:
+    """Read the step's assembled text, and go to the item that is chosen there."""
+    target = host.state.target
+    if target is not None:
+        ordinal = target.ordinal
+        screen = AssembledScreen(ordinal)
+        host.screen.app.push_screen(screen, lambda item: _go(host, None if item is None else ordinal, item))
+
+
+def read_stages(host: Host) -> None:
+    """Read the step's stages, from what was available to what was injected."""
+    target, entry = host.state.target, host.state.entry
+    if target is not None and entry is not None:
+        step = host.state.list.turns.rows[target.ordinal].step
+        read(host, ReadingRequest("stages", f"stages of step {entry.turn}.{step}", target.ordinal))
+
+
+def read_problems(host: Host) -> None:
+    """Read what was wrong with the trace."""
+    _read_of_trace(host, "problems", "problems")
+
+
+def read_about(host: Host) -> None:
+    """Read what the trace records, and what it does not."""
+    _read_of_trace(host, "about", "recorded")
+
+
+def _read_of_trace(host: Host, kind: ReadingKind, title: str) -> None:
+    if host.state.phase != "opening":
+        read(host, ReadingRequest(kind, title))
+
+
+def read(host: Host, request: ReadingRequest) -> None:
+    """Open the reader on what a request brings."""
+    reader = Reader(request.title)
+    host.screen.app.push_screen(reader)
+    ask(reader, request)
+
+
+def read_notes(host: Host) -> bool:
+    """Read the notes above the changes whole, where the cursor is on one; whether it is."""
+    notes = moves.notes_at(host.state)
+    if notes:
+        lines = [("!" if note.warning else " ", note.text) for note in notes]
+        host.screen.app.push_screen(Reader("notes on the frame", Document.of_lines(lines)))
+    return bool(notes)
+
+
+# Why, blame and findings
+
+
+def why(host: Host) -> None:
+    """Tell why the item under the cursor of the changes is, or is not, in the window."""
+    here = _here(host)
+    if here is None:
+        return
+    if here.item is None:
+        host.say("no item under the cursor of the changes")
+        return
+    _point(host, why_at(here.ordinal, here.item, lambda ordinal: _address(host, ordinal)), here)
+
+
+def blame(host: Host) -> None:
+    """Tell whose the blocks of the frame are, and since when."""
+    here = _here(host)
+    if here is not None:
+        _point(host, blame_of(here.ordinal, lambda ordinal: _address(host, ordinal)), here)
+
+
+def findings(host: Host) -> None:
+    """Tell what the rules find in the trace."""
+    if host.state.phase != "opening":
+        _point(host, FindingsRequest("findings"), _here(host))
+
+
+def _here(host: Host) -> Goal | None:
+    """The frame in front, and the item under the cursor, which may be ahead of the state."""
+    target = host.state.target
+    if target is None:
+        return None
+    cursor = host.screen.query_one("#changes", Rows).cursor
+    change = moves.to_change(host.state, cursor).selected
+    return Goal(target.ordinal, None if change is None else change.item)
+
+
+def _address(host: Host, ordinal: int) -> str:
+    """``[THREAD:]TURN.STEP`` of a step."""
+    row = host.state.list.turns.rows[ordinal]
+    return f"{prefix(row.thread)}{row.turn}.{row.step}"
+
+
+def _point(host: Host, request: PageRequest, here: Goal | None) -> None:
+    screen = PointerScreen(request, here, lambda ordinal: _address(host, ordinal))
+    host.screen.app.push_screen(screen, lambda goal: _go(host, *goal) if goal is not None else None)
+
+
+def _go(host: Host, ordinal: int | None, item: str | None = None) -> None:
+    """Go to what was chosen on a screen, if anything was."""
+    if ordinal is not None:
+        host.jump(ordinal, item)

@@ -1,0 +1,432 @@
+"""The lines of the list of turns and of the table of changes, as parts: (text, style name).  Plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from ctxctl.labels import BREAK, COMPACTION, SIGNS, WRITTEN, brief_kind, number, plural, short, signed
+from ctxctl.model.outline import Row
+from ctxctl.model.results import Change
+from ctxctl.model.vocab import MAIN_THREAD, UsedMethod
+from ctxctl.tui.changes import NONE, ChangeTable, Group, Holding, Note
+from ctxctl.tui.layout import Column, Parts, laid_out, one_line
+from ctxctl.tui.outline import warned
+from ctxctl.tui.screens.turns.state import State, row_of
+from ctxctl.tui.series import level
+from ctxctl.tui.sizes import amount
+from ctxctl.tui.thread_tree import HEADING, Place, TurnEntry
+
+_TIGHT: Final = 20
+"""Cells below which a step's line keeps its number and its tokens only."""
+_COUNTED: Final = 62
+"""Cells from which a turn's line says how many items were added, updated …"""
+_OVER: Final = frozenset({"over_budget", "still_over_budget"})
+"""Flags that say it already."""
+_DEEP: Final = 3
+"""Levels that are shown by indenting; deeper ones stand below each other."""
+
+
+def turn_line(state: State, line: int, width: int) -> Parts:
+    """One line of the list of turns: a turn, a step of an unfolded one, or a session."""
+    place = state.list.at(line)
+    entry = state.list.turns.entries[place.turn]
+    if place.step == HEADING:
+        return _session_line(state, entry, width)
+    depth = min(state.list.turns.nest.depth(place.turn), _DEEP)
+    if place.step is not None:
+        return _step_line(state, entry, place, width, depth)
+    full = state.list.turns.peak if entry.cap is None else entry.cap
+    digits = max(len(str(state.list.turns.highest)), 2)
+    indent = (2 if width >= _TIGHT else 1) * depth
+    signs = [
+        ("m", _holds(entry, state.marked)),
+        ("!", entry.flagged),
+        (COMPACTION, entry.compacted),
+        (BREAK, entry.rewritten),
+        (SIGNS["omitted"], entry.omitted > 0 and width < _COUNTED),
+    ]
+    columns = [
+        Column(" " * indent + _fold(state, place.turn), "mark", 1 + indent),
+        Column(str(entry.turn), "number", digits + 1, right=True),
+        Column(" " + level(entry.used, full), _heat(entry, entry.cap), 2),
+        *_signs(signs, width),
+        *_written(state, entry.last, width),
+        Column(_turn_title(state, place.turn, entry), "" if entry.thread == MAIN_THREAD else "thread"),
+    ]
+    if width >= _COUNTED:
+        columns.append(Column(_counts(entry), "muted", 14, right=True))
+    return laid_out(columns + _amounts(state, entry, width), width)
+
+
+def _holds(entry: TurnEntry, ordinal: int | None) -> bool:
+    return ordinal is not None and entry.ordinals[0] <= ordinal <= entry.last and ordinal in entry.ordinals
+
+
+def _fold(state: State, turn: int) -> str:
+    """Whether there is something to unfold: a thread's further turns, or a turn's steps."""
+    listing = state.list
+    thread = listing.leads(turn)
+    if thread is not None and thread.name in listing.shut:
+        return "▸"
+    if listing.turns.entries[turn].steps > 1:
+        return "▾" if listing.is_unfolded(turn) else "▸"
+    return "▾" if thread is not None else " "
+
+
+def _signs(signs: list[tuple[str, bool]], width: int) -> list[Column]:
+    """The first signs of those that apply, as many as there is room for."""
+    room = 2 if width < _COUNTED else 3
+    found = "".join(sign for sign, applies in signs if applies)[:room]
+    return [Column(found, "warning", room + 1)]
+
+
+def _written(state: State, ordinal: int, width: int) -> list[Column]:
+    """The sign of a step that is still being written, or of a turn with such a step at its end."""
+    if not state.trace.live or width < _TIGHT:
+        return []
+    return [Column(WRITTEN if ordinal >= state.list.turns.settled else "", "warning", 2)]
+
+
+def _turn_title(state: State, turn: int, entry: TurnEntry) -> str:
+    """The prompt's first words; on the first turn of a thread below another one, the thread comes first."""
+    title = one_line(entry.title or "")
+    nest = state.list.turns.nest
+    thread = nest.thread_of(turn)
+    if thread.at is None:
+        # The only thread there is says nothing: the head names it too.
+        named = entry.thread != MAIN_THREAD and state.list.turns.several
+        return f"{entry.thread} {title}" if named else title
+    if thread.turns[0] != turn:
+        return title
+    hidden = f" ({plural(len(thread.turns), 'turn')})" if thread.name in state.list.shut else ""
+    derived = "" if thread.recorded else " ≈"
+    name = entry.thread if entry.thread != MAIN_THREAD else (entry.session or MAIN_THREAD)[:12]
+    return f"↳{name}{derived}{hidden} {title}"
+
+
+def _session_line(state: State, entry: TurnEntry, width: int) -> Parts:
+    """A session's heading: its name, and how many turns stand at its top."""
+    session = state.list.turns.nest.sessions[entry.session]
+    mark = "▸" if entry.session in state.list.closed else "▾"
+    name = one_line(entry.session or "no session id")
+    turns = plural(len(session.roots), "turn")
+    return laid_out(
+        [
+            Column(mark, "mark", 2),
+            Column(f"session {name}" if width >= _TIGHT else name, "strong"),
+            Column(f" {turns}", "muted", len(turns) + 1),
+        ],
+        width,
+    )
+
+
+def _counts(entry: TurnEntry) -> str:
+    told = (
+        (SIGNS["added"], entry.added),
+        (SIGNS["updated"], entry.updated),
+        (SIGNS["removed"], entry.removed),
+        (SIGNS["omitted"], entry.omitted),
+        (SIGNS["skipped"], entry.skipped),
+    )
+    return " ".join(f"{sign}{short(count)}" for sign, count in told if count)
+
+
+def _step_line(state: State, entry: TurnEntry, place: Place, width: int, depth: int) -> Parts:
+    row = row_of(state, place)
+    full = state.list.turns.peak if entry.cap is None else entry.cap
+    last = place.step == entry.steps - 1
+    if width < _TIGHT:
+        columns = [Column(" └" if last else " ├", "mark", 2), Column(f".{row.step}", "step")]
+        return laid_out(columns + _amounts(state, row, width), width)
+    signs = [
+        ("m", state.marked == row.ordinal),
+        ("!", warned(row)),
+        (COMPACTION, row.compacted),
+        (BREAK, row.broken or row.missed > 0),
+    ]
+    columns = [
+        Column(" " * 2 * depth + ("  └" if last else "  ├"), "mark", 3 + 2 * depth),
+        Column(f"{row.turn}.{row.step}", "step", 6),
+        Column(level(row.used, full), _heat(row, entry.cap), 1),
+        *_signs(signs, width),
+        *_written(state, row.ordinal, width),
+        Column(_step_title(row), "muted"),
+    ]
+    return laid_out(columns + _amounts(state, row, width), width)
+
+
+def _step_title(row: Row) -> str:
+    counts = row.counts
+    told = ((SIGNS[s], getattr(counts, s)) for s in ("added", "updated", "removed", "omitted"))
+    entered = " ".join(f"{sign}{count}" for sign, count in told if count)
+    over = ["over"] if row.over and not _OVER.intersection(row.flags) else []
+    return "  ".join([entered, *over, *(flag.replace("_", " ") for flag in row.flags)])
+
+
+class _Sized(Protocol):
+    """A turn or a step."""
+
+    @property
+    def used(self) -> int: ...
+    @property
+    def new(self) -> int: ...
+    @property
+    def freed(self) -> int: ...
+    @property
+    def method(self) -> UsedMethod: ...
+
+
+def _heat(of: _Sized, cap: int | None) -> str:
+    """The style of a gauge: how near to its cap a request was, or that nobody billed its size."""
+    if cap and of.used * 20 >= cap * 12:
+        return "gauge-full" if of.used * 20 >= cap * 17 else "gauge-high"
+    return "gauge" if of.method == "reported" else "gauge-unbilled"
+
+
+def _amounts(state: State, of: _Sized, width: int) -> list[Column]:
+    """As many of the token columns as the width has room for."""
+    new, freed = of.new, of.freed
+    columns = [Column(signed(new, brief=True) if new else "·", "new" if new else "muted", 7, right=True)]
+    if width >= 34:
+        columns.append(Column(short(-freed) if freed else "·", "freed" if freed else "muted", 7, right=True))
+    if width >= 44:
+        size = amount(of.used, of.method, brief=True, content=_billed(state))
+        style = "muted" if of.method == "recorded" and _billed(state) else ""
+        columns.insert(0, Column(size, style, 7, right=True))
+    return columns
+
+
+def _billed(state: State) -> bool:
+    """Whether anything was billed: then the column is of what was sent."""
+    return state.list.turns.nest.billed > 0
+
+
+def turn_heading(state: State, width: int) -> Parts:
+    """The names of the columns above the list of turns."""
+    columns = [Column("  turn", "muted", 7), Column("", "muted"), Column("new", "muted", 7, right=True)]
+    if width >= 34:
+        columns.append(Column("freed", "muted", 7, right=True))
+    if width >= 44:
+        columns.insert(2, Column("sent" if _billed(state) else "record", "muted", 7, right=True))
+    if width >= _COUNTED:
+        columns.insert(2, Column("items", "muted", 14, right=True))
+    return laid_out(columns, width)
+
+
+class _Widths(NamedTuple):
+    """Cells of the columns of the changes at one width of the pane."""
+
+    kind: int
+    amount: int
+    cause: int
+    brief: bool
+
+    @property
+    def whole_kind(self) -> bool:
+        """Whether kinds have room for their whole names."""
+        return self.kind > 8
+
+
+def _widths(width: int) -> _Widths:
+    if width >= 110:
+        return _Widths(kind=18, amount=10, cause=26, brief=False)
+    if width >= 84:
+        return _Widths(kind=16, amount=9, cause=16, brief=False)
+    if width >= 64:
+        return _Widths(kind=6, amount=8, cause=14, brief=True)
+    if width >= 46:
+        return _Widths(kind=6, amount=7, cause=14 if width >= 54 else 9, brief=True)
+    return _Widths(kind=6 if width >= 34 else 0, amount=7 if width >= 34 else 6, cause=0, brief=True)
+
+
+class _Amounts(NamedTuple):
+    """Tokens of an item or of a group, as texts."""
+
+    window: str
+    new: str
+    freed: str
+    saved: str
+    stale: str
+
+
+_NAMES = _Amounts("window", "new", "freed", "saved", "stale")
+
+
+def _columns(table: ChangeTable, width: int) -> tuple[str, ...]:
+    """Which amounts there is room for; what no item has is left out."""
+    if width < 34:
+        return ("new", "freed")
+    extra = []
+    if width >= 74:
+        extra += ["saved"] if any(group.saved is not None for group in table.groups) else []
+        extra += ["stale"] if any(group.stale for group in table.groups) else []
+    return ("window", "new", "freed", *extra)
+
+
+def _table_line(
+    table: ChangeTable,
+    first: Sequence[Column],
+    amounts: _Amounts,
+    cause: str,
+    width: int,
+    style: str = "",
+    *,
+    out: bool = False,
+) -> Parts:
+    """`out`: nothing entered or left, so that the cause may stand there where it has no column of its own."""
+    widths = _widths(width)
+    styles = {"new": "new", "freed": "freed"}
+    columns = [*first]
+    shown = _columns(table, width)
+    if out and not widths.cause:
+        shown = tuple(name for name in shown if name not in ("new", "freed"))
+    for name in shown:
+        text = getattr(amounts, name)
+        named = style or styles.get(name, "")
+        columns.append(Column(text, named if text not in ("·", "") else "muted", widths.amount, right=True))
+    if out and not widths.cause:
+        columns += [Column("", "", 1), Column(cause, "muted", 2 * widths.amount - 1, right=True)]
+    if widths.cause:
+        columns += [Column("", "", 1), Column(cause, "muted", widths.cause - 1)]
+    return laid_out(columns, width)
+
+
+def change_heading(table: ChangeTable, width: int) -> Parts:
+    """The names of the columns above the changes."""
+    widths = _widths(width)
+    kind = [Column("kind", "muted", widths.kind)] if widths.kind else []
+    if widths.whole_kind:
+        first = [Column("   item", "muted"), *kind]
+    else:
+        first = [Column("", "", 3), *kind, Column("item", "muted")]
+    return _table_line(table, first, _NAMES, "cause", width, "muted")
+
+
+def change_line(table: ChangeTable, line: int, width: int) -> Parts:
+    """One line of the changes: a note, a group's heading or a change."""
+    found = table.at(line)
+    if isinstance(found, Note):
+        mark = "! " if found.warning else "· "
+        return laid_out([Column(mark + found.text, "warning" if found.warning else "muted")], width)
+    if isinstance(found, Group):
+        return _group_line(table, found, width)
+    return _change_line(table, found, width)
+
+
+def _group_line(table: ChangeTable, group: Group, width: int) -> Parts:
+    widths = _widths(width)
+    fold = "▸" if group.folded else "▾"
+    sign = f"{SIGNS[group.status]} " if group.status else ""
+    some = len(group.noted) if group.folded else 0
+    count = f"{number(some)} of {number(group.count)}" if 0 < some < group.count else number(group.count)
+    name = f"{sign}{one_line(group.key)} {count} {fold}"
+    blank = [Column("", "", widths.kind)] if widths.whole_kind else []
+    style = f"heading-{group.status}" if group.status else "muted" if group.key in NONE.values() else "strong"
+    amounts = _change_amounts(group.in_window, group.new, group.freed, group.saved, group.stale, widths.brief)
+    return _table_line(table, [Column(name, style), *blank], amounts, "", width, "strong")
+
+
+def _name(change: Change, words: str) -> str:
+    """The item's title, else its first words, else its id."""
+    if change.title or not words.strip():
+        return one_line(change.title or change.item)
+    return f"“{one_line(words)}”"
+
+
+def _kind(change: Change, widths: _Widths) -> str:
+    return change.kind if widths.whole_kind else brief_kind(change.kind)
+
+
+def _change_line(table: ChangeTable, change: Change, width: int) -> Parts:
+    widths = _widths(width)
+    mark = {"native": " ", "derived": "d", "simulated": "s"}[change.provenance]
+    first = [
+        Column(f"{SIGNS[change.status]}", f"sign-{change.status}", 1),
+        Column(mark, "muted", 2),
+    ]
+    words = table.labels.get(change.item, "")
+    kind = [Column(_kind(change, widths), "muted", widths.kind)] if widths.kind else []
+    name = [Column(_name(change, words), "skipped" if change.status == "skipped" else "")]
+    first += name + kind if widths.whole_kind else kind + name
+    held = table.holdings.get(change.item, Holding())
+    amounts = _change_amounts(
+        change.in_window, change.new, change.freed, held.saved, held.stale, widths.brief
+    )
+    cause = why(change, brief=widths.cause < 20)
+    if held.stale and not cause and "stale" not in _columns(table, width):
+        cause = f"stale {short(held.stale)}"
+    omitted = change.status == "omitted"
+    if omitted and change.tokens:
+        size = (short if widths.brief else number)(change.tokens)
+        amounts = amounts._replace(window=f"({size})")
+    return _table_line(table, first, amounts, cause, width, out=omitted)
+
+
+def _change_amounts(
+    in_window: int, new: int, freed: int, saved: int | None, stale: int, brief: bool
+) -> _Amounts:
+    show = short if brief else number
+    return _Amounts(
+        show(in_window) if in_window else "·",
+        signed(new, brief=brief) if new else "·",
+        show(-freed) if freed else "·",
+        show(saved) if saved else "·",
+        show(stale) if stale else "·",
+    )
+
+
+def why(change: Change, *, brief: bool = False) -> str:
+    """Cause, reason and flags of a change in one phrase; `brief` keeps the most telling one."""
+    said = [change.cause, change.reason]
+    if brief and change.cause in ("omitted", "truncated") and change.reason:
+        said = [change.reason]
+    phrase = ": ".join(dict.fromkeys(word for word in said if word))
+    if change.into and not brief:
+        phrase += f" into {change.into}"
+    flags = [
+        flag.replace("_", " ") for flag in change.flags if flag not in ("derived-identity", change.cause)
+    ]
+    if phrase and brief:
+        return phrase
+    return ", ".join(word for word in (phrase, *flags) if word)
+
+
+def pane_titles(state: State) -> dict[str, str]:
+    """Titles of the panes."""
+    turns = len(state.list.turns.entries)
+    change = state.selected
+    return {
+        "turns": f"turns {number(turns)}" if turns else "turns",
+        "changes": _changes_title(state) + arrangement(state),
+        "item": "item" if change is None else (change.title or change.item),
+    }
+
+
+def _changes_title(state: State) -> str:
+    """What the table speaks of: while the next frame is on its way, still of the one before."""
+    detail = state.detail
+    if detail is None or detail.target.ordinal >= len(state.list.turns.rows):
+        return "changes"
+    turns = state.list.turns
+    row = turns.rows[detail.target.ordinal]
+    written = " so far" if detail.target.ordinal >= turns.settled else ""
+    if not detail.target.whole_turn:
+        return f"what changed in step {row.turn}.{row.step}{written}"
+    steps = 1 if detail.turn is None else detail.turn.steps
+    told = f" ({plural(steps, 'step')})" if steps > 1 else ""
+    return f"what changed in turn {row.turn}{written}{told}"
+
+
+def arrangement(state: State) -> str:
+    """How the changes that are shown are sorted and grouped, where that is not the usual way."""
+    how = state.table.arrangement
+    said = [] if how.only is None else [f"only {how.only}"]
+    if how.by != "status":
+        said.append("not grouped" if how.by == "none" else f"by {how.by}")
+    down = how.order in ("window", "new", "freed")
+    if how.order != "frame":
+        said.append(f"{'↓' if down != how.reverse else '↑'} {how.order}")
+    elif how.reverse:
+        said.append("reversed")
+    return "".join(f" · {words}" for words in said)

@@ -1,0 +1,264 @@
+"""What another window, model, encoding or policy would have meant, turn by turn beside what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from textual import events, on
+from textual.app import ComposeResult
+
+from ctxctl.tui import keys
+from ctxctl.tui.layout import Parts, Piece, spread
+from ctxctl.tui.requests import Handlers, ask
+from ctxctl.tui.screens.whatif import form as fields
+from ctxctl.tui.screens.whatif import lines, requests, state
+from ctxctl.tui.screens.whatif.form_view import FormView
+from ctxctl.tui.screens.whatif.state import Memory, Table, View
+from ctxctl.tui.visible_text import Seen
+from ctxctl.tui.widgets.canvas import Board
+from ctxctl.tui.widgets.paint import Banner
+from ctxctl.tui.widgets.rows import Rows
+
+
+class WhatIf(Board[int | None]):
+    """A form, and the table of what came of it; closes with the ordinal of the step to go to, if any."""
+
+    BINDINGS = keys.bindings("whatif")
+
+    def __init__(self, name: str, memory: Memory, ordinal: int | None) -> None:
+        super().__init__(id="whatif-screen")
+        self._trace = name
+        self._memory = memory
+        self._ordinal = ordinal
+        """The step that the main screen is at: what it records stands in the empty fields."""
+        self._room = 0
+        """Lines of the summary."""
+
+    @property
+    def view(self) -> View:
+        """Everything but the table."""
+        return self._memory.view
+
+    @property
+    def table(self) -> Table:
+        """The turns of the last what-if."""
+        return self._memory.table
+
+    def compose(self) -> ComposeResult:
+        """Form, totals, table."""
+        yield Banner(lambda width: [lines.head(self.view, self._trace, width)], ident="whatif-head")
+        yield FormView(ident="form")
+        yield Banner(self._advice, ident="advice")
+        yield Banner(self._summary, ident="summary")
+        yield Banner(self._heading, ident="whatif-columns", classes="columns")
+        yield Rows(lambda line, width: lines.turn_line(self.table, line, width), "compared")
+        yield Banner(self._keys, ident="keys")
+
+    def on_mount(self) -> None:
+        """Show the last what-if, and ask what the trace records."""
+        form, rows = self.query_one("#form", FormView), self.query_one("#compared", Rows)
+        form.show(self.view.form)
+        rows.show(len(self.table.turns), self._memory.cursor)
+        self.set_focus(rows if self.table.turns and self.view.phase == "done" else form, scroll_visible=False)
+        self._arrange(self.size.width, self.size.height)
+        ask(self, requests.RecordedRequest(self._ordinal))
+
+    # Painting
+
+    def _advice(self, width: int) -> Sequence[Parts]:
+        return [lines.advice(self.view, width, editing=self._editing)]
+
+    def _summary(self, width: int) -> Sequence[Parts]:
+        return lines.summary(self.view, width, self._room)
+
+    def _heading(self, width: int) -> Sequence[Parts]:
+        if not self.table.turns:
+            return []
+        return [[(" ", ""), *parts] for parts in lines.heading(self.table, width - 1)]
+
+    def _keys(self, width: int) -> Sequence[Parts]:
+        if self._editing:
+            found = [("⏎", "simulate", 100), ("↑/↓", "field", 90), ("Esc", "back", 95)]
+            if self.view.form.field.value:
+                found.append((keys.key_of("line.erase_all"), "as recorded", 70))
+            if self.view.form.field.choices:
+                found.insert(1, ("←/→", "choose", 92))
+            if self.table.turns:
+                found.append(("Tab", "field, turns", 80))
+        else:
+            first = (keys.key_of("whatif.back"), keys.key_of("whatif.open"))
+            hints = keys.hints(("whatif", "list"))
+            found = [(key, word, 110 if key in first else rank) for key, word, rank in hints]
+        return [spread([Piece(word, "hint", rank, key) for key, word, rank in found], [], width)]
+
+    @property
+    def _editing(self) -> bool:
+        return isinstance(self.focused, FormView)
+
+    def _show(self, view: View) -> None:
+        """Show another view."""
+        self._memory.view = view
+        if not self.is_attached:
+            return
+        self.query_one("#form", FormView).show(view.form)
+        self._fit()
+        for banner in self.query(Banner):
+            banner.update()
+
+    def _fit(self) -> None:
+        """As many lines for the summary as it needs and may have."""
+        height = self.size.height
+        most = 2 if height < lines.SHORT else 7 if height < lines.TALL else 12
+        needed = len(lines.summary(self.view, self.size.width, most))
+        if needed != self._room:
+            self._room = needed
+            self.query_one("#summary", Banner).styles.height = needed
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose how many fields stand beside each other."""
+        self._arrange(event.size.width, event.size.height)
+
+    def _arrange(self, width: int, height: int) -> None:
+        self.set_class(width < lines.TWO, "-narrow")
+        self.set_class(height < lines.SHORT, "-short")
+        self.set_class(self._editing, "-editing")
+        self._fit()
+
+    def on_descendant_focus(self) -> None:
+        """Other keys are in force."""
+        self._arrange(self.size.width, self.size.height)
+        self._show(self.view)
+
+    # Answers
+
+    def handlers(self) -> Handlers:
+        """What the trace records, and what comes of the comparison that runs."""
+        return {
+            requests.RecordedFields: self._recorded,
+            requests.Notes: self._of_this_run(self._noted),
+            requests.TurnsCompared: self._of_this_run(self._compared),
+            requests.FieldRefused: self._of_this_run(self._refused),
+            requests.NotCompared: self._of_this_run(self._failed),
+        }
+
+    def _of_this_run(self, handler: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Pass over what is of another comparison than the one that runs."""
+        return lambda answer: handler(answer) if answer.run == self.view.run else None
+
+    def _recorded(self, found: requests.RecordedFields) -> None:
+        form = fields.recorded(self.view.form, found.values, found.choices)
+        self._show(replace(self.view, form=form, policy=found.policy))
+
+    def _noted(self, found: requests.Notes) -> None:
+        self._show(replace(self.view, notes=found.notes, reading=found.reading))
+
+    def _compared(self, found: requests.TurnsCompared) -> None:
+        self.table.grow(found.news)
+        self.query_one("#compared", Rows).grow(len(self.table.turns), 0)
+        self._show(state.told(self.view, found.news, done=found.done))
+
+    def _refused(self, found: requests.FieldRefused) -> None:
+        form = fields.refused(self.view.form, found.field, found.why)
+        self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
+        self._show(replace(self.view, form=form, phase="empty"))
+
+    def _failed(self, found: requests.NotCompared) -> None:
+        self._show(replace(self.view, phase="failed", error=found.why))
+
+    # The form and the table
+
+    @on(FormView.Changed)
+    def changed(self, message: FormView.Changed) -> None:
+        """Something was typed."""
+        self._show(replace(self.view, form=message.form, error=""))
+
+    @on(FormView.Accepted)
+    def accepted(self) -> None:
+        """Replay under what is supposed."""
+        form, supposition = fields.read(self.query_one("#form", FormView).form)
+        if supposition is None:
+            self._show(replace(self.view, form=form))
+            return
+        self._memory.table, self._memory.cursor = Table(), 0
+        rows = self.query_one("#compared", Rows)
+        rows.show(0, 0)
+        self._show(state.begun(replace(self.view, form=form), supposition))
+        self.set_focus(rows, scroll_visible=False)
+        ask(self, requests.SimulationRequest(self.view.run, supposition))
+
+    @on(FormView.Cancelled)
+    def cancelled(self) -> None:
+        """Leave."""
+        self._close(None)
+
+    @on(FormView.Passed)
+    def passed(self) -> None:
+        """Down from the last field to the turns."""
+        self._to_table()
+
+    @on(Rows.Moved)
+    def moved(self, event: Rows.Moved) -> None:
+        """Another turn."""
+        self._memory.cursor = event.line
+
+    @on(Rows.Chosen)
+    def chosen(self) -> None:
+        """A double click opens."""
+        self.action_enter()
+
+    def _to_table(self) -> None:
+        if self.table.turns:
+            self.set_focus(self.query_one("#compared", Rows), scroll_visible=False)
+
+    def _close(self, ordinal: int | None) -> None:
+        if self.view.phase == "running":
+            self._memory.view = state.left(self.view)
+            ask(self, requests.SimulationRequest(self.view.run, None))
+        self.dismiss(ordinal)
+
+    # Actions
+
+    def action_enter(self) -> None:
+        """Go to the turn on the main screen."""
+        rows = self.query_one("#compared", Rows)
+        if rows.cursor < len(self.table.turns):
+            self._close(self.table.turns[rows.cursor].ordinal)
+
+    def action_field(self, by: int) -> None:
+        """The next field, after the last the turns, after these the first."""
+        form = self.query_one("#form", FormView)
+        if not self._editing:
+            self.set_focus(form, scroll_visible=False)
+            at = 0 if by > 0 else len(form.form.fields) - 1
+            self._show(replace(self.view, form=fields.to_field(form.form, at)))
+            return
+        at = form.form.at + by
+        if 0 <= at < len(form.form.fields):
+            self._show(replace(self.view, form=fields.to_field(form.form, at)))
+        elif self.table.turns:
+            self._to_table()
+        else:
+            self._show(replace(self.view, form=fields.to_field(form.form, at % len(form.form.fields))))
+
+    def action_edit(self) -> None:
+        """Suppose something else."""
+        self.set_focus(self.query_one("#form", FormView), scroll_visible=False)
+
+    def action_over(self, by: int) -> None:
+        """The next turn that does not fit."""
+        rows = self.query_one("#compared", Rows)
+        found = self.table.next_over(rows.cursor, by)
+        if found is not None:
+            rows.move_to(found)
+
+    def action_back(self) -> None:
+        """Leave."""
+        self._close(None)
+
+    def seen(self) -> Seen | None:
+        """The whole table."""
+        if not self.table.turns:
+            return None
+        return Seen("what-if, simulated", lines.text(self.view, self.table))

@@ -1,0 +1,145 @@
+"""No class inherits deeper than three of ours, and no small module serves only one other."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import ctxctl
+
+PACKAGE = Path(ctxctl.__file__).parent
+DEEPEST = 3
+"""Classes of ours one below the other, the class itself counted; those of libraries are not."""
+SMALL = 60
+"""Lines below which a module that only one other imports belongs into that one, or into a neighbour."""
+
+DEEP_SO_FAR = frozenset({"ctxctl.tui.screens.assembled.view.BlockView"})
+"""Classes that are deeper still: this set only ever shrinks."""
+SMALL_SO_FAR = frozenset[str](
+    {
+        "ctxctl.budget.single",
+        "ctxctl.engine.starting",
+        "ctxctl.formats.aider.restored",
+        "ctxctl.formats.api.fields",
+        "ctxctl.formats.chat_messages.speakers",
+        "ctxctl.formats.claude_code.progress",
+        "ctxctl.formats.claude_code.records",
+        "ctxctl.formats.claude_trace.reader",
+        "ctxctl.formats.codex.cutting",
+        "ctxctl.formats.kit.files",
+        "ctxctl.inspector.ahead",
+        "ctxctl.inspector.limiting",
+        "ctxctl.inspector.live_news",
+        "ctxctl.inspector.retokenized",
+        "ctxctl.inspector.why.fates",
+        "ctxctl.policies.sibyl.outcome",
+        "ctxctl.record.agents",
+        "ctxctl.record.clients.overlay",
+        "ctxctl.record.processes",
+        "ctxctl.record.proxy.told",
+        "ctxctl.report.html.page",
+        "ctxctl.report.markdown.escape",
+        "ctxctl.report.tabular.csv",
+        "ctxctl.trace.forms",
+    }
+)
+"""Small modules of a single importer that are still there: this set only ever shrinks."""
+
+
+@cache
+def _modules() -> dict[str, tuple[Path, ast.Module]]:
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = (path, ast.parse(path.read_bytes()))
+    return found
+
+
+@cache
+def _imports(module: str) -> dict[str, tuple[str, str]]:
+    """By local name, the module of ours and the name in it that an import stands for, deferred ones too."""
+    found = {}
+    for node in ast.walk(_modules()[module][1]):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ctxctl"):
+            for alias in node.names:
+                found[alias.asname or alias.name] = (node.module or "", alias.name)
+    return found
+
+
+def _named(module: str, node: ast.expr) -> str | None:
+    """The full name of a class of ours that an expression in a module names."""
+    if isinstance(node, ast.Subscript):
+        return _named(module, node.value)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        where = _imports(module).get(node.value.id)
+        return None if where is None else f"{where[0]}.{where[1]}.{node.attr}"
+    if isinstance(node, ast.Name):
+        where = _imports(module).get(node.id, (module, node.id))
+        return f"{where[0]}.{where[1]}"
+    return None
+
+
+@cache
+def _bases() -> dict[str, list[str]]:
+    """By full name of each class, those of its bases that may be ours."""
+    found = {}
+    for module, (_, tree) in _modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                found[f"{module}.{node.name}"] = [
+                    base for base in (_named(module, expr) for expr in node.bases) if base is not None
+                ]
+    return found
+
+
+def _depth(name: str, below: tuple[str, ...] = ()) -> int:
+    bases = _bases().get(name)
+    if bases is None:
+        module, _, own = name.rpartition(".")
+        where = _imports(module).get(own) if module in _modules() else None
+        return 0 if where is None or name in below else _depth(".".join(where), (*below, name))
+    return 1 + max((_depth(base, (*below, name)) for base in bases if base not in below), default=0)
+
+
+def _importers() -> dict[str, set[str]]:
+    """By module, the modules of ours that import it."""
+    found = defaultdict(set)
+    for module, (_, tree) in _modules().items():
+        for node in ast.walk(tree):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                target = name if name in _modules() else name.rpartition(".")[0]
+                if target in _modules() and target != module:
+                    found[target].add(module)
+    return found
+
+
+def test_inheritance_is_found_over_modules() -> None:
+    assert _depth("ctxctl.tui.screens.turns.screen.TurnsScreen") == 2
+    assert _depth("ctxctl.tui.screens.pointers.requests.WhyRequest") == 3
+
+
+def test_no_class_inherits_deeper_than_three_of_ours() -> None:
+    deep = {name: depth for name in _bases() if (depth := _depth(name)) > DEEPEST}
+    assert sorted(deep.keys() - DEEP_SO_FAR) == []
+    assert sorted(DEEP_SO_FAR - deep.keys()) == [], "take these out of the set"
+
+
+def test_no_small_module_serves_only_one_other() -> None:
+    importers = _importers()
+    small = {
+        name
+        for name, (path, _) in _modules().items()
+        if path.name != "__init__.py"
+        and len(importers[name]) == 1
+        and len(path.read_bytes().splitlines()) < SMALL
+    }
+    assert sorted(small - SMALL_SO_FAR) == [], "merge each into its importer, or a neighbour"
+    assert sorted(SMALL_SO_FAR - small) == [], "take these out of the set"
