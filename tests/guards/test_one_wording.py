@@ -17,7 +17,7 @@ ALLOWED = {
     "policies/amplifier/notice.py": "text of another program, to the letter",
     "report/calibration.py": "errors of a fit, with two digits that say something",
     "tokens/calibrate/book.py": "the layer below the views; read by whoever makes a calibration",
-    "tui/takeout.py": "names of environment variables",
+    "tui/export.py": "names of environment variables",
 }
 
 
