@@ -86,6 +86,71 @@ def test_wrong_values_say_where_they_came_from(tmp_path: Path, text: str, slug: 
     assert "ctxctl.toml" in str(caught.value)
 
 
+_KEYS = 'a table such as [keys] with lines like "turn.next" = ["n"]'
+_MODELS = 'tables such as [models."my-model"] with lines like window = 128000'
+_LINT = 'a table such as [lint] with lines like ignore = ["CTX011"], and [lint.rules.CTX009]'
+_KNOWN = (
+    "like, provider, window, max_input, max_output, input_price, output_price, cache_read_price, "
+    "cache_write_price, cache_write_1h_price"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "wanted", "value"),
+    [
+        ("model = ''", "model", "a text", ""),
+        ("strict = 1", "strict", "true or false", 1),
+        ("learned = 'codex'", "learned", "true, false or CLIENT@VERSION", "codex"),
+        ("problems = 3.0", "problems", "a number from 0 up", 3.0),
+        ("color = ['auto']", "color", "one of auto, always, never", ["auto"]),
+        ("keys = 'n'", "keys", _KEYS, "n"),
+        ("[keys]\nturn.next = 3", "keys", 'a table of keys, and "turn.next" a key or a list of keys',
+         {"turn": {"next": 3}}),
+        ("models = 3", "models", _MODELS, 3),
+        ("[models]\nm = 3", "models", _MODELS, {"m": 3}),
+        ("[models.m]\nsize = 3", "models", f"{_MODELS}; \"m\" has 'size', known are {_KNOWN}",
+         {"m": {"size": 3}}),
+        ("[models.m]\nlike = 3", "models", f'{_MODELS}; like of "m" is a text', {"m": {"like": 3}}),
+        ("[models.m]\nwindow = 128000.0", "models", f'{_MODELS}; window of "m" is a number of tokens',
+         {"m": {"window": 128000.0}}),
+        ("[models.m]\nwindow = 0", "models", f'{_MODELS}; window of "m" is a number of tokens',
+         {"m": {"window": 0}}),
+        ("[models.m]\ninput_price = -1", "models",
+         f'{_MODELS}; input_price of "m" is US dollars for a million tokens', {"m": {"input_price": -1}}),
+        ("[models.m]\ninput_price = true", "models",
+         f'{_MODELS}; input_price of "m" is US dollars for a million tokens', {"m": {"input_price": True}}),
+        ("lint = 3", "lint", _LINT, 3),
+        ("[lint]\nselect = [3]", "lint", f"{_LINT}; 'select' does not fit", {"select": [3]}),
+        ("[lint]\nseverity = ''", "lint", f"{_LINT}; 'severity' does not fit", {"severity": ""}),
+        ("[lint.rules]\nCTX009 = 3", "lint", f"{_LINT}; 'rules' does not fit", {"rules": {"CTX009": 3}}),
+        ("[lint]\nrule = 3", "lint", f"{_LINT}; 'rule' does not fit", {"rule": 3}),
+    ],
+)  # fmt: skip
+def test_what_a_wrong_value_says_to_the_letter(
+    tmp_path: Path, text: str, name: str, wanted: str, value: object
+) -> None:
+    write(tmp_path, "ctxctl.toml", text)
+    with pytest.raises(UsageError) as caught:
+        config.load(env={}, cwd=tmp_path)
+    assert caught.value.slug == "bad-setting"
+    assert caught.value.message == f"{tmp_path / 'ctxctl.toml'}: {name} must be {wanted}, not {value!r}"
+
+
+def test_right_values_of_tables_are_as_they_were_written(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "ctxctl.toml",
+        "[models.m]\nlike = ''\nwindow = 1_000_000\ninput_price = 3\noutput_price = 0.0\n"
+        "[lint]\nselect = 'CTX001'\nignore = []\nbaseline = 'b.json'\n[lint.rules.CTX009]\nshare = 0.5\n",
+    )
+    found = config.load(env={}, cwd=tmp_path)
+    assert found.models == {"m": {"like": "", "window": 1_000_000, "input_price": 3, "output_price": 0.0}}
+    assert type(found.models["m"]["input_price"]) is int
+    assert found.lint == {
+        "select": ["CTX001"], "ignore": [], "baseline": "b.json", "rules": {"CTX009": {"share": 0.5}},
+    }  # fmt: skip
+
+
 def test_wrong_environment(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="environment: problems"):
         config.load(env={"CTXCTL_PROBLEMS": "many"}, cwd=tmp_path)
