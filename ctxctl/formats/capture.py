@@ -10,8 +10,8 @@ from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source, open_source
 
 if TYPE_CHECKING:
+    from ctxctl.formats.declaration import Format
     from ctxctl.formats.kit.folder import Folder
-    from ctxctl.formats.registry import Format
 
 NATIVE = "native"
 _HEAD = 1 << 16
@@ -67,6 +67,6 @@ def _folder(path: Path, format_name: str | None) -> Capture:
     found = folders.detect(folder) if format_name is None else registry.by_name(format_name)
     if isinstance(found, str):
         return Capture(open_source(path / found), None)
-    if not isinstance(found, registry.FolderFormat):
+    if not found.reads_folders:
         raise UsageError("not-a-folder-format", f"{found.name} captures are files, not directories")
     return Capture(folder, found)

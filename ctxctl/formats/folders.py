@@ -7,12 +7,11 @@ from typing import Any
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.formats import registry
-from ctxctl.formats.fidelity import About
-from ctxctl.formats.kit.folder import Folder, Importer, Neighbourly, several
+from ctxctl.formats.about import About
+from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.lines import Report
-from ctxctl.formats.registry import FolderFormat, Format
 from ctxctl.trace.guess import is_native
-from ctxctl.trace.source import Source
 
 _SURE = 50
 _SHOWN = 5
@@ -42,7 +41,7 @@ def detect(folder: Folder) -> Format | str:
         return traces[0]
     if not found:
         raise _refused(folder, traces)
-    return Several(found)
+    return several_of(found)
 
 
 def _known(folder: Folder, name: str, head: bytes) -> Format | None:
@@ -57,10 +56,9 @@ def _whole(folder: Folder) -> Format | None:
     best: Format | None = None
     top = _SURE - 1
     for candidate in registry.available():
-        if isinstance(candidate, FolderFormat) and isinstance(candidate, Format):
-            score = candidate.detect_folder(folder)
-            if score > top:
-                best, top = candidate, score
+        score = candidate.detect_folder(folder) if candidate.detect_folder is not None else 0
+        if score > top:
+            best, top = candidate, score
     return best
 
 
@@ -78,35 +76,29 @@ def _refused(folder: Folder, traces: list[str]) -> UnreadableError:
     )
 
 
-class Several:
-    """Captures beside each other, read in the order of their names; a capture without a session is one."""
+def several_of(captures: list[tuple[str, Format]]) -> Format:
+    """The format of captures beside each other, read in the order of their names.
 
-    def __init__(self, captures: list[tuple[str, Format]]) -> None:
-        self._captures = captures
-        kinds = {importer.name: importer for _, importer in captures}
-        one = next(iter(kinds.values()))
-        self.name = one.name if len(kinds) == 1 else "several"
-        self.title = one.title if len(kinds) == 1 else "captures of several kinds"
-        self.default_policy = one.default_policy if len(kinds) == 1 else "recorded"
-        self.about: About = one.about if len(kinds) == 1 else _MIXED
+    A capture without a session is one; ids and sessions are told apart by the file's name.
+    """
+    kinds = {importer.name: importer for _, importer in captures}
+    one = next(iter(kinds.values()))
 
-    def detect(self, head: bytes) -> int:
-        """Only ever made for a directory."""
-        return 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Not asked for."""
-        return iter(())
-
-    def detect_folder(self, folder: Folder) -> int:
-        """Only ever made for a directory that nobody claimed as a whole."""
-        return 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each capture's events; ids and sessions are told apart by the file's name."""
-        readers: dict[str, Importer] = dict(self._captures)
-        for importer in {one.name: one for _, one in self._captures}.values():
-            if isinstance(importer, Neighbourly):
-                names = [name for name, one in self._captures if one.name == importer.name]
-                readers.update(importer.beside(folder, names, report))
+    def read(folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
+        readers: dict[str, Importer] = dict(captures)
+        for importer in kinds.values():
+            names = [name for name, its in captures if its.name == importer.name]
+            readers.update(importer.readers(folder, names, report))
         yield from several(folder, list(readers.items()), report)
+
+    only = len(kinds) == 1
+    return Format(
+        name=one.name if only else "several",
+        title=one.title if only else "captures of several kinds",
+        detect=one.detect,
+        reader=one.reader,
+        about=one.about if only else _MIXED,
+        default_policy=one.default_policy if only else "recorded",
+        detect_folder=lambda folder: 0,
+        folder_reader=read,
+    )

@@ -18,7 +18,7 @@ from ctxctl.tui.figures import number
 from ctxctl.tui.state import Trace
 
 if TYPE_CHECKING:
-    from ctxctl.formats.fidelity import About
+    from ctxctl.formats.about import About
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.params import Params
 

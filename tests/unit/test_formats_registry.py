@@ -7,7 +7,7 @@ import pytest
 
 from ctxctl.errors import UsageError
 from ctxctl.formats import registry
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.about import About
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
 
@@ -42,7 +42,7 @@ def test_plug_ins_are_found_and_broken_ones_left_out(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: points)
     registry.available.cache_clear()
     try:
-        assert [f.name for f in registry.available()] == [*(f.name for f in registry.FORMATS), "plugin"]
+        assert [f.name for f in registry.available()] == [*(f.name for f in registry.built_in()), "plugin"]
         found = registry.detect(Source.from_bytes("x", b"PLUGIN 1"))
         assert found is not None
         assert found.name == "plugin"

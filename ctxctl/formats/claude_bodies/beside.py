@@ -7,6 +7,7 @@ from pathlib import Path
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Json
 from ctxctl.formats.claude_bodies import INDEX
+from ctxctl.formats.claude_code import detect as is_transcript
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import values
@@ -24,9 +25,7 @@ def turns(folder: Folder) -> dict[str, str]:
     for name in folder.files:
         if not name.endswith(".jsonl") or name.rpartition("/")[2] == INDEX:
             continue
-        from ctxctl.formats.claude_code import ClaudeCode  # another importer, and only where one is needed
-
-        if ClaudeCode().detect(folder.head(name, _HEAD)):
+        if is_transcript(folder.head(name, _HEAD)):
             found |= _of_file(folder.path / name)
     for path in folder.beside:
         found |= _of_file(path)

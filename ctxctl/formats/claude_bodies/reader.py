@@ -9,7 +9,7 @@ from typing import Any, Final
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls.http import Call, Calls
-from ctxctl.formats.claude_bodies import order
+from ctxctl.formats.claude_bodies import is_export, order
 from ctxctl.formats.claude_bodies.beside import turns
 from ctxctl.formats.claude_bodies.entries import Entry, Files, listed
 from ctxctl.formats.kit.document import document
@@ -20,6 +20,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 NAME: Final = "claude-bodies"
+_HEAD: Final = 1 << 16
 _ADDRESS: Final = "/v1/messages"
 _WHOLE: Final = Line(1, 0, b"")
 """The place of what is a file by itself."""
@@ -153,3 +154,13 @@ def _merged(
     for n, entry in enumerate(indexed):
         made += [*at.get(n, ()), entry]
     return made + at.get(len(indexed), [])
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: of the directory that an index stands in, or of an export of log records."""
+    head = source.read(0, _HEAD)
+    if is_export(head):
+        from ctxctl.formats.claude_bodies import otlp
+
+        return otlp.read(source, report)
+    return read_index(source, report)

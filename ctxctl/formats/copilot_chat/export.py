@@ -22,8 +22,8 @@ _HEAD: Final = 1024
 class Export(Run):
     """One exported chat: a turn is a request of the panel, a step a round of tool calls or the answer."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._model: str | None = None
 
     def events(self, source: Source) -> Iterator[Json]:

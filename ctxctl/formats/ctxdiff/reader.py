@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.ctxdiff import NAME
 from ctxctl.formats.ctxdiff.blocks import is_prompt, part
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.database import read, value
@@ -22,6 +21,7 @@ from ctxctl.trace.source import Source
 
 SCHEMA: Final = 2
 """The newest schema of ctxdiff that this was held against."""
+NAME: Final = "ctxdiff"
 _RUNS: Final = "SELECT * FROM run ORDER BY rowid"
 _CALLS: Final = "SELECT * FROM call WHERE run_id = ? ORDER BY seq"
 _HELD: Final = "SELECT block_id FROM call_block WHERE call_id = ? ORDER BY position"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.gemini_cli import is_lines, layout_score
 from ctxctl.formats.gemini_cli.chat import Chat, is_sent
 from ctxctl.formats.gemini_cli.contents import Cutter
 from ctxctl.formats.gemini_cli.printed import Printed
@@ -17,6 +18,8 @@ from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
+_NAME: Final = "gemini-cli"
+_HEAD: Final = 64 * 1024
 _GREETING: Final = "Got it. Thanks for the context!"
 """What the CLI lets the model say to the set-up; nobody was asked."""
 
@@ -164,3 +167,11 @@ class Lines(Run):
         if self._chat is None:
             self._chat = Chat(self)
         return self._chat
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: one document, or lines."""
+    head = source.read(0, _HEAD)
+    if layout_score(head) and not is_lines(head):
+        return whole(_NAME, source, report)
+    return Lines(_NAME, report).events(source)

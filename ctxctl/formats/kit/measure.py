@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from ctxctl.formats.about import FACTS, IN_USAGE
 from ctxctl.formats.enough import Enough
-from ctxctl.formats.fidelity import FACTS, IN_USAGE, Meter
+from ctxctl.formats.fidelity import Meter
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.inventory import inventory
 from ctxctl.formats.kit.look import Hit, Look, look

@@ -83,18 +83,8 @@ def _one(body: bytes) -> bool:
     return _SCHEMA.search(body, 0, _HEAD) is not None and _NAME.search(body, 0, _HEAD) is not None
 
 
-def is_tool(value: Any) -> bool:
-    """Whether a value is one tool's definition."""
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return False
-    if isinstance(value.get("inputSchema") or value.get("input_schema"), dict):
-        return True
-    known = {"name", "description", "arguments", "title", "annotations", "inputSchema", "outputSchema"}
-    return isinstance(value.get("description"), str) and set(value) <= known
-
-
 def _holds_tools(value: Any) -> bool:
-    from ctxctl.formats.mcp.dumps import servers
+    from ctxctl.formats.mcp.parts import servers
 
     found = list(servers(value, None))
     return bool(found) and any(server.tools for server in found)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ctxctl.formats.about import IN_USAGE
 from ctxctl.formats.build import Json
-from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run

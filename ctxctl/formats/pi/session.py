@@ -11,11 +11,13 @@ from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
-from ctxctl.formats.pi import messages
+from ctxctl.formats.pi import TRAJECTORY, messages
 from ctxctl.formats.pi.system import Reader, System, reader_of
 from ctxctl.formats.pi.tree import Entry, Tree, window
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
+
+_NAME = "pi"
 
 _COUNTS = ("input", "output", "cacheRead", "cacheWrite")
 
@@ -290,3 +292,12 @@ class Session(Run):
 def _counts(usage: Any) -> tuple[int, ...]:
     found = usage if isinstance(usage, dict) else {}
     return tuple(count(found.get(name)) or 0 for name in _COUNTS)
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: a session, or a trajectory of OpenClaw."""
+    if TRAJECTORY.search(source.read(0, 64 * 1024)):
+        from ctxctl.formats.pi.trajectory import Trajectory
+
+        return Trajectory(_NAME, report).events(source)
+    return Session(_NAME, report).events(source)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from ctxctl.formats.about import IN_USAGE
 from ctxctl.formats.build import Json
-from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line
 from ctxctl.formats.spans.dialect import Kept, request
