@@ -105,7 +105,7 @@ def _events(recording: str, how: Manner, problems: list[Problem]) -> Iterator[di
     """The events of a capture, or those that a native trace holds; none of a client's own log."""
     from ctxctl.formats import registry
     from ctxctl.formats.capture import open_capture
-    from ctxctl.formats.learned.versions import CLIENTS
+    from ctxctl.formats.learned.store import CLIENTS
     from ctxctl.formats.lines import values
     from ctxctl.trace.source import Source
 

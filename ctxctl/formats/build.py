@@ -97,7 +97,7 @@ class Block(NamedTuple):
     """The text as it was sent, where the item was told in another rendering of the same version."""
 
     def record(self) -> Json:
-        """As it stands in `ordered_blocks`."""
+        """The block as it stands in `ordered_blocks`."""
         ref, item, role, truncated, before, segment, wire, sent = self
         made: Json = {"block_id": item, "item_refs": [ref], "role": role}
         if sent:

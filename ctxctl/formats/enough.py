@@ -30,7 +30,7 @@ class Enough:
         self._last: dict[str, Problem] = {}
 
     def __call__(self, problem: Problem) -> None:
-        """Take one in."""
+        """Take one problem in, and pass it on unless there were too many of its kind."""
         if problem.slug == EMPTY and not self._releasing:
             self._held.append(problem)
             return

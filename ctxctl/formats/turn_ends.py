@@ -14,7 +14,7 @@ import orjson
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.database import MAGIC, rows
-from ctxctl.formats.wire.dialect import listed
+from ctxctl.formats.kit.parts import listed
 from ctxctl.trace.source import Source
 
 _TAIL: Final = 1 << 20

@@ -150,7 +150,7 @@ class Told:
 
     def _billed(self, data: Json) -> None:
         """What a request was billed, from the event that says it first."""
-        from ctxctl.formats.amplifier.usage import reported
+        from ctxctl.formats.amplifier.records import reported
 
         if self._bill is not None or (self._step is None and self._view is None):
             return

@@ -68,7 +68,7 @@ class CompletionHook:
         from ctxctl.formats.kit.parts import string
         from ctxctl.formats.spans.billing import of_span, provider_of
         from ctxctl.formats.spans.content import content
-        from ctxctl.formats.spans.dialect import Kept, request
+        from ctxctl.formats.spans.inferences import Kept, request
         from ctxctl.formats.spans.span import Span
 
         held = content(Span("chat", attributes))

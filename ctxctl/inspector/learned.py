@@ -72,19 +72,19 @@ def chosen(format_name: str, source: Source | Folder, learned: str) -> Used | No
     """
     if learned == OFF:
         return None
-    from ctxctl.formats.learned import store, versions
+    from ctxctl.formats.learned import store
 
-    if format_name not in versions.CLIENTS:
+    if format_name not in store.CLIENTS:
         return None
     if learned != AUTO:
         match = store.named(learned)
         if match.learned.client != format_name:
             return None
-        version = versions.version_of(format_name, source)
+        version = store.version_of(format_name, source)
         return Used(match.learned, version, exact=version == match.learned.version, named=True)
     if all(client != format_name for client, _ in store.names()):
         return None
-    version = versions.version_of(format_name, source)
+    version = store.version_of(format_name, source)
     found = store.find(format_name, version)
     return Used(found.learned, version, exact=found.exact, named=False) if found is not None else None
 

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.calls import answers, bodies
+from ctxctl.formats.kit.parts import listed
 from ctxctl.formats.wire import stream
-from ctxctl.formats.wire.dialect import Dialect, listed
+from ctxctl.formats.wire.dialect import Dialect
 from ctxctl.record import guard
 
 _LIMIT: Final = 64 << 20

@@ -14,8 +14,7 @@ from ctxctl.formats.build import Place as KitPlace
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.wire.dialect import Dialect, Names
-from ctxctl.formats.wire.exchange import Exchange
-from ctxctl.formats.wire.exchanges import Exchanges, asked_model
+from ctxctl.formats.wire.exchanges import Exchange, Exchanges, asked_model
 from ctxctl.formats.wire.prints import Request
 from ctxctl.formats.wire.slots import Slots
 from ctxctl.formats.wire.threads import Thread, common

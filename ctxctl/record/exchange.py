@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ctxctl.formats.build import Json
     from ctxctl.formats.wire.dialect import Dialect
-    from ctxctl.formats.wire.exchange import Exchange as Wire
+    from ctxctl.formats.wire.exchanges import Exchange as Wire
     from ctxctl.record.answering import Came, Told
     from ctxctl.record.asking import Agent
     from ctxctl.record.conversations import Asked, Conversations
@@ -107,7 +107,7 @@ class Exchanges:
         scope = self._scope()
         if isinstance(scope, Step):
             return None
-        from ctxctl.formats.wire.exchange import Exchange as Wire
+        from ctxctl.formats.wire.exchanges import Exchange as Wire
         from ctxctl.record.asking import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
@@ -137,7 +137,7 @@ class Exchanges:
     @_quiet
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
         from ctxctl.formats.wire import of_body
-        from ctxctl.formats.wire.exchange import Exchange as Wire
+        from ctxctl.formats.wire.exchanges import Exchange as Wire
         from ctxctl.record.asking import session_of
         from ctxctl.record.bodies import body_of
 

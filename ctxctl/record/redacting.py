@@ -43,7 +43,7 @@ class Redacting(Dialect):
         return self._dialect.provider
 
     @property
-    def section(self) -> str:
+    def section(self) -> str:  # type: ignore[override]
         """The dialect's."""
         return self._dialect.section
 

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire.chains import Chains
-from ctxctl.formats.wire.threads import Thread, Threads
+from ctxctl.formats.wire.threads import Chains, Thread, Threads
 
 _MESSAGES: Final = 100_000
 """Fingerprints of messages, over all conversations."""

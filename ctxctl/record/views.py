@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from ctxctl.formats.amplifier import parts as amplifier
-from ctxctl.formats.amplifier.identity import Names as Known
-from ctxctl.formats.amplifier.injected import Piece
+from ctxctl.formats.amplifier.parts import Names as Known
+from ctxctl.formats.amplifier.parts import Piece
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.wire.dialect import Dialect, Names, Unit, unknown
@@ -19,11 +19,7 @@ class Views(Dialect):
 
     name: ClassVar[str] = "amplifier-view"
     provider: ClassVar[str] = "amplifier"
-
-    @property
-    def section(self) -> str:
-        """The field that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """No body says that it is a view."""

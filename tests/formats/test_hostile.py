@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from ctxctl.cli.main import app
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
-from ctxctl.formats.amplifier.origins import _stands_for
+from ctxctl.formats.amplifier.transcript import _stands_for
 from ctxctl.formats.build import Maker
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.enough import KEPT
@@ -29,7 +29,7 @@ from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.lines import Line, salvage
 from ctxctl.formats.pi.messages import _BEGIN, _internal
-from ctxctl.formats.wire import reminders
+from ctxctl.formats.wire import slots
 from ctxctl.model.problem import Problem
 from ctxctl.trace import salvage as native
 from ctxctl.trace.source import Source
@@ -185,7 +185,7 @@ GROWING: dict[str, tuple[Callable[[int], object], int]] = {
     "glued records": (lambda n: salvage(Line(1, 0, b"{}" * n), _nothing), 10_000),
     "glued records of a trace": (lambda n: native.split(b"{}" * n, 0, last=False), 10_000),
     "glued records that are looked into": (lambda n: _read("sanqian", b'{"a":[]}' * n), 2_000),
-    "tags with blanks": (lambda n: reminders.split("<system-reminder" + " " * n), 5_000),
+    "tags with blanks": (lambda n: slots.split("<system-reminder" + " " * n), 5_000),
     "openings of an internal context": (lambda n: _internal(Part("user_message", _BEGIN * n, "user")), 500),
     "masks of a path": (lambda n: _stands_for("[REDACTED]a" * 4, "a" * n + "/"), 500),
     "steps of one name": (_steps, 500),

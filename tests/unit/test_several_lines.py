@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.kit.mend import mended
+from ctxctl.formats.kit.document import mended
 from ctxctl.formats.lines import values
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem

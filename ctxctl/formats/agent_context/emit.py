@@ -40,7 +40,7 @@ def _holds_record(event: Json) -> bool:
 
 
 class Emitter:
-    """The events of one capture."""
+    """Makes the events of one capture."""
 
     def __init__(self, run: Run, capture: Capture) -> None:
         self._run = run

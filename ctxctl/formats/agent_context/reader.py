@@ -30,7 +30,7 @@ _SCHEMA_ID: Final = re.compile(r"agentcontext.*\.schema\.json")
 
 
 class Reader:
-    """One import."""
+    """Reads one capture of Agent Context records."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._run = Run(name, report)

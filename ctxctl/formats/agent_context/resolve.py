@@ -41,7 +41,7 @@ _RUNTIME: Final = {name.removesuffix("_id"): name for name in IDS} | {
 
 
 class Loose:
-    """A record as it was found."""
+    """A record as it was found, before its references are resolved."""
 
     __slots__ = ("bundle", "data", "file", "group", "id", "kind", "line", "mark")
 

@@ -1,4 +1,7 @@
-"""The chat history: what was typed, what the model answered, and what the program printed."""
+"""The chat history: what was typed, what the model answered, and what the program printed.
+
+What aider makes of its own chat history when it restores it (`--restore-chat-history`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import Final
 
 from ctxctl.formats.aider import is_log
 from ctxctl.formats.aider.log import Log
-from ctxctl.formats.aider.restored import Restored
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
@@ -236,6 +238,55 @@ class History:
         self._answer(None)
         if self._waits:
             self._drop()
+
+
+_VERBATIM: Final = 32 * 1024
+"""Characters that are restored as they are: beyond some 8,000 tokens every model's restored history is
+summarised."""
+
+
+class Restored:
+    """The messages of the file so far, as `split_chat_history_markdown` tells them apart."""
+
+    def __init__(self) -> None:
+        self._messages: list[tuple[str, str]] = []
+        self._role = "assistant"
+        self._lines: list[str] = []
+        self._size = 0
+
+    def take(self, line: str) -> None:
+        """One line of the file, without what ends it."""
+        if line.startswith("# "):
+            return
+        if line.startswith("> "):
+            self._close()
+            return
+        role = "user" if line.startswith("#### ") else "assistant"
+        if role != self._role:
+            self._close()
+            self._role = role
+        if self._size <= _VERBATIM:
+            text = (line[5:] if role == "user" else line) + "\n"
+            self._size += len(text)
+            self._lines.append(text)
+
+    def parts(self, line: int) -> list[Part]:
+        """The restored messages; for those of a long file, that a summary stands for them."""
+        if self._size > _VERBATIM:
+            title = "restored history, summarised"
+            return [Part("thread_summary", None, "user", title=title, version="not-recorded", line=line)]
+        self._close()
+        made = []
+        for role, text in self._messages:
+            kind = "user_message" if role == "user" else "assistant_message"
+            made.append(Part(kind, text, role, line=line))
+        return made
+
+    def _close(self) -> None:
+        text = "".join(self._lines)
+        if text.strip():
+            self._messages.append((self._role, text))
+        self._lines = []
 
 
 def read(source: Source, report: Report) -> Iterator[Json]:

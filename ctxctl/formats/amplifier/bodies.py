@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from ctxctl.formats.amplifier.identity import like
-from ctxctl.formats.amplifier.parts import Origin, spread
+from ctxctl.formats.amplifier.parts import Origin, like, spread
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part
 

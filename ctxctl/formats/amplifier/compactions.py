@@ -155,7 +155,7 @@ class Limits:
         self._made = 0
 
     def budget(self, data: Json, model: str | None) -> None:
-        """A `context:budget` event."""
+        """Take a `context:budget` event into account."""
         effective = count(data.get("effective_budget"))
         self._set(data, model, effective if effective is not None else count(data.get("max_tokens")))
         for name, field in (("max_tokens", "context_window"), ("reserved_tokens", "reserved_output")):

@@ -1,17 +1,120 @@
-"""Parts of a request: Amplifier's own messages, and what Amplifier put inside those of a wire body."""
+"""Parts of a request: Amplifier's own messages, and what Amplifier put inside those of a wire body.
+
+Identity of messages that have no ids, over requests whose views leave messages out and take them back.
+
+Context that Amplifier puts inside messages and the system prompt, told apart by its markers.
+
+`<system-reminder source="…">` blocks ride behind the last tool result or in a message of their own, and are
+made anew for each request; `<context_file paths="mention → path">` blocks follow the system prompt.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.amplifier.injected import Piece, pieces
 from ctxctl.formats.build import Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, mapping, parsed, string
+from ctxctl.model.vocab import ANSWERS
+
+_OPEN: Final = re.compile(r"<(system-reminders?|context_file)([^<>]*)>")
+_SOURCE: Final = re.compile(r"""\bsource=["']([^"'<>]{1,200})["']""")
+_PATHS: Final = re.compile(r'\bpaths="([^"]{1,4000})"')
+_ARROW: Final = " → "
+_INDENT: Final = 64
+
+
+class Piece(NamedTuple):
+    """A stretch of a text; `before` and `text` of all pieces in a row give the text back."""
+
+    before: str
+    """White space between the piece and the one before it."""
+    text: str
+    tag: str | None = None
+    """`system-reminder`, `context_file`; None: plain text."""
+    source: str | None = None
+    """What put it there: a hook, or a path."""
+    mention: str | None = None
+    """How a file was asked for."""
+
+
+class _Block(NamedTuple):
+    start: int
+    end: int
+    tag: str
+    rest: str
+
+
+def pieces(text: str) -> list[Piece]:
+    """The text cut at Amplifier's markers; one plain piece where there are none.
+
+    A block begins a line.  One that is never closed, and what looks like a block inside another one, is text.
+    """
+    if "<system-reminder" not in text and "<context_file" not in text:
+        return [Piece("", text)]
+    found: list[Piece] = []
+    done = 0
+    for block in _injected_blocks(text):
+        plain, space = _trimmed(text[done : block.start], first=not done)
+        if plain is not None:
+            found.append(plain)
+        found.append(_piece(space, text[block.start : block.end], block))
+        done = block.end
+    if done < len(text) or not found:
+        plain, space = _trimmed(text[done:], first=not done)
+        if plain is not None:
+            found.append(plain._replace(text=plain.text + space))
+        elif found:
+            found[-1] = found[-1]._replace(text=found[-1].text + space)
+        else:
+            found.append(Piece("", text))
+    return found
+
+
+def _injected_blocks(text: str) -> Iterator[_Block]:
+    """The blocks that are not inside another one."""
+    at = 0
+    unclosed: set[str] = set()
+    while (match := _OPEN.search(text, at)) is not None:
+        at = match.end()
+        tag = match.group(1)
+        indent = text[max(0, match.start() - _INDENT) : match.start()].rstrip(" \t")
+        if tag in unclosed or (indent and not indent.endswith("\n")):
+            continue
+        end = text.find(f"</{tag}>", at)
+        if end < 0:
+            unclosed.add(tag)
+            continue
+        at = end + len(tag) + 3
+        yield _Block(match.start(), at, tag, match.group(2))
+
+
+def _trimmed(raw: str, *, first: bool) -> tuple[Piece | None, str]:
+    """Plain text as a piece (None if it is blank), and the white space behind it."""
+    body = raw.rstrip()
+    if not body:
+        return None, raw
+    inner = body if first else body.lstrip()
+    return Piece(body[: len(body) - len(inner)], inner), raw[len(body) :]
+
+
+def _piece(space: str, text: str, block: _Block) -> Piece:
+    if block.tag == "context_file":
+        paths = _PATHS.search(block.rest)
+        if paths is None:
+            return Piece(space, text, block.tag)
+        mention, arrow, path = paths.group(1).partition(_ARROW)
+        if not arrow:
+            return Piece(space, text, block.tag, mention)
+        return Piece(space, text, block.tag, path, mention.removeprefix("@"))
+    source = _SOURCE.search(block.rest)
+    return Piece(space, text, block.tag, source.group(1) if source is not None else None)
+
 
 Origin = Callable[[Piece], tuple[str | None, Json | None]]
 """Path and source ref of a `context_file` piece, as far as known."""
@@ -174,8 +277,7 @@ def _noted(part: Part) -> Part:
 def message(row: Json, origin: Origin, line: int = 0) -> list[Part]:
     """A message as Amplifier's context managers keep it: a row of a transcript."""
     role = row.get("role")
-    meta = row.get("metadata")
-    meta = meta if isinstance(meta, dict) else {}
+    meta = mapping(row.get("metadata"))
     if role == "assistant":
         return answer(row, line)
     if role == "tool":
@@ -253,7 +355,7 @@ def _call(call: Json, line: int) -> Part:
 
 
 def called(call_id: str | None, name: str, arguments: Any, line: int) -> Part:
-    """A tool call."""
+    """The part that a tool call makes."""
     text = f"{name} {arguments if isinstance(arguments, str) else canonical(arguments)}"
     return Part("tool_call", text, "assistant", key=call_id, title=call_title(name, arguments), line=line)
 
@@ -329,3 +431,91 @@ def prompt(text: str, line: int) -> Part:
     stripped = text.strip()
     title = stripped.splitlines()[0][:_TITLE] if stripped else None
     return _noted(Part("user_message", text, "user", title=title, line=line))
+
+
+_Like = tuple[str, str, str]
+_HISTORY = ANSWERS | {"user_message", "tool_result"}
+"""Kinds that stand where they stood before."""
+
+
+class Names:
+    """Remembers what messages were called: the history only grows, and a view shows parts of it in order.
+
+    Of equal texts the one is meant that stands in the history where it stands in the request, between what
+    is around it; of several such the newest, as compaction takes the oldest.  A stub is likewise a message
+    that it may abbreviate.  Holds digests, names and the beginnings of prompts, no texts.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[_Like, list[str]] = {}
+        self._seen: set[str] = set()
+        self._stubs: dict[str, list[str]] = {}
+        """By what a stub repeats, the messages that it may stand for, the oldest first."""
+        self._order: dict[str, int] = {}
+        """By item, its place in the history."""
+
+    def give(
+        self, parts: list[Part], entered: Sequence[Part] = (), *, held: Collection[str] = ()
+    ) -> list[Part]:
+        """Name those parts of a request that were seen before.
+
+        Returns those that are new, and equal to one that was seen before.
+
+        Args:
+            parts: In order; those that have names keep them.
+            entered: What is known to have come since the last request; of equal texts these are the last.
+            held: Names of what stands in front of the parts.
+        """
+        new = Counter(like(part) for part in entered if not part.item)
+        found: list[tuple[int, Sequence[str]]] = []
+        again: list[Part] = []
+        old = False
+        """What is left of the request was there before: it is in front of something that was."""
+        for at in range(len(parts) - 1, -1, -1):
+            part = parts[at]
+            if part.item or part.source is not None:
+                old = old or (part.item in self._order and part.kind in _HISTORY)
+                continue
+            start = stub_of(part.text) if part.kind == "user_message" and part.text is not None else None
+            if start is not None and start in self._stubs:
+                found.append((at, self._stubs[start]))
+            elif new[like(part)] and not old:
+                new[like(part)] -= 1
+                again += [part] if part.kind == "user_message" and like(part) in self._known else []
+            else:
+                known = self._known.get(like(part), ())
+                found.append((at, known))
+                old = old or bool(known)
+        taken = {*held, *(part.item for part in parts if part.item)}
+        # The sure ones first: they say between what the others stand.
+        for at, names in sorted(found, key=lambda one: len(one[1]) > 1):
+            parts[at].item = self._fitting(parts, at, [name for name in names if name not in taken])
+            taken.add(parts[at].item)
+        return again
+
+    def _fitting(self, parts: list[Part], at: int, names: list[str]) -> str:
+        """The newest that stands between what is around a part, else the newest; empty: there is none."""
+        if len(names) < 2:
+            return names[0] if names else ""
+        order = self._order
+        before = next((order[p.item] for p in reversed(parts[:at]) if p.item in order), -1)
+        behind = next((order[p.item] for p in parts[at + 1 :] if p.item in order), len(order))
+        between = [name for name in names if before < order.get(name, -1) < behind]
+        return (between or names)[-1]
+
+    def learn(self, parts: list[Part]) -> None:
+        """Remember the names that the parts of a request have got, in the order of the history."""
+        for part in parts:
+            self._order.setdefault(part.item, len(self._order))
+            name = f"{part.mark}/{part.item}"
+            if name in self._seen:
+                continue
+            self._seen.add(name)
+            self._known.setdefault(like(part), []).append(part.item)
+            if part.kind == "user_message" and part.text is not None and stub_of(part.text) is None:
+                self._stubs.setdefault(preview_of(part.text), []).append(part.item)
+
+
+def like(part: Part) -> _Like:
+    """What equal messages have in common."""
+    return part.kind, part.role, part.mark

@@ -2,15 +2,19 @@
 
 Three envelopes: that of hooks-logging (`ts`, `lvl`, `schema`, some fields taken out of `data`), that of
 hook-context-intelligence (`timestamp`, `workspace`, everything in `data`), and one with `type` for `event`.
+
+What a provider billed, from whichever of Amplifier's records tells it first.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import count, mapping, string
+from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Line
 
 _HOISTED: Final = frozenset(
@@ -50,8 +54,7 @@ class Record(NamedTuple):
 
 def record(event: str, value: Json, line: Line, file: str | None = None) -> Record:
     """The event of a log line."""
-    data = value.get("data")
-    data = data if isinstance(data, dict) else {}
+    data = mapping(value.get("data"))
     inner, outer = data.get("timestamp"), value.get("ts") or value.get("timestamp")
     emitted = _time(inner) if inner is not None else _time(outer)
     session = string(value.get("session_id")) or string(data.get("session_id"))
@@ -124,3 +127,53 @@ def _same(held: Record, names: list[int], found: Record, now: list[int]) -> bool
 def _payload(found: Record) -> str:
     """What two loggers' copies have in common."""
     return canonical({name: value for name, value in found.data.items() if name not in _HOISTED})
+
+
+_REPR: Final = re.compile(r"\b([a-z_]+)=(\d{1,15})\b")
+
+
+def reported(usage: Any, provider: str | None, model: str | None) -> Json | None:
+    """A usage record of Amplifier's own: `llm:response`, `content_block:end` or `provider:response`.
+
+    Two generations: `input_tokens` holds cache reads and not cache writes; `input` is the provider's own
+    number, which leaves both out where the provider is Anthropic.
+    """
+    if isinstance(usage, str):
+        # loop-basic logs the printed form of the record.
+        usage = {name: int(number) for name, number in _REPR.findall(usage[:2000])}
+    if not isinstance(usage, dict):
+        return None
+    if "input_tokens" not in usage:
+        return usage_record(
+            input_tokens=usage.get("input"),
+            output_tokens=usage.get("output"),
+            cached=usage.get("cache_read"),
+            cache_write=usage.get("cache_write"),
+            excludes_cache=_anthropic(provider, model),
+            provider=provider,
+            model=model,
+            native=usage,
+        )
+    billed, read, written = (
+        count(usage.get(name)) for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens")
+    )
+    if billed is not None and read is not None and read > billed:
+        # A provider module that passed Anthropic's number on unchanged.
+        billed += read
+    if billed is not None and written is not None and _anthropic(provider, model):
+        billed += written
+    return usage_record(
+        input_tokens=billed,
+        output_tokens=usage.get("output_tokens"),
+        cached=read,
+        cache_write=written,
+        reasoning=usage.get("reasoning_tokens"),
+        provider=provider,
+        model=model,
+        native=usage,
+    )
+
+
+def _anthropic(provider: str | None, model: str | None) -> bool:
+    """Whether cache writes are billed beside the input, as Anthropic's API has it."""
+    return "anthropic" in (provider or "").lower() or "claude" in (model or "").lower()

@@ -6,7 +6,7 @@ from typing import Final
 
 from ctxctl.formats.about import About, native
 from ctxctl.formats.api import detecting
-from ctxctl.formats.api.names import RESPONSES
+from ctxctl.formats.api.detecting import RESPONSES
 from ctxctl.formats.calls.about import BODIES, DIALECTS, LIMITS, TURNS
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder

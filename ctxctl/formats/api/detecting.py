@@ -1,4 +1,9 @@
-"""Tells bodies, pairs of them, batches and event streams from other documents, by the first bytes."""
+"""Tells bodies, pairs of them, batches and event streams from other documents, by the first bytes.
+
+Names of the fields that bodies have, for telling a body from another document with messages in it.
+
+Names of the fields that records of calls keep their bodies, ids and addresses in.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,42 @@ import zlib
 from itertools import islice
 from typing import Final
 
-from ctxctl.formats.api.fields import ASKS, REQUEST, RESPONSE
-from ctxctl.formats.api.names import BESIDE, EITHER, INNER, REQUESTS, RESPONSES
 from ctxctl.formats.calls.envelopes import FIELDS
 from ctxctl.formats.kit.skim import Skim, skim
+
+REQUESTS: Final = ("request", "req", "request_body", "requestBody", "raw_request", "body", "input", "payload",
+                   "params", "modelInput", "kwargs", "data", "content")  # fmt: skip
+"""Fields that a pair may hold its request in."""
+RESPONSES: Final = ("response", "res", "resp", "response_body", "responseBody", "raw_response", "output",
+                    "reply", "answer", "completion", "result", "modelOutput")  # fmt: skip
+"""Fields that it may hold its answer in."""
+INNER: Final = ("body", "json", "payload", "data", "parsed_body", "content", "message")
+"""Fields of those that the body itself may be in."""
+EITHER: Final = ("body", "payload", "data", "content")
+"""Fields that a record of an answer alone may hold it in."""
+URLS: Final = ("url", "path", "endpoint", "uri")
+TIMES: Final = (
+    "timestamp", "time", "ts", "created_at", "start_time", "started_at", "logged_at", "date",
+    "processed_time",
+)  # fmt: skip
+STATUS: Final = ("status", "status_code", "statusCode", "response_status")
+IDS: Final = ("custom_id", "customId", "recordId", "request_id", "requestId", "id", "call_id")
+"""The first are a batch's: they tell which answer belongs to which request, whatever the order."""
+OF_BATCHES: Final = ("custom_id", "customId", "recordId")
+KEYED: Final = frozenset({"key", "request", "response", "status", "error", "metadata", "processed_time"})
+"""All that a line of a Gemini batch has, whose id is its `key`."""
+SESSIONS: Final = ("session_id", "sessionId", "session")
+THREADS: Final = ("thread_id", "threadId", "thread")
+TURNS: Final = ("turn_id", "turnId", "turn")
+BESIDE: Final = frozenset(
+    {
+        *URLS, *TIMES, *STATUS, *IDS, *SESSIONS, *THREADS, *TURNS, *RESPONSES, *EITHER, "error", "method",
+        "headers", "type", "kind", "direction", "event", "model", "provider", "duration", "duration_ms",
+        "key", "latency", "latency_ms", "elapsed", "elapsed_ms", "seq", "index", "n", "usage",
+    }
+)  # fmt: skip
+"""What a record of an answer alone has beside it; what has more is another document."""
+
 
 BARE: Final = 85
 WRAPPED: Final = 75
@@ -198,3 +235,39 @@ def _configured(shown: Skim, prefix: str) -> bool:
              "max_output_tokens", "responseMimeType", "response_mime_type", "thinkingConfig",
              "thinking_config", "topP", "top_p")  # fmt: skip
     return shown.any(*(f"{prefix}config.{name}" for name in names))
+
+
+_REQUEST: Final = (
+    "model", "messages", "max_tokens", "system", "tools", "tool_choice", "temperature", "top_p",
+    "top_k", "stop", "stop_sequences", "stream", "metadata", "thinking", "betas", "anthropic_version",
+    "anthropic_beta", "container", "mcp_servers", "context_management", "service_tier", "output_config",
+    "output_format", "inference_geo", "cache_control", "speed", "functions", "function_call",
+    "frequency_penalty", "presence_penalty", "logit_bias", "logprobs", "top_logprobs", "n", "seed",
+    "user", "response_format", "stream_options", "max_completion_tokens", "parallel_tool_calls",
+    "reasoning_effort", "store", "modalities", "audio", "prediction", "verbosity", "web_search_options",
+    "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "reasoning", "provider",
+    "transforms", "models", "route", "plugins", "usage", "options", "format", "keep_alive", "input",
+    "instructions", "max_output_tokens", "max_tool_calls", "text", "truncation", "include",
+    "previous_response_id", "conversation", "background", "prompt", "client_metadata",
+    "thinking_budget", "enable_thinking", "extra_body", "contents", "systemInstruction",
+    "system_instruction", "generationConfig", "generation_config", "safetySettings", "safety_settings",
+    "toolConfig", "tool_config", "cachedContent", "cached_content", "labels",
+)  # fmt: skip
+_RESPONSE: Final = (
+    "id", "type", "role", "content", "model", "stop_reason", "stop_sequence", "stop_details", "usage",
+    "container", "context_management", "object", "created", "choices", "system_fingerprint",
+    "service_tier", "provider", "x_groq", "timings", "citations", "created_at", "status", "error",
+    "incomplete_details", "output", "output_text", "completed_at", "billing", "candidates",
+    "usageMetadata", "usage_metadata", "modelVersion", "model_version", "responseId", "response_id",
+    "promptFeedback", "prompt_feedback", "createTime", "create_time",
+)  # fmt: skip
+REQUEST: Final = frozenset(_REQUEST)
+"""Of requests, in all dialects."""
+RESPONSE: Final = frozenset(_RESPONSE)
+"""Of answers, in all dialects."""
+ASKS: Final = REQUEST - {
+    "model", "messages", "metadata", "input", "text", "user", "usage", "prompt", "format", "provider",
+    "labels",
+    "options",
+}  # fmt: skip
+"""Of requests, that a transcript has no use for."""

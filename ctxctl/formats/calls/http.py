@@ -9,16 +9,13 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import answers, bodies
-from ctxctl.formats.calls.kinds import answer_of, request_of
+from ctxctl.formats.calls.kinds import answer_of, as_sent, request_of
 from ctxctl.formats.calls.purpose import MODEL, path_of, purpose, unread, without_query
-from ctxctl.formats.calls.spelled import as_sent
-from ctxctl.formats.calls.times import moment
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.wire import of_body, of_response
 from ctxctl.formats.wire.dialect import Dialect
-from ctxctl.formats.wire.exchange import Exchange
-from ctxctl.formats.wire.exchanges import Exchanges
+from ctxctl.formats.wire.exchanges import Exchange, Exchanges
 from ctxctl.model import vocab
 
 _SESSION: Final = re.compile(r"session_([0-9a-fA-F-]{36})\Z")

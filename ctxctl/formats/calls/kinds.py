@@ -1,4 +1,10 @@
-"""Whether a value is the body of a request to a model, or of an answer; and finding one in its envelopes."""
+"""Whether a value is the body of a request to a model, or of an answer; and finding one in its envelopes.
+
+Bodies as an SDK's caller spells them, put as the SDK sends them.
+
+google-genai (Python and JavaScript) takes `model`, `contents` and one `config`; it sends the system
+instruction, tools and safety settings beside `contents`, and the rest of the config as `generationConfig`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,8 @@ import re
 from typing import Any, Final
 
 from ctxctl.formats import wire
+from ctxctl.formats.build import Json
 from ctxctl.formats.calls import bodies, envelopes
-from ctxctl.formats.calls.spelled import as_sent
 from ctxctl.formats.wire import stream
 
 _ASKING: Final = frozenset({"messages", "contents", "input", "prompt", "model", "jsonrpc", "request"})
@@ -64,3 +70,92 @@ def _is_chat(found: dict[str, Any]) -> bool:
 def is_answer_inside(value: Any) -> bool:
     """As `is_answer`, of what is in a field: a model's text may begin as an event stream does."""
     return _EVENT.match(value) is not None if isinstance(value, str) else is_answer(value)
+
+
+_BESIDE: Final = frozenset(
+    {
+        "systeminstruction", "tools", "toolconfig", "safetysettings", "cachedcontent", "labels",
+        "modelarmorconfig", "servicetier",
+    }
+)  # fmt: skip
+"""Fields of a config that are sent beside `contents`, spelled without `_` and in lower case."""
+_NOT_SENT: Final = frozenset(
+    {"httpoptions", "abortsignal", "automaticfunctioncalling", "shouldreturnhttpresponse"}
+)
+"""Fields of a config that only tell the SDK what to do."""
+_PART: Final = frozenset(
+    {
+        "text", "inlineData", "inline_data", "fileData", "file_data", "functionCall", "function_call",
+        "functionResponse", "function_response", "executableCode", "executable_code",
+    }
+)  # fmt: skip
+_DEPTH: Final = 64
+
+
+def as_sent(body: Json) -> Json:
+    """The body that the SDK sends for what it was called with; the same object where it is that already."""
+    if "contents" not in body or "messages" in body:
+        return body
+    config = body.get("config")
+    contents = _contents(body["contents"], _user(config))
+    if contents is body["contents"] and not isinstance(config, dict):
+        return body
+    made = {name: value for name, value in body.items() if name != "config" or not isinstance(config, dict)}
+    made["contents"] = _said(contents)
+    rest: Json = {}
+    for name, value in config.items() if isinstance(config, dict) else ():
+        plain = name.replace("_", "").lower()
+        if value is None or plain in _NOT_SENT:
+            continue
+        if plain in _BESIDE:
+            made.setdefault(name, _said(value))
+        else:
+            rest[name] = _said(value)
+    if rest and not {"generationConfig", "generation_config"} & made.keys():
+        made["generationConfig"] = rest
+    return made
+
+
+def _contents(contents: Any, user: Json) -> Any:
+    """Contents with their parts: a text, a part, or a list that has some of these among the contents."""
+    if isinstance(contents, str) or _is_part(contents):
+        contents = [contents]
+    if not isinstance(contents, list) or not any(isinstance(c, str) or _is_part(c) for c in contents):
+        return contents
+    made: list[Any] = []
+    parts: list[Any] | None = None
+    for one in contents:
+        if not isinstance(one, str) and not _is_part(one):
+            parts = None
+            made.append(one)
+            continue
+        if parts is None:
+            # Parts in a row are one message of the user.
+            parts = []
+            made.append({**user, "parts": parts})
+        parts.append({"text": one} if isinstance(one, str) else one)
+    return made
+
+
+def _user(config: Any) -> Json:
+    """A user's content without parts; its fields stand in the order of the SDK, and count in its digest."""
+    python = isinstance(config, dict) and any("_" in name for name in config)
+    return {"parts": [], "role": "user"} if python else {"role": "user", "parts": []}
+
+
+def _said(value: Any, depth: int = _DEPTH) -> Any:
+    """A value without the fields that are null: the SDK's types dump all they have, and send what is set."""
+    if depth > 0 and isinstance(value, dict):
+        return {name: _said(inner, depth - 1) for name, inner in value.items() if inner is not None}
+    if depth > 0 and isinstance(value, list):
+        return [_said(inner, depth - 1) for inner in value]
+    return value
+
+
+def _is_part(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and "parts" not in value
+        and "role" not in value
+        and bool(_PART & value.keys())
+    )

@@ -7,9 +7,9 @@ from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst, derived, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import objects
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.skim import objects
 
 INDEX: Final = "index.jsonl"
 REQUEST: Final = ".request.json"

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.claude_code import prompts
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.lines import Json
 from ctxctl.model import vocab
 
@@ -120,11 +121,6 @@ def blocks_of(content: Any) -> list[Any]:
     return content if isinstance(content, list) else []
 
 
-def string(value: Any) -> str | None:
-    """The value if it is a non-empty string."""
-    return value if isinstance(value, str) and value else None
-
-
 def call_title(name: str, arguments: Any) -> str:
     """One line that tells a tool call from others: the tool and its first telling argument."""
     if isinstance(arguments, dict):
@@ -213,8 +209,7 @@ def _other(block: Json, item: str, role: str, line: int) -> Entry:
 
 
 def _media(block: Json, item: str, line: int) -> Entry:
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = mapping(block.get("source"))
     data = source.get("data") or source.get("url") or source.get("file_id") or ""
     digest = build.digest_of(data if isinstance(data, str) else build.canonical(data))
     version = digest[: build.VERSION_DIGITS]

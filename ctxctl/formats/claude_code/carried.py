@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
-from ctxctl.formats.claude_code.blocks import string
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json, Report, lines
 from ctxctl.model.problem import Problem
 
@@ -118,4 +118,4 @@ def _answers(folder: Folder, name: str) -> Iterator[Json]:
 
 
 def _unheard(_problem: Problem) -> None:
-    """The file's import reports it."""
+    """Take a problem silently: the file's own import reports it."""

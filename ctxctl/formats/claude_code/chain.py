@@ -32,7 +32,7 @@ class Unit:
         return [entry for entry in entries if not entry.retracted]
 
     def blocks(self, blanked: set[str]) -> list[Block]:
-        """Its placements."""
+        """The placements of the request's items."""
         return [entry.block(blanked) for entry in self.entries()]
 
 

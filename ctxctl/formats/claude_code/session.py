@@ -7,20 +7,16 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.claude_code import blocks, main_transcripts, prompts
-from ctxctl.formats.claude_code.agents import Agents
-from ctxctl.formats.claude_code.attachments import attachment
-from ctxctl.formats.claude_code.blocks import Entry, string
+from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.carried import Carried, carried
 from ctxctl.formats.claude_code.chain import Node, Unit
-from ctxctl.formats.claude_code.compactions import Compactions
-from ctxctl.formats.claude_code.graph import Graph
-from ctxctl.formats.claude_code.parents import impossible
-from ctxctl.formats.claude_code.progress import Progress
 from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
-from ctxctl.formats.claude_code.routing import Routing
+from ctxctl.formats.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
+from ctxctl.formats.claude_code.sent import attachment
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
 from ctxctl.formats.kit.folder import Folder, Importer, several
+from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.formats.understood import of
 from ctxctl.model.problem import Problem

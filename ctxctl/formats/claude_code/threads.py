@@ -10,7 +10,7 @@ from ctxctl.formats.claude_code.blocks import Entry
 from ctxctl.formats.claude_code.chain import Node, Path, Unit
 from ctxctl.formats.claude_code.requests import Requests
 from ctxctl.formats.claude_code.view import View
-from ctxctl.formats.kit.caches import hour_writes, miss_cause
+from ctxctl.formats.kit.usage import hour_writes, miss_cause
 from ctxctl.formats.lines import Json
 from ctxctl.model.billed import fields_of
 

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 from ctxctl.formats.about import About, absent, derived, native
-from ctxctl.formats.calls.heads import body, objects
 from ctxctl.formats.claude_stream import HELD
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body, objects
 
 _HEAD: Final = re.compile(
     rb'"messages"\s*:\s*\[\s*\{\s*"direction"\s*:\s*"(?:send|recv)"\s*,\s*"message"\s*:\s*\{'

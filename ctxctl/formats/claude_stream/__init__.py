@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.calls.heads import body, values
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body, values
 
 _SURE: Final = 94
 _LIKELY: Final = 70

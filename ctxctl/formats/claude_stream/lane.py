@@ -1,17 +1,23 @@
-"""One thread of a run: the main conversation, or that of a sub-agent."""
+"""One thread of a run: the main conversation, or that of a sub-agent.
+
+What one call billed, by the lines that tell of it.
+
+Partial messages (`stream_event`): what they add where a message's own lines are missing.
+
+A line's content blocks as parts, by the rules that hold for Claude Code's transcripts.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 from ctxctl.formats.build import Json, Place
-from ctxctl.formats.claude_code import blocks
+from ctxctl.formats.claude_code import blocks, prompts
 from ctxctl.formats.claude_code.blocks import Entry
-from ctxctl.formats.claude_stream.bill import Bill
-from ctxctl.formats.claude_stream.parts import of_entries
-from ctxctl.formats.claude_stream.pieces import Pieces
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, count, parsed, string
+from ctxctl.formats.kit.usage import hour_writes, miss_cause, usage_record
 from ctxctl.model import vocab
 from ctxctl.model.billed import dollars
 
@@ -102,7 +108,7 @@ class Lane:
         self.conversation.append(*parts)
 
     def streamed(self, event: Json, line: int) -> None:
-        """A piece of a partial message."""
+        """Take a piece of a partial message."""
         kind = event.get("type")
         if kind == "message_start":
             self.flush()
@@ -178,7 +184,7 @@ class Lane:
         return self.answer
 
     def flush(self) -> None:
-        """The partial message is over."""
+        """End the partial message."""
         pieces = self.pieces
         if pieces is None:
             return
@@ -239,3 +245,192 @@ class Lane:
         else:
             uuids = []
         return {item for uuid in uuids for item in self._items.get(uuid, ())}
+
+
+_PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+class Bill:
+    """The counts of one call.
+
+    A line repeats the counts of the message's beginning: its output is a count so far.  The output is told
+    only where the answer had ended.
+    """
+
+    def __init__(self, model: str | None) -> None:
+        self.model = model
+        self._prompt: Json | None = None
+        self._output: Any = None
+        self._reasoning: Any = None
+        self._cause: str | None = None
+        self._final: Json | None = None
+        """The usage at the answer's end: it alone counts calls of tools and further samplings."""
+
+    def merge(self, message: Json) -> None:
+        """Take the whole line of a message, after its pieces."""
+        self._cause = miss_cause(message) or self._cause
+        usage = message.get("usage")
+        if isinstance(usage, dict):
+            if self._prompt is None and count(usage.get("input_tokens")) is not None:
+                self._prompt = usage
+            if message.get("stop_reason") is not None:
+                self.ended(usage)
+
+    def ended(self, usage: Json) -> None:
+        """Take the counts that the answer's end tells."""
+        if count(usage.get("output_tokens")) is not None:
+            self._output = usage["output_tokens"]
+            self._final = usage
+            details = usage.get("output_tokens_details")
+            self._reasoning = details.get("thinking_tokens") if isinstance(details, dict) else None
+        if self._prompt is None and count(usage.get("input_tokens")) is not None:
+            self._prompt = usage
+
+    def settle(self, totals: Json) -> None:
+        """The `usage` of a run's result: of its last call, or of the only one, it holds the final counts."""
+        if self._prompt is None or self._output is not None:
+            return
+        iterations = totals.get("iterations")
+        last = iterations if isinstance(iterations, list) and len(iterations) == 1 else []
+        for usage in (*last, totals):
+            if isinstance(usage, dict) and all(usage.get(k) == self._prompt.get(k) for k in _PROMPT):
+                self.ended(usage)
+                return
+
+    def record(self) -> Json | None:
+        """The record of `ctxctl.usage.reported`; None where no line tells of a usage."""
+        prompt = self._prompt
+        if prompt is None:
+            return None
+        tier = string(prompt.get("service_tier"))
+        made = usage_record(
+            provider="anthropic",
+            model=self.model,
+            input_tokens=prompt.get("input_tokens"),
+            cached=prompt.get("cache_read_input_tokens"),
+            cache_write=prompt.get("cache_creation_input_tokens"),
+            cache_write_1h=hour_writes(prompt),
+            miss_cause=self._cause,
+            output_tokens=self._output,
+            reasoning=self._reasoning,
+            excludes_cache=True,
+            bill={**prompt, **(self._final or {})},
+        )
+        if made is not None and tier is not None:
+            made["metadata"] = {"native": {"service_tier": tier}}
+        return made
+
+
+_MAX_BLOCKS: Final = 10_000
+_GROWS: Final = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class Pieces:
+    """The events of one streamed message."""
+
+    def __init__(self, message: Json, line: int) -> None:
+        self.message = message
+        """As `message_start` gave it."""
+        self.line = line
+        self.identity = string(message.get("id"))
+        self.usage: Json | None = None
+        """Of `message_delta`: the final counts."""
+        self._open: dict[int, tuple[Json, dict[str, list[str]]]] = {}
+        self.blocks: dict[int, Json] = {}
+        """Blocks that came to their end, by index."""
+
+    def take(self, event: Json) -> None:
+        """The next event."""
+        kind = event.get("type")
+        index = event.get("index")
+        if kind == "message_delta":
+            usage = event.get("usage")
+            if isinstance(usage, dict):
+                self.usage = usage
+        elif not isinstance(index, int) or not 0 <= index < _MAX_BLOCKS:
+            return
+        elif kind == "content_block_start":
+            block = event.get("content_block")
+            self._open[index] = (dict(block) if isinstance(block, dict) else {}, {})
+        elif kind == "content_block_delta" and index in self._open:
+            _grow(self._open[index][1], event.get("delta"))
+        elif kind == "content_block_stop" and index in self._open:
+            self.blocks[index] = _closed(*self._open.pop(index))
+
+
+def _grow(grown: dict[str, list[str]], delta: Any) -> None:
+    if not isinstance(delta, dict):
+        return
+    kind = delta.get("type")
+    if kind == "input_json_delta":
+        field, text = "input", delta.get("partial_json")
+    else:
+        field = _GROWS.get(kind, "") if isinstance(kind, str) else ""
+        text = delta.get(field)
+    if field and isinstance(text, str):
+        grown.setdefault(field, []).append(text)
+
+
+def _closed(block: Json, grown: dict[str, list[str]]) -> Json:
+    for field, pieces in grown.items():
+        text = "".join(pieces)
+        if field != "input":
+            begun = block.get(field)
+            block[field] = (begun if isinstance(begun, str) else "") + text
+        elif text:
+            block[field] = parsed(text)
+    return block
+
+
+_FIELDS = ("mime_type", "byte_size")
+
+
+def of_entries(entries: Iterable[Entry], *, derived: bool = False, keyed: bool = True) -> list[Part]:
+    """Items of a transcript as parts of a conversation.
+
+    Args:
+        entries: The items.
+        derived: They were put together from pieces of a stream.
+        keyed: False where their line has no id, so that only results of calls have one.
+    """
+    return [_part(entry, derived, keyed or entry.tool is not None) for entry in entries]
+
+
+def _part(entry: Entry, derived: bool, keyed: bool) -> Part:
+    record: Json = entry.record if entry.record is not None else {}
+    text = record.get("content")
+    meta = record.get("metadata")
+    part = Part(
+        entry.kind,
+        None,
+        entry.role,
+        key=entry.item if keyed else None,
+        title=entry.title,
+        native=meta.get("native") if meta is not None else None,
+        line=entry.line,
+        version=entry.version if text is None else None,
+        derived=derived,
+        **({name: record[name] for name in _FIELDS if name in record} if text is None else {}),
+    )
+    # Its digest is known: it is not worked out again.
+    part.text, part.digest = text, entry.digest
+    return part
+
+
+def user_entries(
+    content: Any, base: str, line: int, titles: dict[str, str | None], reading: prompts.Reading | None
+) -> tuple[list[Entry], list[Entry]]:
+    """The items of a user message: results of calls, and everything else; `reading` is that of its texts."""
+    results: list[Entry] = []
+    others: list[Entry] = []
+    for index, block in enumerate(blocks.blocks_of(content)):
+        item = blocks.part(base, index)
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            tool = block.get("tool_use_id")
+            title = titles.get(tool) if isinstance(tool, str) else None
+            results += blocks.result(block, item, line, title)
+        else:
+            entry = blocks.user(block, item, line, reading)
+            if entry is not None:
+                others.append(entry)
+    return results, others

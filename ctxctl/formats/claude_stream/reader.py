@@ -8,12 +8,10 @@ from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.claude_code import blocks, prompts
-from ctxctl.formats.claude_stream.lane import Boundary, Lane
-from ctxctl.formats.claude_stream.parts import of_entries, user_entries
+from ctxctl.formats.claude_stream.lane import Boundary, Lane, of_entries, user_entries
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, shallow, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -87,7 +85,7 @@ class Stream:
             self.windows[name.decode("utf-8", "replace")] = int(size)
 
     def take(self, value: Json) -> None:
-        """The next line."""
+        """Take the next line of the stream."""
         value = _unwrapped(value)
         run = self._run
         run.make.at(value.get("timestamp"))
@@ -107,7 +105,7 @@ class Stream:
             self._result(value)
 
     def finish(self) -> Iterator[Json]:
-        """The stream's end."""
+        """End what the stream left open."""
         for lane in self._lanes.values():
             lane.close()
             lane.compact([])

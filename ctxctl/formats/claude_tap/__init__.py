@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import objects
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import objects
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]{10,40}"\s*,\s*"request_id"\s*:\s*"[^"]*"\s*,\s*"turn"\s*:', re.M

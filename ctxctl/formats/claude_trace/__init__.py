@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import objects
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import objects
 
 _CUT: Final = re.compile(rb'^\{\s*"request"\s*:\s*\{\s*"timestamp"\s*:\s*[\d.]+\s*,\s*"method"\s*:', re.M)
 _SURE: Final = 96

@@ -13,7 +13,7 @@ import orjson
 
 from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.codex import records
-from ctxctl.formats.codex.execevents import unwrapped
+from ctxctl.formats.codex.records import unwrapped
 from ctxctl.formats.declaration import Format
 
 _BOM: Final = b"\xef\xbb\xbf"

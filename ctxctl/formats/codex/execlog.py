@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.codex.execevents import unwrapped
+from ctxctl.formats.codex.records import unwrapped
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.kit.run import Run

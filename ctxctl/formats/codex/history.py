@@ -43,7 +43,7 @@ class History:
         self._head = parts
 
     def add(self, read: Read) -> None:
-        """One item of the log."""
+        """Add one item of the log to the history."""
         if not read.parts:
             return
         self._make_room(read)

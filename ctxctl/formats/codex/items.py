@@ -1,4 +1,7 @@
-"""From the items of the Responses API, as rollouts hold them, to parts of a request."""
+"""From the items of the Responses API, as rollouts hold them, to parts of a request.
+
+How Codex cuts a tool's output in the middle before the model gets it: rollouts hold it as it came.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.codex import texts
-from ctxctl.formats.codex.cutting import cut
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, count, nth, parsed, string, unused
 
 _CALLS: Final = frozenset({"function_call", "custom_tool_call", "tool_search_call", "mcp_call", "tool_call"})
 _HOSTED: Final = frozenset(
@@ -116,7 +118,7 @@ class Items:
         made: list[Part] = []
         prompt, holds = False, ""
         for index, block in enumerate(_blocks(item.get("content"))):
-            key = _nth(base, index)
+            key = nth(base, index)
             if _is_media(block):
                 made.append(_media(block, key, "assistant" if role == "assistant" else "user", line))
                 continue
@@ -150,7 +152,7 @@ class Items:
             sealed = block.get("encrypted_content")
             text = None if isinstance(sealed, str) else _text_of(block)
             version = _version(sealed) if text is None else None
-            key = _nth(base, index)
+            key = nth(base, index)
             made.append(
                 Part("peer_agent_message", text, "user", key=key, title=title, line=line, version=version)
             )
@@ -219,7 +221,7 @@ class Items:
         made = [Part("tool_call", text, "assistant", key=key, title=title, line=line)]
         result = item.get("result")
         if kind == "image_generation_call" and isinstance(result, str) and result:
-            made.append(_image(f"{_DATA}image/png;base64,{result}", _nth(key, 1), "assistant", line, title))
+            made.append(_image(f"{_DATA}image/png;base64,{result}", nth(key, 1), "assistant", line, title))
         return made
 
     def _output(self, item: Json, line: int, again: bool) -> list[Part]:
@@ -241,7 +243,7 @@ class Items:
             return [part]
         made: list[Part] = []
         for index, block in enumerate(_outputs(output)):
-            key = _nth(base, index)
+            key = nth(base, index)
             if _is_media(block):
                 made.append(_media(block, key, "tool", line, title))
             else:
@@ -317,11 +319,7 @@ def tools(definitions: Any, line: int, *, prefix: str = "tool:", role: str = "sy
                 continue
             name = string(one.get("name")) or string(one.get("type")) or "tool"
             name = name if space is None else f"{space}{'' if space.endswith('_') else '.'}{name}"
-            key, again = f"{prefix}{name}", 1
-            while key in taken:
-                again += 1
-                key = f"{prefix}{name}~{again}"
-            taken.add(key)
+            key = unused(f"{prefix}{name}", taken)
             native = {"namespace": space, "description": string(tool.get("description"))} if inner else None
             made.append(
                 Part(
@@ -452,6 +450,36 @@ def _version(sealed: Any) -> str:
     return digest_of(sealed if isinstance(sealed, str) else canonical(sealed))[:VERSION_DIGITS]
 
 
-def _nth(base: str | None, index: int) -> str | None:
-    """Key of the `index`-th block of an item: the first has the item's own id."""
-    return base if base is None or index == 0 else f"{base}/{index}"
+_ALLOWANCE: Final = 1.2
+"""Codex lets an item be longer than the limit by this factor, for its JSON."""
+_BYTES: Final = 4
+"""Of a token, by Codex' rule of thumb."""
+_SHOWN: Final = ("tokens truncated…", "chars truncated…")
+
+
+def cut(text: str, policy: Any) -> str | None:
+    """The text as the model got it; None where it is short enough, or was cut before it was logged.
+
+    Args:
+        text: The output as the rollout holds it.
+        policy: `truncation_policy` of the turn: `{"mode": "tokens" | "bytes", "limit": …}`.
+    """
+    mode = policy.get("mode") if isinstance(policy, dict) else None
+    limit = count(policy.get("limit")) if mode in ("tokens", "bytes") else None
+    if not limit:
+        return None
+    budget = _rounded_up(limit) * (_BYTES if mode == "tokens" else 1)
+    if len(text) * 4 <= budget or any(mark in text for mark in _SHOWN):
+        return None
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= budget:
+        return None
+    before = data[: budget // 2].decode("utf-8", "ignore")
+    after = data[len(data) - (budget - budget // 2) :].decode("utf-8", "ignore")
+    if mode == "tokens":
+        return f"{before}…{(len(data) - budget + _BYTES - 1) // _BYTES} tokens truncated…{after}"
+    return f"{before}…{len(text) - len(before) - len(after)} chars truncated…{after}"
+
+
+def _rounded_up(limit: int) -> int:
+    return -int(-limit * _ALLOWANCE // 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
@@ -10,6 +11,8 @@ from ctxctl.formats.declaration import Format
 _BOM: Final = b"\xef\xbb\xbf"
 _SURE: Final = 95
 _LIKELY: Final = 80
+_ENTRY: Final = re.compile(rb'\{\s*"kind"\s*:\s*(?:0\s*,\s*"v"|[123]\s*,\s*"k")\s*:')
+_REQUESTS: Final = re.compile(rb'"k"\s*:\s*\[\s*"requests"')
 
 _EXPORT: Final = About(
     reads="A chat that VS Code exported as JSON, or keeps in its workspace storage, as one document or as a "
@@ -78,10 +81,8 @@ _REPLAY: Final = About(
 
 def detect_copilot_chat(head: bytes) -> int:
     """How sure the beginning looks like a chat's."""
-    from ctxctl.formats.copilot_chat.mutations import changes_requests
-
     body = _body(head)
-    if changes_requests(body):
+    if _changes_requests(body):
         return _LIKELY
     marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
     if not body.startswith(b"{") or not marks or b'"event_type"' in body[:2000]:
@@ -97,6 +98,16 @@ def detect_copilot_chatreplay(head: bytes) -> int:
     if b'"totalLogEntries"' in body and b'"prompts"' in body:
         return _SURE
     return _LIKELY if b'"logCount"' in body and b'"hasSeen"' in body else 0
+
+
+def is_log(body: bytes) -> bool:
+    """Whether a file begins like such a store."""
+    return _ENTRY.match(body) is not None
+
+
+def _changes_requests(body: bytes) -> bool:
+    """Whether a store's first line changes the requests: its snapshot is lost."""
+    return is_log(body) and _REQUESTS.search(body[:200]) is not None
 
 
 def _body(head: bytes) -> bytes:

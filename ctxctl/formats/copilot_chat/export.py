@@ -1,4 +1,7 @@
-"""Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation."""
+"""Reads VS Code chat exports and stored chats (`requests[]`): what the chat panel keeps of a conversation.
+
+VS Code's own store of a chat: a snapshot on the first line, then a change of it on each (since 1.109).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.copilot_chat import elements, mutations
+from ctxctl.formats.copilot_chat import elements, is_log
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, call_title, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, listed, parsed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.trace.source import Source
@@ -29,7 +32,7 @@ class Export(Run):
     def events(self, source: Source) -> Iterator[Json]:
         """The chat's events; the file is one document and is held whole."""
         head = source.read(0, _HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
-        value = mutations.final_state(self, source) if mutations.is_log(head) else None
+        value = final_state(self, source) if is_log(head) else None
         if value is None:
             value = document(source, self.report)
         if not isinstance(value, dict):
@@ -57,11 +60,11 @@ class Export(Run):
         metadata = metadata if isinstance(metadata, dict) else {}
         conversation.turn = name
         conversation.append(*_asked(request, metadata, name))
-        rounds = [r for r in _list(metadata.get("toolCallRounds")) if isinstance(r, dict)]
+        rounds = [r for r in listed(metadata.get("toolCallRounds")) if isinstance(r, dict)]
         results = metadata.get("toolCallResults")
         for one in rounds:
             self._round(conversation, one, results if isinstance(results, dict) else {}, metadata)
-        answered = bool(rounds) and not _list(rounds[-1].get("toolCalls"))
+        answered = bool(rounds) and not listed(rounds[-1].get("toolCalls"))
         text = _shown(request.get("response"))
         if not answered and (text or not rounds):
             if not text and request.get("isCanceled") is True:
@@ -85,7 +88,7 @@ class Export(Run):
         if text is not None:
             parts.append(Part("assistant_message", text, "assistant", key=name))
         done: list[Part] = []
-        for call in _list(one.get("toolCalls")):
+        for call in listed(one.get("toolCalls")):
             if isinstance(call, dict):
                 part = _called(call)
                 parts.append(part)
@@ -104,7 +107,7 @@ def _asked(request: Json, metadata: Json, name: str) -> list[Part]:
     """The parts of a prompt as it was sent, or as it was typed where only that is kept."""
     made: list[Part] = []
     for field, place in (("renderedGlobalContext", "global"), ("renderedUserMessage", "user")):
-        for block in _list(metadata.get(field)):
+        for block in listed(metadata.get(field)):
             text = block.get("text") if isinstance(block, dict) else block
             if not isinstance(text, str):
                 continue
@@ -137,7 +140,7 @@ def _result(result: Any, call: Part) -> list[Part]:
     """A tool's result: plain text, a tree that the extension renders, or data."""
     made: list[Part] = []
     content = result.get("content") if isinstance(result, dict) else None
-    for index, block in enumerate(_list(content)):
+    for index, block in enumerate(listed(content)):
         if not isinstance(block, dict):
             continue
         key = f"{call.item}/result{f'/{index}' if index else ''}" if call.item else None
@@ -161,7 +164,7 @@ def _result(result: Any, call: Part) -> list[Part]:
 def _shown(response: Any) -> str:
     """The answer as the panel shows it."""
     made: list[str] = []
-    for block in _list(response):
+    for block in listed(response):
         if not isinstance(block, dict):
             continue
         value = block.get("value")
@@ -173,10 +176,6 @@ def _shown(response: Any) -> str:
         elif isinstance(reference, dict) and isinstance(reference.get("name"), str):
             made.append(f"`{reference['name']}`")
     return "".join(made)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _time(value: Any) -> str | None:
@@ -191,3 +190,65 @@ def _time(value: Any) -> str | None:
         )
     except (ValueError, OverflowError, OSError):
         return None
+
+
+_INITIAL, _SET, _PUSH, _DELETE = range(4)
+
+
+def final_state(run: Run, source: Source) -> Any:
+    """What the store holds in the end; changes of what is not there are passed over."""
+    state: Any = {}
+    for record in run.records(source):
+        kind = record.get("kind")
+        if kind == _INITIAL and isinstance(record.get("v"), dict):
+            state = record["v"]
+        elif kind in (_SET, _PUSH, _DELETE):
+            _change(state, record)
+        else:
+            run.problem("unknown-record", "no change that is known; skipped")
+    return state
+
+
+def _change(state: Any, record: Json) -> None:
+    path = record.get("k")
+    if not isinstance(path, list) or not path:
+        return
+    for name in path[:-1]:
+        state = _at(state, name)
+    kind, name = record["kind"], path[-1]
+    if kind == _PUSH:
+        _push(state, name, record)
+    elif kind == _SET and "v" in record:
+        if (isinstance(state, dict) and isinstance(name, str)) or _index(state, name):
+            state[name] = record["v"]
+    elif kind == _DELETE and isinstance(state, dict) and isinstance(name, str):
+        state.pop(name, None)
+
+
+def _push(state: Any, name: Any, record: Json) -> None:
+    """Cut the list at `i`, if that is given, and put `v` at its end."""
+    found = _at(state, name)
+    if found is None and isinstance(state, dict) and isinstance(name, str):
+        found = state[name] = []
+    if not isinstance(found, list):
+        return
+    at, more = record.get("i"), record.get("v")
+    if isinstance(at, int) and 0 <= at < len(found):
+        del found[at:]
+    if isinstance(more, list):
+        found += more
+
+
+def _at(state: Any, name: Any) -> Any:
+    if isinstance(state, dict) and isinstance(name, str):
+        return state.get(name)
+    return state[name] if _index(state, name) else None
+
+
+def _index(state: Any, name: Any) -> bool:
+    return (
+        isinstance(state, list)
+        and isinstance(name, int)
+        and not isinstance(name, bool)
+        and 0 <= name < len(state)
+    )

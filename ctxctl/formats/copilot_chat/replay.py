@@ -9,7 +9,7 @@ from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
 from ctxctl.formats.copilot_chat import elements
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, call_title, count, parsed, string
+from ctxctl.formats.kit.parts import Part, call_title, count, mapping, parsed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
@@ -45,8 +45,7 @@ class Replay(Run):
         yield from self.finish()
 
     def _request(self, entry: Json, prompt: Json) -> None:
-        metadata = entry.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = mapping(entry.get("metadata"))
         self.make.at(metadata.get("startTime"))
         body = entry.get("requestMessages")
         messages = body.get("messages") if isinstance(body, dict) else None

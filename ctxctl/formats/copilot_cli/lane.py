@@ -55,11 +55,11 @@ class Lane:
 
     @property
     def start(self) -> int:
-        """Rows before the history."""
+        """Place the rows that stand before the history."""
         return 1 if self._head is not None else 0
 
     def system(self, part: Part) -> None:
-        """The system prompt from now on."""
+        """Set the system prompt from now on."""
         if self._head is None:
             self.conversation.splice(0, 0, [part])
         elif self._head.mark != part.mark:
@@ -67,7 +67,7 @@ class Lane:
         self._head = part
 
     def turn(self) -> None:
-        """A request begins."""
+        """Begin a request."""
         self._catch_up()
         self._open, self._asked, self._answering = True, False, False
         self.between = False
@@ -81,12 +81,12 @@ class Lane:
         self._catch_up()
 
     def abort(self) -> None:
-        """The person stopped it."""
+        """End the request that the person stopped."""
         self._open = self._answering = False
         self._catch_up()
 
     def take(self, parts: list[Part]) -> None:
-        """Input of the next request."""
+        """Take input of the next request."""
         if self._open and not self._asked:
             self._late += parts
         else:
@@ -181,7 +181,7 @@ class Lane:
         self._outputs.clear()
 
     def finish(self) -> None:
-        """The end of the log."""
+        """End what the log left open."""
         self.settle()
         self._catch_up()
 

@@ -9,9 +9,8 @@ from typing import Any, Final
 from ctxctl.formats.build import Json
 from ctxctl.formats.copilot_cli import blocks
 from ctxctl.formats.copilot_cli.lane import Lane, usage_of
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, shallow, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from ctxctl.formats.about import About, absent, derived, native
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body
 
 _YAML: Final = re.compile(
     rb"^conversations[ ]*:[ ]*(?:\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*messages[ ]*:|\[\])", re.M

@@ -10,11 +10,11 @@ from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import yamls
 from ctxctl.formats.calls.bodies import opened
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.formats.wire import by_name
-from ctxctl.formats.wire.dialect import Names, listed
+from ctxctl.formats.wire.dialect import Names
 from ctxctl.model.vocab import MAIN_THREAD
 from ctxctl.trace.source import Source
 

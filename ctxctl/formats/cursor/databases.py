@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.cursor.messages import asked, call, content
-from ctxctl.formats.kit.bills import clock
+from ctxctl.formats.cursor.transcript import asked, call, content
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.database import read, value
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import clock
 from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source

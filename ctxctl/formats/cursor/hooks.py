@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json, Place
-from ctxctl.formats.cursor.messages import asked, call
+from ctxctl.formats.cursor.transcript import asked, call
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, count, string
+from ctxctl.formats.kit.parts import Part, call_title, count, nth, string, unused
 from ctxctl.formats.kit.usage import usage_record
 
 _FILES: Final = "--- Content from referenced files ---"
@@ -76,7 +76,7 @@ class Cutter:
         called = string(name) or "tool"
         title = call_title(called, arguments)
         identity = string(native)
-        key = self._unique(identity) if identity is not None else key
+        key = unused(identity, self._taken) if identity is not None else key
         if key is not None:
             self._calls[identity or called] = key, title
         text = f"{called} {canonical(arguments if arguments is not None else {})}"
@@ -86,7 +86,7 @@ class Cutter:
         """What a tool gave back."""
         called = string(native) or string(name) or ""
         known, title = self._calls.get(called, (called, string(name)))
-        key = self._unique(f"{known}/result") if known else None
+        key = unused(f"{known}/result", self._taken) if known else None
         marks = {"is_error": True} if failed else None
         made: list[Part] = []
         for piece in pieces(content):
@@ -110,14 +110,6 @@ class Cutter:
         text = _response(piece) or ""
         key = f"{known}/result"
         return Part("tool_result", text, "tool", key=key, title=title, truncated=_MASKED in text)
-
-    def _unique(self, name: str) -> str:
-        found, again = name, 1
-        while found in self._taken:
-            again += 1
-            found = f"{name}~{again}"
-        self._taken.add(found)
-        return found
 
 
 def pieces(content: Any) -> Iterator[Json]:
@@ -164,11 +156,6 @@ def _blob(blob: Json, role: str, key: str | None) -> Part:
     version = digest_of(data or canonical(blob))[:VERSION_DIGITS]
     size = len(data) * 3 // 4 if data is not None else None
     return Part(kind, None, role, key=key, version=version, mime_type=mime, byte_size=size)
-
-
-def nth(key: str | None, index: int) -> str | None:
-    """Identity of one of several parts; the first has the native id itself."""
-    return key if key is None or index == 0 else f"{key}/{index}"
 
 
 def bill(tokens: Any, model: str | None) -> Json | None:

@@ -1,16 +1,23 @@
-"""goose's sessions: the messages as it stores them, as steps."""
+"""goose's sessions: the messages as it stores them, as steps.
+
+goose's `sessions.db`.
+"""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
-from ctxctl.formats.goose_recordings.messages import parts_of, tool_parts
+from ctxctl.formats.goose import NAME, SQLITE
+from ctxctl.formats.goose_recordings.reader import parts_of, tool_parts
+from ctxctl.formats.kit.database import read as read_database
+from ctxctl.formats.kit.database import value
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, mapping, moment, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -40,7 +47,7 @@ class Session:
         """Position of the last message that only the agent sees; None if it was not looked up."""
 
     def head(self, head: Json) -> None:
-        """The session's description."""
+        """Take the session's description."""
         model = head.get("model_config")
         self._model = string(model.get("model_name")) if isinstance(model, dict) else None
         told = {
@@ -57,15 +64,14 @@ class Session:
         self._window.append(*tools)
 
     def message(self, message: Json, position: int) -> None:
-        """One message."""
+        """Take one message."""
         role = message.get("role")
         if role not in ("user", "assistant"):
             self._run.problem("unknown-record", "a line that is no message; skipped")
             return
         self._run.make.at(moment(message.get("created")))
         parts = self._parts(message, position)
-        marks = message.get("metadata")
-        marks = marks if isinstance(marks, dict) else {}
+        marks = mapping(message.get("metadata"))
         hidden = marks.get("agentVisible") is False
         if not parts or (hidden and self._never_sent(parts, position)):
             return
@@ -204,3 +210,68 @@ def exported(name: str, source: Source, report: Report) -> Iterator[Json]:
             run.problem("not-a-record", "a message that is not a JSON object; skipped")
         yield from run.drain()
     yield from run.finish()
+
+
+def database_events(name: str, source: Source, report: Report) -> Iterator[Json]:
+    """The events of a database: every session of it, message by message as they were stored."""
+    run = Run(name, report)
+    run.line = Line(1, 0, b"")
+    return read_database(run, source, _sessions)
+
+
+def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
+    heads = {row["id"]: dict(row) for row in database.execute("SELECT * FROM sessions")}
+    ends = {row[0] for row in database.execute("SELECT MAX(id) FROM messages GROUP BY session_id")}
+    summed_up = _summed_up(database)
+    known: dict[Any, Session] = {}
+    for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
+        record = dict(row)
+        native = record.get("session_id")
+        run.session = str(native)
+        if native not in known:
+            head = heads.get(native, {})
+            known[native] = Session(run)
+            known[native].summed_up = summed_up.get(native, 0)
+            known[native].head({**head, "model_config": value(head.get("model_config_json"))})
+        message = _message(record)
+        if message is None:
+            run.problem("not-a-record", "a message whose content is not JSON; skipped")
+        else:
+            known[native].message(message, position)
+        if record.get("id") in ends:
+            del known[native]
+            yield from run.end_session()
+        yield from run.drain()
+
+
+def _summed_up(database: sqlite3.Connection) -> dict[Any, int]:
+    """By session: where, among all messages, the last stands that only the agent sees."""
+    found: dict[Any, int] = {}
+    for position, row in enumerate(database.execute("SELECT * FROM messages ORDER BY id"), 1):
+        record = dict(row)
+        if for_agent(value(record.get("metadata_json"))):
+            found[record.get("session_id")] = position
+    return found
+
+
+def _message(record: Json) -> Json | None:
+    content = value(record.get("content_json"))
+    if not isinstance(content, list):
+        return None
+    return {
+        "id": string(record.get("message_id")),
+        "role": record.get("role"),
+        "created": record.get("created_timestamp"),
+        "content": content,
+        "metadata": value(record.get("metadata_json")),
+    }
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: of its database, of an export, or of a session's lines."""
+    head = source.read(0, 64 * 1024)
+    if head.startswith(SQLITE):
+        return database_events(NAME, source, report)
+    if skim(head).has("conversation"):
+        return exported(NAME, source, report)
+    return events(NAME, source, report)

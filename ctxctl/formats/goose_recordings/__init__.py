@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from ctxctl.formats.about import About, absent, derived, native
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body
 
 _HEAD: Final = re.compile(
     rb'\A\{\s*"[0-9a-f]{64}"\s*:\s*\{\s*"input"\s*:\s*\{\s*"(?:system|messages|tools|model\w*)"\s*:'

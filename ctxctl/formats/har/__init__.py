@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body
 
 _LOG: Final = re.compile(rb'^\{\s*"log"\s*:\s*\{')
 _FIELDS: Final = (b'"entries"', b'"creator"', b'"browser"', b'"pages"', b'"_recordingName"')

@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, absent, native
 from ctxctl.formats.calls.about import BODIES, LIMITS
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body
 
 _REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
 _BODY: Final = re.compile(

@@ -1,4 +1,9 @@
-"""A sample's requests: from its model events, or where a log holds none, from its messages."""
+"""A sample's requests: from its model events, or where a log holds none, from its messages.
+
+Puts back what a log took out of its events: long texts, and messages that several events share.
+
+Which conversation a model event belongs to: the spans that it stands in, and its first message.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
-from ctxctl.formats.inspect_ai.resolve import Pools, events_of
-from ctxctl.formats.inspect_ai.spans import Home, Span, Spans, home
 from ctxctl.formats.kit.chat import Chat, tools
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, mapping, string
 from ctxctl.formats.kit.usage import usage_record
 
 if TYPE_CHECKING:
     from ctxctl.formats.kit.run import Run
+from typing import Final, NamedTuple
 
 
 class Sample:
@@ -66,8 +70,7 @@ class Sample:
         if compaction is not None:
             _tell(thread, before, parts, compaction)
         thread.turn = _turn(messages)
-        output = self._pools.texts(event.get("output"))
-        output = output if isinstance(output, dict) else {}
+        output = mapping(self._pools.texts(event.get("output")))
         model = string(output.get("model")) or string(event.get("model")) or self._model
         response = self._response(event)
         native_id = string(response.get("id")) if response is not None else None
@@ -108,8 +111,7 @@ class Sample:
     def _from_messages(self) -> Iterator[Json]:
         """Each assistant message was the answer to what stands before it."""
         messages = [m for m in self._pools.conversation(self._sample) if isinstance(m, dict)]
-        output = self._sample.get("output")
-        output = output if isinstance(output, dict) else {}
+        output = mapping(self._sample.get("output"))
         answers = sum(1 for m in messages if _generated(m))
         thread = self._run.thread()
         chat = Chat()
@@ -236,3 +238,172 @@ def bill(usage: Any, model: str | None) -> Json | None:
         model=model,
         bill=usage,
     )
+
+
+_SCHEMES: Final = ("attachment://", "tc://")
+"""Of addresses of texts; `tc` is what logs of 2024 have, also where a newer version has rewritten them."""
+_MAX_DEPTH: Final = 100
+
+
+class Pools:
+    """What a sample holds apart from its events."""
+
+    def __init__(self, sample: Json) -> None:
+        self._texts: Json = {**mapping(mapping(sample.get("transcript")).get("content"))}
+        self._texts |= mapping(sample.get("attachments"))
+        data = mapping(sample.get("events_data"))
+        pooled = listed(data.get("messages")) or listed(sample.get("message_pool"))
+        self._messages = [self.texts(message) for message in pooled]
+        pooled = listed(data.get("calls")) or listed(sample.get("call_pool"))
+        self._calls = [self.texts(message) for message in pooled]
+
+    def texts(self, value: Any, depth: int = 0) -> Any:
+        """A value with its attachments in place; one that is lost stays as its address."""
+        if isinstance(value, str):
+            if value.startswith(_SCHEMES):
+                found = self._texts.get(value.partition("://")[2])
+                return found if isinstance(found, str) else value
+            return value
+        if depth > _MAX_DEPTH:
+            return value
+        if isinstance(value, dict):
+            return {name: self.texts(field, depth + 1) for name, field in value.items()}
+        if isinstance(value, list):
+            return [self.texts(one, depth + 1) for one in value]
+        return value
+
+    def input(self, event: Json) -> list[Any]:
+        """The messages of a model event."""
+        found = listed(event.get("input"))
+        if not found and self._messages:
+            return _ranges(event.get("input_refs"), self._messages)
+        return listed(self.texts(found))
+
+    def conversation(self, sample: Json) -> list[Any]:
+        """The sample's own messages: as they stand, or by their places in the pool."""
+        found = listed(sample.get("messages"))
+        return listed(self.texts(found)) if found else _ranges(sample.get("message_refs"), self._messages)
+
+    def request(self, event: Json) -> Json | None:
+        """The request as it went over the wire, where the log holds it."""
+        call = event.get("call")
+        request = call.get("request") if isinstance(call, dict) else None
+        if not isinstance(call, dict) or not isinstance(request, dict):
+            return None
+        resolved = self.texts(request)
+        if call.get("call_refs") is not None:
+            key = call.get("call_key")
+            resolved[key if isinstance(key, str) else "messages"] = _ranges(call["call_refs"], self._calls)
+        return resolved if isinstance(resolved, dict) else None
+
+
+def _ranges(refs: Any, pool: list[Any]) -> list[Any]:
+    """The items of a pool that `[start, end)` pairs name; no request repeats more than the pool holds."""
+    found: list[Any] = []
+    for ref in listed(refs):
+        start, end = ref if isinstance(ref, list) and len(ref) == 2 else (0, 0)
+        if isinstance(start, int) and isinstance(end, int) and 0 <= start < end:
+            found += pool[start:end]
+        if len(found) > 2 * len(pool):
+            break
+    return found
+
+
+def events_of(sample: Json) -> Any:
+    """A sample's events; logs of 2024 have them in its transcript."""
+    return sample.get("events") or mapping(sample.get("transcript")).get("events")
+
+
+_MAX_SPAN_DEPTH: Final = 50
+_AGENTS: Final = ("agent", "subtask", "fork", "handoff")
+
+
+class Span(NamedTuple):
+    """An open span."""
+
+    ident: str
+    kind: str
+    name: str
+    parent: str | None
+
+
+class Spans:
+    """The spans of a sample, and those of older logs, whose steps nest by order."""
+
+    def __init__(self) -> None:
+        self._spans: dict[str, Span] = {}
+        self._steps: list[Span] = []
+
+    def walk(self, events: Any, depth: int = 0) -> Iterator[tuple[Json, tuple[Span, ...]]]:
+        """Each event that is no span, with the spans that it is in, outermost first."""
+        for event in events if isinstance(events, list) else ():
+            if not isinstance(event, dict) or self._mark(event):
+                continue
+            yield event, self._path(event)
+            inner = event.get("events")
+            if isinstance(inner, list) and inner and depth < _MAX_SPAN_DEPTH:
+                # Older logs keep what a tool or a subtask did inside its event.
+                kind = string(event.get("event")) or "tool"
+                name = string(event.get("name")) or string(event.get("function")) or kind
+                span = Span(string(event.get("id")) or name, "subtask", name, None)
+                self._steps.append(span)
+                yield from self.walk(inner, depth + 1)
+                self._steps.remove(span)
+
+    def _mark(self, event: Json) -> bool:
+        kind = event.get("event")
+        if kind == "span_begin":
+            ident = string(event.get("id"))
+            if ident is not None:
+                fields = string(event.get("type")) or "", string(event.get("name")) or ""
+                self._spans[ident] = Span(ident, *fields, string(event.get("parent_id")))
+            return True
+        if kind == "step":
+            fields = string(event.get("type")) or "", string(event.get("name")) or ""
+            if event.get("action") == "begin":
+                self._steps.append(Span(f"{fields[1]}-{len(self._steps)}", *fields, None))
+            elif self._steps:
+                self._steps.pop()
+            return True
+        return kind == "span_end"
+
+    def _path(self, event: Json) -> tuple[Span, ...]:
+        found: list[Span] = []
+        ident = string(event.get("span_id"))
+        while ident is not None and len(found) < _MAX_SPAN_DEPTH:
+            span = self._spans.get(ident)
+            if span is None or span in found:
+                break
+            found.append(span)
+            ident = span.parent
+        return (*self._steps, *reversed(found))
+
+
+class Home(NamedTuple):
+    """A conversation by its spans."""
+
+    name: str | None
+    """Thread name; None: the sample's own."""
+    kind: str | None
+    """What sort of agent it is."""
+
+
+def home(path: tuple[Span, ...], role: str | None) -> Home:
+    """A scorer's conversation, a sub-agent's, a model role's, or the sample's."""
+    for span in path:
+        if span.kind in ("scorer", "scorers") and span.name != "scorers":
+            return Home(f"scorer-{_safe(span.name)}", "scorer")
+    agents = [span for span in path if span.kind in _AGENTS]
+    if any(span.kind == "scorers" for span in path):
+        return Home("scorers", "scorer")
+    # The agent that solves the sample is itself a span; those inside it are its sub-agents.
+    inner = agents if agents and agents[0].kind != "agent" else agents[1:]
+    if inner:
+        return Home(f"{_safe(inner[-1].name)}-{inner[-1].ident[:8]}", inner[-1].name or inner[-1].kind)
+    if role is not None:
+        return Home(f"role-{_safe(role)}", role)
+    return Home(None, None)
+
+
+def _safe(name: str) -> str:
+    return name.replace("/", "_").replace(":", "_")[:60] or "unnamed"

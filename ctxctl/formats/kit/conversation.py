@@ -336,7 +336,7 @@ class Conversation:
 
     @property
     def place(self) -> Place:
-        """Of the last request."""
+        """The place of the last request."""
         return self._place
 
     def forget_gone(self) -> None:

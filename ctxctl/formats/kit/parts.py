@@ -1,7 +1,13 @@
-"""An item as an importer sees it in a request, before it has an identity."""
+"""An item as an importer sees it in a request, before it has an identity.
+
+Records that nest deeper than any reader or writer of ours goes.
+
+Times as captures write them down.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
@@ -9,6 +15,7 @@ import orjson
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.model.numbers import count as count
+from ctxctl.trace.depth import deeper_than, nests_deeper
 
 _ARGUMENTS: Final = ("file_path", "path", "command", "cmd", "pattern", "url", "query", "skill", "description")
 _TITLE: Final = 80
@@ -176,3 +183,83 @@ def _short(line: str) -> str:
 def string(value: Any) -> str | None:
     """The value if it is a non-empty string."""
     return value if isinstance(value, str) and value else None
+
+
+LIMIT: Final = 100
+"""Levels that an importer takes over; a trace keeps 200, its own wrapping included."""
+_DEEPER: Final = "…"
+
+
+def listed(value: Any) -> list[Any]:
+    """The value if it is a list, else no values."""
+    return value if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Json:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: Any) -> list[Json]:
+    """The objects of a list, in order; none where the value is no list."""
+    return [one for one in listed(value) if isinstance(one, dict)]
+
+
+def nth(name: str | None, index: int) -> str | None:
+    """The id of one of several items that share a native id: the first keeps it, later ones get `/index`."""
+    return name if name is None or index == 0 else f"{name}/{index}"
+
+
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or the first of `name~2`, `name~3` … that is not taken; it is taken now."""
+    found, again = name, 1
+    while found in taken:
+        again += 1
+        found = f"{name}~{again}"
+    taken.add(found)
+    return found
+
+
+def shallow(value: Any, raw: bytes = b"") -> Any:
+    """The value, with what lies below `LIMIT` levels replaced by an ellipsis.
+
+    Args:
+        value: As parsed.
+        raw: The bytes that it was parsed from, if at hand: they tell faster that there is nothing to do.
+    """
+    if raw and not deeper_than(LIMIT, raw):
+        return value
+    return _cut(value, 0) if nests_deeper(LIMIT, value) else value
+
+
+def _cut(value: Any, depth: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= LIMIT:
+        return _DEEPER
+    if isinstance(value, list):
+        return [_cut(inner, depth + 1) for inner in value]
+    return {key: _cut(inner, depth + 1) for key, inner in value.items()}
+
+
+def moment(value: Any) -> str | None:
+    """A native time as RFC 3339 in UTC: text as it is, seconds or milliseconds since 1970 converted."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str):
+        return value if value[:1].isdigit() else _of_mail(value)
+    seconds = value / 1000 if value > 1e11 else float(value)
+    if not 0 < seconds < 2**33:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _of_mail(value: str) -> str | None:
+    """A date as HTTP headers and Ruby's cassettes have it."""
+    # Slow to import, and needed by few captures.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(value).isoformat()
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None

@@ -93,7 +93,7 @@ class Run:
         self.out.append(self.make.event(event_type, data, place or Place(self.session), self.line.number))
 
     def drain(self) -> Iterator[Json]:
-        """Hand on what was made."""
+        """Hand on the events made so far."""
         if self.out:
             yield from self.out
             self.out.clear()

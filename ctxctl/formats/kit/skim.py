@@ -1,11 +1,16 @@
-"""What the head of a JSON document, or of JSON lines, tells of its layout, wherever it is cut."""
+"""What the head of a JSON document, or of JSON lines, tells of its layout, wherever it is cut.
+
+The first bytes of a file, for detection: what can be told of them, cut, damaged or indented.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import orjson
 
 _TOKEN = re.compile(rb'"([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)"[ \t]*(:)?|([{}\[\]])|("[^\n]*+)|(\n)(?=\{)')
 """A string, and whether it is a key; a bracket; a string that is torn; a line that may be a record."""
@@ -88,3 +93,35 @@ def _body(head: bytes) -> bytes:
         return body
     first, _, rest = body.partition(b"\n")
     return rest.lstrip(_BLANK) if first.rstrip().endswith(b"}") else b""
+
+
+_LINES: Final = 20
+
+
+def body(head: bytes) -> bytes:
+    """The head without a byte-order mark and blank lines."""
+    return head.removeprefix(_BOM).lstrip()
+
+
+def objects(head: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of the first lines, or the one object that a short document is."""
+    return [value for value in values(head) if isinstance(value, dict)]
+
+
+def values(head: bytes) -> list[Any]:
+    """The JSON values of the first lines that are whole, or the one value that a short document is."""
+    text = body(head)
+    found: list[Any] = []
+    for line in text.split(b"\n")[:_LINES]:
+        if len(line) < 2:
+            continue
+        try:
+            found.append(orjson.loads(line))
+        except orjson.JSONDecodeError:
+            continue
+    if not any(isinstance(value, dict | list) for value in found) and text[:1] in (b"{", b"["):
+        try:
+            return [orjson.loads(text)]
+        except orjson.JSONDecodeError:
+            return []
+    return found

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Line, Report, values
-from ctxctl.formats.spans import beeai, billing, shapes, talks
+from ctxctl.formats.lines import Report
+from ctxctl.formats.spans import billing, shapes, talks, traces
 from ctxctl.formats.spans.content import content, definitions
 from ctxctl.formats.spans.inferences import Inferences, moment
-from ctxctl.formats.spans.reader import is_document
+from ctxctl.formats.spans.reader import records
 from ctxctl.formats.spans.span import Given, Span
 from ctxctl.formats.spans.talks import NOTHING, Talk
 from ctxctl.formats.spans.traces import Traces
@@ -42,7 +41,7 @@ class Log:
         self._size = 0
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """A document, a list, a line."""
+        """Take a document, a list, or the value of a line."""
         if isinstance(value, list):
             for one in value:
                 self.take(one, depth)
@@ -81,7 +80,7 @@ class Log:
             self._sessions[traced] = session
 
     def _event(self, value: Json) -> None:
-        """An event of the ingestion API."""
+        """Take an event of the ingestion API."""
         body, kind = value["body"], str(value.get("type"))
         if kind.startswith("trace-"):
             self._session(body)
@@ -158,25 +157,15 @@ class Log:
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
-    run = Run(NAME, report)
-    log = Log(run)
-    if is_document(source):
-        run.line = Line(1, 0, b"")
-        log.take(document(source, run.report))
-    else:
-        for line, value in values(source, run.report):
-            run.line = line
-            log.take(value)
-            yield from log.drain()
-    yield from log.drain(at_end=True)
-    log.calls.summed(log.traces.summed)
+    log = Log(Run(NAME, report))
+    yield from records(log, source)
     log.calls.unpaired(log.traces.unpaired)
     yield from log.calls.finish(f"{log.seen} observations, none of them a generation that shows its input")
 
 
 def _kind(value: Json) -> str:
     kind = _KINDS.get(str(value.get("type")).upper(), "other")
-    if kind == "llm" and value.get("input") is None and beeai.is_event(value.get("name"), {}):
+    if kind == "llm" and value.get("input") is None and traces.is_event(value.get("name"), {}):
         return _EVENT
     return kind
 
@@ -210,8 +199,7 @@ def said(value: Json, around: Json) -> tuple[Talk, list[Json]]:
 
     `around`: the generation around it, if that is the same call; it may have more than prose.
     """
-    metadata = talks.opened(value.get("metadata"))
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = mapping(talks.opened(value.get("metadata")))
     attributes = _attributes(value)
     given, made = value.get("input"), value.get("output")
     asked, answer = talks.asked(given), talks.answered(made)

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.lines import Line, Report, values
+from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.spans import billing, talks
 from ctxctl.formats.spans.inferences import Inferences, moment
-from ctxctl.formats.spans.reader import is_document
+from ctxctl.formats.spans.reader import records
 from ctxctl.formats.spans.span import Given, Span
 from ctxctl.formats.spans.talks import NOTHING
 from ctxctl.formats.spans.traces import Traces
@@ -39,7 +38,7 @@ class Log:
         self.seen = 0
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """A document, a batch, a list, a line."""
+        """Take a document, a batch, a list, or the value of a line."""
         if isinstance(value, list):
             for one in value:
                 self.take(one, depth + 1)
@@ -94,18 +93,8 @@ class Log:
 
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events."""
-    run = Run(NAME, report)
-    log = Log(run)
-    if is_document(source):
-        run.line = Line(1, 0, b"")
-        log.take(document(source, run.report))
-    else:
-        for line, value in values(source, run.report):
-            run.line = line
-            log.take(value)
-            yield from log.drain()
-    yield from log.drain(at_end=True)
-    log.calls.summed(log.traces.summed)
+    log = Log(Run(NAME, report))
+    yield from records(log, source)
     yield from log.calls.finish(
         f"{log.seen} runs, none of them an llm's" if log.seen else "inputs without their runs"
     )
@@ -199,8 +188,7 @@ def bill(value: Json, outputs: Json, model: str | None) -> Json | None:
     if isinstance(message, dict):
         inner = message.get("kwargs")
         fields = inner if isinstance(inner, dict) else message
-        told = fields.get("response_metadata")
-        told = told if isinstance(told, dict) else {}
+        told = mapping(fields.get("response_metadata"))
         found = billing.of_metadata(fields.get("usage_metadata"), model)
         for name in ("token_usage", "tokenUsage", "usage"):
             found = found or billing.of_tokens(told.get(name), model)

@@ -65,7 +65,7 @@ class Learned(msgspec.Struct, frozen=True):
         return digest_of(told)[:16]
 
     def encode(self) -> bytes:
-        """As it is kept."""
+        """The bytes that the store keeps."""
         return msgspec.json.encode({"digest": self.digest, **msgspec.to_builtins(self)})
 
 

@@ -1,6 +1,8 @@
 """Learned sets on disk: one file for each client and version, in the user's data directory, mode 0600.
 
 They hold what clients send: texts, no code.  Digests are checked each time one is read.
+
+Which client, and which version of it, wrote a log.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ctxctl.errors import UnreadableError, UsageError
+from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.learned.book import Learned, decode
 from ctxctl.text import visible
 from ctxctl.tokens.calibrate.store import write
+from ctxctl.trace.source import Source
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}", re.ASCII)
 """What a client and a version may be called."""
@@ -144,3 +148,47 @@ def _bad(path: Path, why: str) -> UnreadableError:
         "bad-learned", f"{visible(str(path))}: not a set of learned items: {visible(why)[:200]}",
         hint="`ctxctl learn --forget CLIENT@VERSION` removes it; --no-learned goes without",
     )  # fmt: skip
+
+
+_HEAD: Final = 1 << 20
+_SAID: Final[dict[str, tuple[re.Pattern[bytes], ...]]] = {
+    "claude-code": (re.compile(rb'"version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "codex": (re.compile(rb'"cli_version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "copilot-cli": (re.compile(rb'"copilotVersion"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "opencode": (re.compile(rb'"version"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "gemini-cli": (re.compile(rb'"cliVersion"\s*:\s*"(\d+\.\d+[0-9A-Za-z.+-]*)"'),),
+    "pi": (),
+}
+"""By client (the name of the log's format): where its logs say its version."""
+CLIENTS: Final = tuple(_SAID)
+"""Clients whose logs are completed."""
+
+
+def version_of(client: str, source: Source | Folder) -> str | None:
+    """The version that the first megabyte of a log names; None where it says none, or its files differ."""
+    if isinstance(source, Folder):
+        told = set()
+        for name in source.files:
+            told.add(_in(client, source.head(name, _HEAD)))
+        told.discard(None)
+        return told.pop() if len(told) == 1 else None
+    head = source.read(0, _HEAD)
+    if head.startswith(b"SQLite format 3\0"):
+        return _of_database(source) if client == "opencode" else None
+    return _in(client, head)
+
+
+def _in(client: str, head: bytes) -> str | None:
+    for pattern in _SAID[client]:
+        found = pattern.search(head)
+        if found is not None:
+            return found[1].decode("ascii", "replace")
+    return None
+
+
+def _of_database(source: Source) -> str | None:
+    """The version of opencode's sessions, if it is one."""
+    from ctxctl.formats.kit import database  # slow to import
+
+    found = database.rows(source, "SELECT DISTINCT version FROM session", 2)
+    return found[0][0] if len(found) == 1 and isinstance(found[0][0], str) else None

@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import body, objects
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body, objects
 
 _WRAPPED: Final = re.compile(rb'^\{\s*"lhar"\s*:\s*\{')
 _CUT: Final = re.compile(rb'^\{\s*"type"\s*:\s*"entry"\s*,\s*"id"\s*:\s*"[^"]*"\s*,\s*"trace_id"\s*:', re.M)

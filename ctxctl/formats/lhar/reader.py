@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls.http import Call, Calls
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
@@ -95,7 +95,7 @@ def _call(record: Json, bodies: Json, run: Run) -> Call:
         native_id=string(record.get("id")),
         session=string(record.get("trace_id")),
         error=None if bodies.get("response_body") is not None else "no response recorded",
-        limit=_dict(record.get("context_lens")).get("window_size"),
+        limit=mapping(record.get("context_lens")).get("window_size"),
     )
 
 
@@ -106,17 +106,17 @@ def _counted(record: Json, run: Run) -> None:
     """A request of which the archive holds sizes only: one item a category, with the collector's count."""
     run.session = string(record.get("trace_id"))
     run.make.at(record.get("timestamp"))
-    source = _dict(record.get("source"))
+    source = mapping(record.get("source"))
     thread = "subagent" if source.get("agent_role") == "subagent" else None
     conversation = run.thread(thread)
-    lens = _dict(record.get("context_lens"))
-    gen_ai = _dict(record.get("gen_ai"))
+    lens = mapping(record.get("context_lens"))
+    gen_ai = mapping(record.get("gen_ai"))
     conversation.replace(_composition(lens))
     limit = count(lens.get("window_size"))
     if limit:
         budget = {"budget_id": f"window-{record.get('id')}", "target": "model", "max_tokens": limit}
         conversation.tell(vocab.BUDGET_APPLIED, budget, line=run.line.number)
-    model = string(_dict(gen_ai.get("request")).get("model"))
+    model = string(mapping(gen_ai.get("request")).get("model"))
     sequence = count(record.get("sequence"))
     conversation.request(
         f"entry-{sequence}" if sequence is not None else None,
@@ -177,10 +177,10 @@ def _named_tools(lens: Json) -> list[Part]:
 
 def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
     """The provider's bill; None where it answered nothing: the collector's own estimate stands there then."""
-    usage = _dict(gen_ai.get("usage"))
+    usage = mapping(gen_ai.get("usage"))
     if not count(usage.get("output_tokens")):
         return None
-    extra = _dict(record.get("usage_ext"))
+    extra = mapping(record.get("usage_ext"))
     system = string(gen_ai.get("system")) or ""
     return usage_record(
         input_tokens=usage.get("input_tokens"),
@@ -190,11 +190,7 @@ def _billed(record: Json, gen_ai: Json, model: str | None) -> Json | None:
         reasoning=extra.get("thinking_tokens"),
         excludes_cache=system.startswith(_EXCLUDES_CACHE),
         provider=system or None,
-        model=string(_dict(gen_ai.get("response")).get("model")) or model,
+        model=string(mapping(gen_ai.get("response")).get("model")) or model,
         native={"usage": usage, "usage_ext": extra},
         bill={**extra, **usage},
     )
-
-
-def _dict(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}

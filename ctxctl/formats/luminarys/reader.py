@@ -9,8 +9,8 @@ from typing import Any, Final
 from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.luminarys import wire
 from ctxctl.formats.luminarys.calls import Call, Calls
@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"(\d+)")
 
 
 class Reader(Run):
-    """One import."""
+    """Reads one capture of a Luminarys wire."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report, "lu")

@@ -10,7 +10,7 @@ import orjson
 
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report, lines, load
 from ctxctl.formats.mcp.parts import call, contents, instructions, scoped, tool
@@ -40,7 +40,7 @@ _KEPT: Final = 10_000
 
 
 class McpSession(Run):
-    """One import."""
+    """Reads the messages of one MCP session."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report)
@@ -144,8 +144,7 @@ class McpSession(Run):
             self._surface()
 
     def _tools(self, request: Json, result: Json) -> None:
-        found = result.get("tools")
-        found = found if isinstance(found, list) else []
+        found = listed(result.get("tools"))
         parts = [tool(one, self._server) for one in found if isinstance(one, dict)]
         params = request.get("params")
         first = not (isinstance(params, dict) and params.get("cursor"))
@@ -195,8 +194,7 @@ class McpSession(Run):
             self.out.append(self.make.event(vocab.ITEM_ADDED, record, self._place(), line))
 
     def _called(self, request: Json, result: Json) -> None:
-        params = request.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = mapping(request.get("params"))
         name = string(params.get("name"))
         key = f"{self._uses + 1}:{request.get('id', '')}"
         made = [call(key, name, params.get("arguments"), self._server)] if name is not None else []
@@ -231,8 +229,7 @@ class McpSession(Run):
 
     def _sampled(self, request: Json, result: Json) -> None:
         """The server had the client ask its model: a request that the log holds whole."""
-        params = request.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = mapping(request.get("params"))
         self._samplings += 1
         self.session = self._server
         thread = self.thread(f"sampling-{self._samplings}")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.bills import chat_usage, clock
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, first_line, string
+from ctxctl.formats.kit.parts import Part, first_line, mapping, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import chat_usage, clock
 from ctxctl.trace.source import Source
 
 _BLOCK: Final = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
@@ -40,8 +40,7 @@ class Trajectory(Run):
         for at, message in enumerate(messages if isinstance(messages, list) else []):
             if not isinstance(message, dict) or message.get("role") == "exit":
                 continue
-            extra = message.get("extra")
-            extra = extra if isinstance(extra, dict) else {}
+            extra = mapping(message.get("extra"))
             answer = message.get("role") == "assistant" or message.get("object") == "response"
             refused = _refused(message, extra)
             if answer or refused:

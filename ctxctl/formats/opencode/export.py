@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import count, string
+from ctxctl.formats.kit.parts import count, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.opencode.parts import Native

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.calls.times import moment
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, moment, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report, values
 from ctxctl.formats.opencode.parts import Native

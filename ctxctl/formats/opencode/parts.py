@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, count, string
+from ctxctl.formats.kit.parts import Part, call_title, count, mapping, string
 from ctxctl.formats.kit.usage import usage_record
 
 CLEARED: Final = "[Old tool result content cleared]"
@@ -151,8 +151,7 @@ def _said(part: Json) -> list[Part]:
 def _tool(part: Json) -> tuple[Part, list[Part], list[Cleared]]:
     """A call, its results, and the blank one that took their place."""
     name = string(part.get("tool")) or "tool"
-    state = part.get("state")
-    state = state if isinstance(state, dict) else {}
+    state = mapping(part.get("state"))
     arguments = state.get("input")
     title = call_title(name, arguments)
     key = string(part.get("callID")) or string(part.get("id"))
@@ -207,8 +206,7 @@ def bill(tokens: Any, info: Json) -> Json | None:
     """The bill of one request; None where nothing was billed."""
     if not isinstance(tokens, dict):
         return None
-    cache = tokens.get("cache")
-    cache = cache if isinstance(cache, dict) else {}
+    cache = mapping(tokens.get("cache"))
     read, written = count(cache.get("read")), count(cache.get("write"))
     fresh, output, thought = (count(tokens.get(name)) for name in ("input", "output", "reasoning"))
     if not any((fresh, output, read, written)):

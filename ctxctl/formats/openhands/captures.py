@@ -13,8 +13,7 @@ from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import values
-from ctxctl.formats.openhands import sdk
-from ctxctl.formats.openhands.stream import Stream
+from ctxctl.formats.openhands.stream import Stream, state_of
 from ctxctl.trace.source import Source
 
 _NUMBERED = re.compile(r"(?:^|/)(?:event-)?(\d+)(?:-[0-9a-fA-F-]{8,})?\.json$")
@@ -92,7 +91,7 @@ class Capture(Run):
         """What the events of a file tell of usage: it comes after the responses that it belongs to."""
         for _, value in values(source, lambda _: None):
             for one in value if isinstance(value, list) else [value]:
-                state = sdk.state_of(one) if isinstance(one, dict) else None
+                state = state_of(one) if isinstance(one, dict) else None
                 if state is not None:
                     yield state
 

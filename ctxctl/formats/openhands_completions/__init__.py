@@ -7,9 +7,9 @@ from typing import Final
 
 from ctxctl.formats.about import About, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import body, objects
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.skim import body, objects
 
 _HEAD: Final = 64 * 1024
 _STARTS: Final = re.compile(rb'\A\{\s*"(?:messages|llm_path)"\s*:\s*')

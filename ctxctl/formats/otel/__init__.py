@@ -55,7 +55,7 @@ ABOUT: Final = About(
 def detect(head: bytes) -> int:
     """How sure the first bytes are spans or log records."""
     if head[:1] == b"\n":
-        from ctxctl.formats.otel.protobuf import is_export
+        from ctxctl.formats.spans.protobuf import is_export
 
         if is_export(head):
             return _BINARY

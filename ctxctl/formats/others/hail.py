@@ -8,7 +8,7 @@ from typing import Any, Final
 from ctxctl.formats import build
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, call_title, count, string
+from ctxctl.formats.kit.parts import Part, call_title, count, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
@@ -50,8 +50,7 @@ class Hail:
         yield from self._run.finish()
 
     def _header(self, record: Json) -> None:
-        agent = record.get("agent")
-        agent = agent if isinstance(agent, dict) else {}
+        agent = mapping(record.get("agent"))
         model = string(agent.get("model"))
         self._model = model if model != "unknown" else None
         if not self._run.threads or not self._window.steps:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.bills import clock
 from ctxctl.formats.kit.chat import Chat, texts, tools
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, mapping, string
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.usage import usage_record
+from ctxctl.formats.kit.usage import clock, usage_record
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -103,8 +102,7 @@ class Kimi:
         message = record.get("message")
         if not isinstance(message, dict):
             return
-        origin = message.get("origin")
-        origin = origin if isinstance(origin, dict) else {}
+        origin = mapping(message.get("origin"))
         injected = origin.get("kind") == "injection"
         variant = string(origin.get("variant"))
         kind = "policy_note" if injected else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
@@ -101,8 +101,7 @@ class Qwen:
 
     def _compressed(self, window: Conversation, payload: Any) -> None:
         payload = payload if isinstance(payload, dict) else {}
-        info = payload.get("info")
-        info = info if isinstance(info, dict) else {}
+        info = mapping(payload.get("info"))
         native = {
             n: v for n in ("originalTokenCount", "newTokenCount") if (v := count(info.get(n))) is not None
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.kit.parts import Part, call_title, count, string
+from ctxctl.formats.kit.parts import Part, call_title, count, nth, string, unused
 from ctxctl.formats.kit.usage import usage_record
 
 _BEGIN: Final = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -102,7 +102,7 @@ class Cutter:
         for block in blocks:
             if not isinstance(block, dict):
                 continue
-            own = _nth(key, len(parts))
+            own = nth(key, len(parts))
             kind = block.get("type")
             if kind == "text":
                 text = string(block.get("text"))
@@ -121,7 +121,7 @@ class Cutter:
         title = call_title(name, arguments)
         native = string(block.get("id"))
         if native is not None:
-            key = self._unique(native)
+            key = unused(native, self._taken)
             self._calls[native] = key, title
         text = f"{name} {canonical(arguments if arguments is not None else {})}"
         return Part("tool_call", text, "assistant", key=key, title=title)
@@ -131,7 +131,7 @@ class Cutter:
         base, title = key, string(message.get("toolName"))
         if call is not None:
             known, title = self._calls.get(call, (call, title))
-            base = self._unique(f"{known}/result")
+            base = unused(f"{known}/result", self._taken)
         native = {"is_error": True} if message.get("isError") is True else None
         parts = contents(message.get("content"), "tool_result", "tool", base)
         if not parts:
@@ -140,15 +140,6 @@ class Cutter:
             part.title = title
             part.native = part.native or native
         return parts
-
-    def _unique(self, name: str) -> str:
-        """The name, or one that no call had yet: some models number their calls anew."""
-        found, again = name, 1
-        while found in self._taken:
-            again += 1
-            found = f"{name}~{again}"
-        self._taken.add(found)
-        return found
 
 
 def aloud(parts: list[Part]) -> dict[str, Part | None]:
@@ -175,7 +166,7 @@ def contents(content: Any, kind: str, role: str, key: str | None) -> list[Part]:
             block = {"type": "text", "text": block}
         if not isinstance(block, dict):
             continue
-        own = _nth(key, len(parts))
+        own = nth(key, len(parts))
         text = block.get("text")
         if block.get("type") == "text" and isinstance(text, str):
             parts += [Part(kind, text, role, key=own)] if text else []
@@ -253,7 +244,3 @@ def _image(block: Json, role: str, key: str | None) -> Part:
 
 def _other(block: Json, role: str, key: str | None) -> Part:
     return Part("custom", canonical(block), role, key=key, native={"type": str(block.get("type"))})
-
-
-def _nth(key: str | None, index: int) -> str | None:
-    return key if key is None or index == 0 else f"{key}/{index}"

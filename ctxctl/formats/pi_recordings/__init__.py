@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, native
 from ctxctl.formats.calls.about import BODIES, DIALECTS, LIMITS
-from ctxctl.formats.calls.heads import values
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import values
 
 _CUT: Final = re.compile(
     rb'^\[\s*(?:\d+\s*,\s*)?\d{12,}(?:\.\d+)?\s*,\s*"(?:session_start|before_(?:agent_start|provider_request))"',

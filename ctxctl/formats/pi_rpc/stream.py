@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.calls.times import moment
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import moment, string
 from ctxctl.formats.lines import Line, Report, load
 from ctxctl.formats.pi.session import Session
 from ctxctl.trace.source import Source

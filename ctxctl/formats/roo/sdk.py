@@ -12,12 +12,11 @@ from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, count, string
+from ctxctl.formats.kit.parts import Part, count, mapping, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.kit.usage import usage_record
 from ctxctl.formats.lines import Report
-from ctxctl.formats.roo.messages import ENVIRONMENT
-from ctxctl.formats.roo.window import moment, opened
+from ctxctl.formats.roo.messages import ENVIRONMENT, moment, opened
 from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names
 from ctxctl.trace.source import Source
@@ -47,7 +46,7 @@ class _Session:
         self._window: Conversation = run.thread(None if agent in (None, "lead", "main") else agent)
 
     def read(self) -> None:
-        """Every message."""
+        """Read every message."""
         opened(self._run, updated_at=string(self._head.get("updated_at")))
         origin = self._head.get("origin")
         self._run.make.by(origin.get("version") if isinstance(origin, dict) else None)
@@ -91,8 +90,7 @@ class _Session:
         self._window.compacted([], summary.block().ref if summary is not None else None, metadata=told)
 
     def _answer(self, message: Json, parts: list[Part]) -> None:
-        info = message.get("modelInfo")
-        info = info if isinstance(info, dict) else {}
+        info = mapping(message.get("modelInfo"))
         model = string(info.get("id")) or string(info.get("modelId"))
         self._window.request(string(message.get("id")), model=model, derived=True)
         metrics = message.get("metrics")

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.kit.shallow import shallow
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.lines import Json, Line, Report, values
-from ctxctl.formats.sanqian.resources import Resource, Resources
-from ctxctl.formats.sanqian.scope import Scope, catalogue, holds, ident, string
+from ctxctl.formats.sanqian.scope import Resource, Resources, Scope, catalogue, holds, ident, string
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -33,7 +32,7 @@ class _Item:
 
 
 class Log:
-    """One import."""
+    """Reads one log."""
 
     def __init__(self, name: str, report: Report) -> None:
         self._report = report

@@ -12,15 +12,14 @@ from ctxctl.errors import UnreadableError
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
+from ctxctl.formats.kit.parts import shallow
 from ctxctl.formats.kit.run import Run
-from ctxctl.formats.kit.shallow import shallow
 from ctxctl.formats.lines import Line, Report
 from ctxctl.formats.sibyl import pack as packs
 from ctxctl.formats.sibyl import reach, shapes
-from ctxctl.formats.sibyl.exchange import Exchange
 from ctxctl.formats.sibyl.rendering import cut
 from ctxctl.formats.sibyl.shapes import Answer, Audit, Call, Sent
-from ctxctl.formats.sibyl.turns import Turns
+from ctxctl.formats.sibyl.turns import Exchange, Turns
 from ctxctl.trace.source import Source
 
 NAME: Final = "sibyl"
@@ -34,7 +33,7 @@ _ONE: Final = Line(1, 0, b"")
 
 
 class Reader(Run):
-    """One import."""
+    """Reads one capture of Sibyl's exchanges."""
 
     def __init__(self, name: str, report: Report) -> None:
         super().__init__(name, report, "sb")

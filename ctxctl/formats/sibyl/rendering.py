@@ -57,7 +57,7 @@ class Piece(NamedTuple):
 
 
 class Rendering(NamedTuple):
-    """A markdown in pieces."""
+    """A rendered pack's markdown in pieces."""
 
     pieces: tuple[Piece, ...]
     trimmed: int | None

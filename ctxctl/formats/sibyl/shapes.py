@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ctxctl.formats.kit.shallow import shallow
+from ctxctl.formats.kit.parts import listed, shallow
 
 Json = dict[str, Any]
 
@@ -205,7 +205,7 @@ def _result(result: Json, native: str | None, time: Any) -> Answer | None:
         return Answer(result, None, native, time)
     texts = [
         block["text"]
-        for block in _list(result.get("content"))
+        for block in listed(result.get("content"))
         if isinstance(block, dict) and isinstance(block.get("text"), str)
     ]
     if result.get("isError") is True:
@@ -233,7 +233,7 @@ def _of_text(text: str, native: str | None, time: Any) -> Answer | None:
         if '"sections"' not in stripped or len(stripped) > _MENDED:
             return None
         # Some client or proxy cut it, or put a notice behind it.
-        from ctxctl.formats.kit.mend import mended
+        from ctxctl.formats.kit.document import mended
 
         value = shallow(mended(stripped))
     return Answer(value, None, native, time) if isinstance(value, dict) and is_pack(value) else None
@@ -250,7 +250,3 @@ def _ident(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         return None
     return str(value)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

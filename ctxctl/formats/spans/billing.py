@@ -135,7 +135,7 @@ def of_metadata(usage: Any, model: str | None) -> Json | None:
 
 def of_tokens(usage: Any, model: str | None) -> Json | None:
     """The bill of a chat completion as LangChain passes it on (`token_usage`, `tokenUsage`)."""
-    from ctxctl.formats.kit.bills import chat_usage
+    from ctxctl.formats.kit.usage import chat_usage
 
     if isinstance(usage, dict) and "promptTokens" in usage:
         usage = {"prompt_tokens": usage["promptTokens"], "completion_tokens": usage.get("completionTokens")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -48,11 +48,40 @@ def _read(run: Run, source: Source) -> Iterator[Json]:
     yield from calls.finish(held)
 
 
+class Log(Protocol):
+    """What puts together the records of an observability tool's export, for `records`."""
+
+    run: Run
+    calls: Inferences
+    traces: Traces
+
+    def take(self, value: Any) -> None:
+        """Keep what a document or a line holds."""
+
+    def drain(self, *, at_end: bool = False) -> Iterator[Json]:
+        """Make calls of what was taken, if it is much."""
+
+
+def records(log: Log, source: Source) -> Iterator[Json]:
+    """The events of an export whose records `log` puts together; the caller ends the import."""
+    run = log.run
+    if is_document(source):
+        run.line = Line(1, 0, b"")
+        log.take(document(source, run.report))
+    else:
+        for line, value in values(source, run.report):
+            run.line = line
+            log.take(value)
+            yield from log.drain()
+    yield from log.drain(at_end=True)
+    log.calls.summed(log.traces.summed)
+
+
 def values_of(run: Run, source: Source) -> Iterator[tuple[Any, int]]:
     """The JSON values of a file, each with its size."""
     head = source.read(0, _HEAD).removeprefix(_BOM).lstrip(b" \t\r\n")
     if not head.startswith((b"{", b"[")) and source.read(0, 1) == b"\n":
-        from ctxctl.formats.otel.protobuf import exports
+        from ctxctl.formats.spans.protobuf import exports
 
         for value in exports(source, run):
             yield value, source.size

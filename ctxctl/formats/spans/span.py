@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import string
+from ctxctl.formats.kit.parts import mapping, string
 from ctxctl.formats.spans.inferences import moment
 from ctxctl.formats.spans.talks import REDACTED, Talk
 
@@ -128,8 +128,7 @@ def _span(value: Json) -> Span | None:
     if isinstance(kind, str) and "openinference.span.kind" not in attributes and kind.isupper():
         attributes = {**attributes, "openinference.span.kind": kind}
     span = Span(string(value.get("name")) or string(value.get("eventName")) or "", attributes)
-    context = value.get("spanContext") or value.get("context")
-    context = context if isinstance(context, dict) else {}
+    context = mapping(value.get("spanContext") or value.get("context"))
     span.trace = _first(value, context, "traceId", "trace_id", "context.trace_id")
     span.id = _first(value, context, "spanId", "span_id", "context.span_id")
     parent = value.get("parentSpanContext")

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.kit.mend import mended
+from ctxctl.formats.kit.document import mended
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.spans import shapes
 
@@ -62,7 +62,7 @@ def limited(value: Any) -> tuple[Any, bool]:
 
 
 def asked(value: Any) -> Talk:
-    """A request of unknown shape."""
+    """What a request of unknown shape holds: tools, system prompt, messages."""
     value, cut = limited(value)
     found = _asked(value)
     if cut and found.messages:

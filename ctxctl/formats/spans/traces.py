@@ -2,19 +2,32 @@
 
 A call is an inference span without another one inside it: a framework's span around it, an agent's, a
 workflow's repeat its tokens and texts.
+
+Calls of an agent's run of which an export holds the run's own span alone: each answer was one.
+
+pydantic-ai and Logfire put all messages of a run on its span, those of the runs before it too where it went
+on from them.  The run's bill is the sum of its calls: it is a call's only where there was one.
+
+BeeAI's spans up to the middle of 2025: one for each event of a call, not one for the call.
+
+The span of the `start` event holds the request; those of `success`, `finish` and others tell of the same call
+again.  A span is named for the event's path and how often the process met it: `backend.openai.chat.start-3`.
+From Arize-ai/openinference, openinference-instrumentation-beeai, `middleware.py` and `id_name_manager.py`.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import string
-from ctxctl.formats.spans import beeai, billing
-from ctxctl.formats.spans.content import content
+from ctxctl.formats.spans import billing, talks
+from ctxctl.formats.spans.content import content, conversation
 from ctxctl.formats.spans.inferences import Inference, Inferences
-from ctxctl.formats.spans.runs import Runs
 from ctxctl.formats.spans.span import MODELS, Given, Span, text_of
 from ctxctl.model import vocab
 
@@ -108,7 +121,7 @@ class Traces:
             span for span in found
             if id(span) not in around and (is_call(span) or (is_outer(span) and not inside))
         ]  # fmt: skip
-        self._answers, unpaired = beeai.answers(calls, found)
+        self._answers, unpaired = answers(calls, found)
         self.unpaired += unpaired
         self._called.update((span.trace, None) for span in calls)
         for trace in list(self._called)[:-_REMEMBERED]:
@@ -214,7 +227,7 @@ def is_call(span: Span) -> bool:
     if span.given is not None:
         return span.given.kind == "llm"
     attributes = span.attributes
-    if beeai.is_event(span.name, attributes):
+    if is_event(span.name, attributes):
         return False
     operation = attributes.get("gen_ai.operation.name")
     if isinstance(operation, str):
@@ -282,3 +295,115 @@ def _above(span: Span, known: dict[_Key, Span]) -> Iterator[Span]:
 def session_of(span: Span) -> str | None:
     """The session that a span itself names."""
     return text_of(span, *_SESSIONS)
+
+
+_SAID: Final = ("assistant", "model", "ai")
+"""Roles of answers."""
+_KEPT: Final = 64
+"""Runs that a later one may go on from."""
+
+
+class Runs:
+    """Makes calls of runs that come in the order in which they were begun."""
+
+    def __init__(self) -> None:
+        self.summed = 0
+        """Runs whose bill is that of several calls, and so is none's."""
+        self._before: deque[list[Json]] = deque(maxlen=_KEPT)
+
+    def calls(self, run: Span) -> list[Span]:
+        """The calls of one run; those that it repeats from a run before it are left out."""
+        talk = conversation(run)
+        old = max(_announced(run), self._repeated(talk.messages))
+        self._before.append(talk.messages)
+        answers = [at for at, one in enumerate(talk.messages) if at >= old and one.get("role") in _SAID]
+        model = text_of(run, *MODELS, "model_name")
+        usage = billing.of_span(run.attributes, billing.provider_of(run.attributes), model)
+        self.summed += usage is not None and len(answers) > 1
+        made = []
+        for at in answers:
+            call = Span(run.name, {})
+            call.trace, call.parent, call.start, call.line = run.trace, run.id, run.start, run.line
+            asked = talk._replace(messages=talk.messages[:at])
+            bill = usage if len(answers) == 1 else None
+            call.given = Given("llm", asked, [talk.messages[at]], bill, model)
+            made.append(call)
+        if made:
+            made[-1].error = run.error
+        return made
+
+    def _repeated(self, messages: list[Json]) -> int:
+        """How many messages a run before it ended with."""
+        return max((len(one) for one in self._before if one == messages[: len(one)]), default=0)
+
+
+def _announced(run: Span) -> int:
+    """How many of its messages the run was given, by pydantic-ai's own word."""
+    index: Any = run.attributes.get("pydantic_ai.new_message_index")
+    value, _ = talks.limited(run.attributes.get("pydantic_ai.all_messages"))
+    if isinstance(index, bool) or not isinstance(index, int) or not isinstance(value, list):
+        return 0
+    return len(talks.asked(value[: max(index, 0)]).messages)
+
+
+_EVENT: Final = re.compile(r"(backend\.[\w-]{1,60}\.chat)\.([a-z_]{1,30})-(\d{1,12})")
+_START: Final = "start"
+_INPUT: Final = ("input.value", "llm.input_messages")
+_OUTPUT: Final = "llm.output_messages."
+
+
+def is_event(name: Any, attributes: Json) -> bool:
+    """Whether a span tells of an event after a call was begun, and so is no call itself.
+
+    By its name: what is an attribute of it may have gone, where a span has more of them than it may have.
+    """
+    if not isinstance(name, str) or not name.startswith("backend."):
+        return False
+    found = _EVENT.fullmatch(name)
+    return found is not None and found[2] != _START and not any(key.startswith(_INPUT) for key in attributes)
+
+
+def answers(calls: list[Span], found: list[Span]) -> tuple[dict[int, list[Json]], int]:
+    """By `id` of the call's span, the answer that a `success` event tells; how many answers were left out.
+
+    The events of a path are counted each for itself, so that equal numbers are the same call only as long as
+    none failed: it has to be the last one begun, too.  An answer without its beginning is left out.
+    """
+    begun: dict[str | None, list[Span]] = {}
+    for one in sorted(calls, key=_start):
+        if _EVENT.fullmatch(one.name):
+            begun.setdefault(one.trace, []).append(one)
+    made: dict[int, list[Json]] = {}
+    lost = 0
+    for span in found if begun else ():
+        event = _EVENT.fullmatch(span.name)
+        if event is None or event[2] != "success" or not is_event(span.name, span.attributes):
+            continue
+        answer = content(span).answer
+        if not answer:
+            continue
+        of_trace = begun.get(span.trace, [])
+        last = of_trace[bisect_right(of_trace, _start(span), key=_start) - 1 :][:1]
+        if last and last[0].name == f"{event[1]}.{_START}-{event[3]}" and _whole(span.attributes):
+            made[id(last[0])] = _joined(answer)
+        else:
+            lost += 1
+    return made, lost
+
+
+def _start(span: Span) -> str:
+    return span.start or ""
+
+
+def _whole(attributes: Json) -> bool:
+    """Whether the first message is there: of too many attributes the first ones go."""
+    flat = [key for key in attributes if key.startswith(_OUTPUT)]
+    return not flat or any(key.startswith(f"{_OUTPUT}0.") for key in flat)
+
+
+def _joined(answer: list[Json]) -> list[Json]:
+    """One message of the pieces of a streamed answer, each of which is told as a message."""
+    texts = [one["content"] for one in answer if set(one) <= {"role", "content"}]
+    if len(texts) < max(2, len(answer)) or not all(isinstance(text, str) for text in texts):
+        return answer
+    return [{"role": "assistant", "content": "".join(texts)}]

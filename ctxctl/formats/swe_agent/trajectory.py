@@ -9,7 +9,7 @@ from ctxctl.formats.build import Json
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
-from ctxctl.formats.kit.parts import Part, first_line, string
+from ctxctl.formats.kit.parts import Part, first_line, objects_of, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.trace.source import Source
 
@@ -26,7 +26,7 @@ class Trajectory(Run):
             if value is not None:
                 self.problem("not-a-record", "the document is not an object; not read")
             return
-        attempts = [a for a in _objects(value.get("attempts")) if a.get("history") or a.get("trajectory")]
+        attempts = [a for a in objects_of(value.get("attempts")) if a.get("history") or a.get("trajectory")]
         for number, attempt in enumerate(attempts, 1):
             self.session = f"attempt-{number}"
             yield from self._run(attempt)
@@ -36,8 +36,8 @@ class Trajectory(Run):
         yield from self.finish()
 
     def _run(self, run: Json) -> Iterator[Json]:
-        steps = _objects(run.get("trajectory"))
-        history = _objects(run.get("history")) or _history_of(steps)
+        steps = objects_of(run.get("trajectory"))
+        history = objects_of(run.get("history")) or _history_of(steps)
         agents: dict[str, list[Json]] = {}
         for message in history:
             agents.setdefault(string(message.get("agent")) or "main", []).append(message)
@@ -141,8 +141,8 @@ def _sent(steps: list[Json], messages: list[Json]) -> dict[int, list[Json]]:
     if len(asked) != len(answers):
         return found
     for number, step in enumerate(asked):
-        query = _objects(step.get("query"))
-        after = _objects(step.get("messages"))
+        query = objects_of(step.get("query"))
+        after = objects_of(step.get("messages"))
         if query:
             found[answers[number]] = query
         elif after and number + 1 < len(answers) and len(after) == answers[number + 1]:
@@ -154,7 +154,7 @@ def _history_of(steps: list[Json]) -> list[Json]:
     """A history put together from steps alone, where a file holds none."""
     made: list[Json] = []
     for step in steps:
-        query = _objects(step.get("query"))
+        query = objects_of(step.get("query"))
         if query and not made:
             made += query
         response = step.get("response")
@@ -171,7 +171,3 @@ def _model(run: Json) -> str | None:
     for name in ("agent", "model", "name"):
         config = config.get(name) if isinstance(config, dict) else None
     return string(config)
-
-
-def _objects(value: Any) -> list[Json]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ctxctl.formats.about import About, HeldAgainst, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import objects
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import objects
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"request"\s*,\s*"request_params"\s*:\s*\{', re.M

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.bills import chat_usage
 from ctxctl.formats.kit.chat import Chat
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import Part, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.usage import chat_usage
 from ctxctl.trace.source import Source
 
 _OUTPUT: Final = "API output: "

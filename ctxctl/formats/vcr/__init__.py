@@ -7,8 +7,8 @@ from typing import Final
 
 from ctxctl.formats.about import About, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.calls.heads import body
 from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.skim import body
 
 _YAML: Final = re.compile(
     rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*(?:\r?\n[ ]+)?"

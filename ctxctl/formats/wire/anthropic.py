@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, mapping, string
 from ctxctl.formats.wire.dialect import (
     CALL,
     PARTS,
@@ -14,7 +14,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,
@@ -32,11 +31,7 @@ class Anthropic(Dialect):
 
     name: ClassVar[str] = "anthropic"
     provider: ClassVar[str] = "anthropic"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""
@@ -93,7 +88,7 @@ class Anthropic(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":
@@ -226,8 +221,7 @@ def _reasoning(slots: Slots, block: Json, role: str) -> None:
 
 def media(slots: Slots, block: Json, role: str, key: str | None = None) -> None:
     """Place an image or a document; a document in plain text has its text."""
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
+    source = mapping(block.get("source"))
     kind = "image" if block.get("type") == "image" else "external_resource"
     inner = source.get("data")
     title = string(block.get("title"))

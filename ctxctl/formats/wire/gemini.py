@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.dialect import (
     CALL,
     JSON,
@@ -15,7 +15,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,
@@ -36,11 +35,7 @@ class Gemini(Dialect):
 
     name: ClassVar[str] = "gemini"
     provider: ClassVar[str] = "google"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "contents"
+    section: ClassVar[str] = "contents"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""
@@ -84,7 +79,7 @@ class Gemini(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":

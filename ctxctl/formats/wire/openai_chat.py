@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.dialect import (
     PARTS,
     Dialect,
@@ -15,7 +15,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,
@@ -38,11 +37,7 @@ class OpenAIChat(Dialect):
 
     name: ClassVar[str] = "openai-chat"
     provider: ClassVar[str] = "openai"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "messages"
+    section: ClassVar[str] = "messages"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""
@@ -89,7 +84,7 @@ class OpenAIChat(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section in ("tools", "functions"):

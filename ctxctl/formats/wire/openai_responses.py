@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from ctxctl.formats.build import Json
-from ctxctl.formats.kit.parts import Part, string
+from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.wire.dialect import (
     PARTS,
     Dialect,
@@ -13,7 +13,6 @@ from ctxctl.formats.wire.dialect import (
     Unit,
     call,
     extra,
-    listed,
     sealed,
     tool,
     unknown,
@@ -42,11 +41,7 @@ class OpenAIResponses(Dialect):
 
     name: ClassVar[str] = "openai-responses"
     provider: ClassVar[str] = "openai"
-
-    @property
-    def section(self) -> str:
-        """The field of the body that holds the messages."""
-        return "input"
+    section: ClassVar[str] = "input"
 
     def detect(self, body: Json) -> int:
         """How sure a request body is of this dialect."""
@@ -103,7 +98,7 @@ class OpenAIResponses(Dialect):
         return found
 
     def parts(self, unit: Unit, names: Names, line: int = 0) -> Slots:
-        """A piece as items."""
+        """The items of one piece."""
         slots = Slots(unit.section, line)
         value = unit.value
         if unit.section == "tools":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from ctxctl.formats.wire.dialect import listed
+from ctxctl.formats.kit.parts import listed
 from ctxctl.record.proxy.copies import MAX_BODY
 from ctxctl.record.proxy.frames import Reader, UnreadableError
 from ctxctl.record.proxy.histories import Histories, Key

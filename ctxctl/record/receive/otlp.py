@@ -113,7 +113,7 @@ def _decoded(signal: str, body: bytes) -> Json:
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    from ctxctl.formats.otel import protobuf
+    from ctxctl.formats.spans import protobuf
 
     request: Any = ExportTraceServiceRequest() if signal == "traces" else ExportLogsServiceRequest()
     try:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.formats.spans.dialect import Kept, request
-from ctxctl.formats.wire.exchange import Exchange
+from ctxctl.formats.spans.inferences import Kept, request
+from ctxctl.formats.wire.exchanges import Exchange
 from ctxctl.model import vocab
 from ctxctl.record.conversations import Conversations
 from ctxctl.record.scopes import STEP_FAILED

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from ctxctl.formats.calls import answers, bodies, purpose
-from ctxctl.formats.calls.times import moment
+from ctxctl.formats.kit.parts import moment
 from ctxctl.formats.wire import by_name
 
 BODY = {"model": "m", "messages": []}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats.copilot_cli import FORMAT
-from ctxctl.formats.copilot_cli.prompts import pieces
+from ctxctl.formats.copilot_cli.blocks import pieces
 from tests.unit.formats.agent_help import (
     DAMAGES,
     FIXTURES,

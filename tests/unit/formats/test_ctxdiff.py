@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.ctxdiff.blocks import is_prompt, part
+from ctxctl.formats.ctxdiff.reader import is_prompt, part
 from ctxctl.formats.wire.dialect import Names
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.formats.cursor.messages import asked
+from ctxctl.formats.cursor.transcript import asked
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows
 
 NAME = "cursor"

@@ -11,8 +11,8 @@ import pytest
 
 from ctxctl.formats.kit import look as looking
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.kit.inventory import inventory
 from ctxctl.formats.kit.look import look
+from ctxctl.formats.kit.measure import inventory
 from ctxctl.trace.source import Source, open_source
 from tests.unit.formats.seed_help import lines
 

@@ -12,8 +12,7 @@ import pytest
 from ctxctl.errors import UnavailableError
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.luminarys import FORMAT
-from ctxctl.formats.luminarys.calls import STATE_LIMIT
-from ctxctl.formats.luminarys.returned import arrangement
+from ctxctl.formats.luminarys.calls import STATE_LIMIT, arrangement
 from ctxctl.inspector.blame import blame
 from tests.unit.formats.seed_help import (
     FIXTURES,

@@ -10,7 +10,7 @@ import pytest
 from ctxctl.formats import wire
 from ctxctl.formats.build import digest_of
 from ctxctl.formats.kit.parts import Part
-from ctxctl.formats.wire import reminders
+from ctxctl.formats.wire import slots
 from tests.unit.formats.wire_rebuild import compare, rebuilt
 
 Json = dict[str, Any]
@@ -172,7 +172,7 @@ NOTE = '<system-reminder source="status">\ntwo open\n</system-reminder>'
     ],
 )
 def test_what_a_harness_put_in_is_cut_out_where_that_is_sure(text: str, kinds: list[str | None]) -> None:
-    pieces = reminders.split(text)
+    pieces = slots.split(text)
     assert [piece.kind for piece in pieces] == kinds
     assert "".join(piece.text for piece in pieces) == text
 

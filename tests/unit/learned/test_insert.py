@@ -9,8 +9,8 @@ import pytest
 from ctxctl.formats.build import digest_of
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.learned import store
-from ctxctl.formats.learned.cover import Own
 from ctxctl.formats.learned.frames import Held, requests
+from ctxctl.formats.learned.insert import Own
 from ctxctl.formats.wire.slots import structured
 from ctxctl.trace.validate import validate_event
 from tests.unit.learned.learned_help import (

@@ -10,7 +10,8 @@ import pytest
 from record_help import SECRET, data, events, replayed
 
 from ctxctl import Recorder
-from ctxctl.formats.wire import billing, by_name
+from ctxctl.formats.wire import by_name
+from ctxctl.formats.wire import dialect as dialects
 from ctxctl.record.bills import bill
 
 TOOLS = [
@@ -122,7 +123,7 @@ def test_the_items_of_a_body_are_those_that_an_import_of_it_gives(path: Path, na
     ],
 )  # fmt: skip
 def test_bills_are_read_as_the_importers_read_them(dialect: str, response: dict[str, Any]) -> None:
-    ours, theirs = bill(response), billing.record(dialect, response)
+    ours, theirs = bill(response), dialects.record(dialect, response)
     assert theirs is not None
     for name in (
         "provider",
