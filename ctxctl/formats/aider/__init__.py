@@ -73,6 +73,6 @@ FORMAT: Final = Format(
     name="aider",
     title="aider chat history",
     detect=detect,
-    reader="ctxctl.formats.aider.history:read",
+    reader="ctxctl.formats.aider.reader:read",
     about=ABOUT,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ctxctl.formats.about import About, HeldAgainst, absent, native
-from ctxctl.formats.amplifier import detecting
+from ctxctl.formats.amplifier import detection
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
 
@@ -56,7 +56,7 @@ _ABOUT: Final = About(
         "What hooks-redaction masked is shown masked; the model saw the original.",
         "Streamed deltas are not read; the finished blocks are.",
     ),
-    held_against=HeldAgainst("amplifier.log", "1.0.0", "1.0.0", detecting.KNOWN, key=""),
+    held_against=HeldAgainst("amplifier.log", "1.0.0", "1.0.0", detection.KNOWN, key=""),
     origin="amplifier-core 2.0.2 and its modules context-simple, hooks-logging, loop-streaming, loop-basic, "
     "provider-anthropic and provider-openai of 2026; captures of them.",
 )
@@ -64,7 +64,7 @@ _ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first lines are events or messages of Amplifier."""
-    return max(detecting.log(head), detecting.transcript(head), detecting.card(head))
+    return max(detection.log(head), detection.transcript(head), detection.card(head))
 
 
 def detect_folder(folder: Folder) -> int:
@@ -78,7 +78,7 @@ FORMAT: Final = Format(
     name="amplifier",
     title="Amplifier session",
     detect=detect,
-    reader="ctxctl.formats.amplifier.log:read",
+    reader="ctxctl.formats.amplifier.reader:read",
     about=_ABOUT,
     detect_folder=detect_folder,
     folder_reader="ctxctl.formats.amplifier.folder:events",

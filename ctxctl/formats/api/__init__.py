@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ctxctl.formats.about import About, native
-from ctxctl.formats.api import detecting
-from ctxctl.formats.api.detecting import RESPONSES
+from ctxctl.formats.api import detection
+from ctxctl.formats.api.detection import RESPONSES
 from ctxctl.formats.calls.about import BODIES, DIALECTS, LIMITS, TURNS
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
@@ -46,7 +46,7 @@ ABOUT: Final = About(
 
 def detect(head: bytes) -> int:
     """How sure the first bytes are a body, a pair of bodies, or an event stream."""
-    return detecting.body(head)
+    return detection.body(head)
 
 
 def detect_folder(folder: Folder) -> int:
@@ -56,13 +56,13 @@ def detect_folder(folder: Folder) -> int:
         return 0
     step = max(1, len(names) // _HEADS)
     known = [_told(folder, name) for name in names[::step][:_HEADS]]
-    asked = any(score in (detecting.BARE, detecting.PLAIN, detecting.WRAPPED) for score in known)
-    return detecting.BARE if asked and all(known) else 0
+    asked = any(score in (detection.BARE, detection.PLAIN, detection.WRAPPED) for score in known)
+    return detection.BARE if asked and all(known) else 0
 
 
 def _told(folder: Folder, name: str) -> int:
     head = folder.head(name, _HEAD)
-    score = detect(head) or detecting.frames(head)
+    score = detect(head) or detection.frames(head)
     if score or len(head) < _HEAD:
         return score
     return detect(outline(folder.head(name, OUTLINED)))

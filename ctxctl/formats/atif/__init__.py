@@ -78,7 +78,7 @@ FORMAT: Final = Format(
     name="atif",
     title="ATIF trajectory",
     detect=detect,
-    reader="ctxctl.formats.atif.capture:Capture",
+    reader="ctxctl.formats.atif.reader:Capture",
     about=ABOUT,
     detect_folder=detect_folder,
 )

@@ -156,9 +156,9 @@ FORMAT: Final = Format(
     name="claude-code",
     title="Claude Code transcript",
     detect=detect,
-    reader="ctxctl.formats.claude_code.session:read",
+    reader="ctxctl.formats.claude_code.reader:read",
     about=ABOUT,
     detect_folder=detect_folder,
-    folder_reader="ctxctl.formats.claude_code.session:read_folder",
-    beside="ctxctl.formats.claude_code.session:beside",
+    folder_reader="ctxctl.formats.claude_code.reader:read_folder",
+    beside="ctxctl.formats.claude_code.reader:beside",
 )

@@ -185,7 +185,7 @@ CODEX: Final = Format(
     name="codex",
     title="Codex rollout",
     detect=detect_codex,
-    reader="ctxctl.formats.codex.rollout:Rollout",
+    reader="ctxctl.formats.codex.reader:Rollout",
     about=_ROLLOUT,
 )
 

@@ -118,7 +118,7 @@ COPILOT_CHAT: Final = Format(
     name="copilot-chat",
     title="VS Code chat export",
     detect=detect_copilot_chat,
-    reader="ctxctl.formats.copilot_chat.export:Export",
+    reader="ctxctl.formats.copilot_chat.reader:Export",
     about=_EXPORT,
 )
 

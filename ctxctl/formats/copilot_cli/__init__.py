@@ -109,6 +109,6 @@ FORMAT: Final = Format(
     name="copilot-cli",
     title="Copilot CLI session",
     detect=detect,
-    reader="ctxctl.formats.copilot_cli.log:Session",
+    reader="ctxctl.formats.copilot_cli.reader:Session",
     about=_ABOUT,
 )

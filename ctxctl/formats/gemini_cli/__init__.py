@@ -151,6 +151,6 @@ FORMAT: Final = Format(
     name="gemini-cli",
     title="Gemini CLI chat",
     detect=detect,
-    reader="ctxctl.formats.gemini_cli.records:read",
+    reader="ctxctl.formats.gemini_cli.reader:read",
     about=ABOUT,
 )

@@ -86,6 +86,6 @@ FORMAT: Final = Format(
     name=NAME,
     title="goose session",
     detect=detect,
-    reader="ctxctl.formats.goose.sessions:read",
+    reader="ctxctl.formats.goose.reader:read",
     about=ABOUT,
 )

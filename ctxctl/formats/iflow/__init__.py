@@ -108,8 +108,8 @@ FORMAT: Final = Format(
     name="iflow",
     title="iFlow CLI transcript",
     detect=detect,
-    reader="ctxctl.formats.iflow.session:read",
+    reader="ctxctl.formats.iflow.reader:read",
     about=ABOUT,
     detect_folder=detect_folder,
-    folder_reader="ctxctl.formats.iflow.session:read_folder",
+    folder_reader="ctxctl.formats.iflow.reader:read_folder",
 )

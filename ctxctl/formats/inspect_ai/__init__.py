@@ -90,6 +90,6 @@ FORMAT: Final = Format(
     name="inspect-ai",
     title="Inspect AI log",
     detect=detect,
-    reader="ctxctl.formats.inspect_ai.log:Log",
+    reader="ctxctl.formats.inspect_ai.reader:Log",
     about=ABOUT,
 )

@@ -49,6 +49,6 @@ FORMAT: Final = Format(
     name="live-mcp-bench",
     title="LiveMCPBench agent runs",
     detect=detect,
-    reader="ctxctl.formats.tau_bench.results:Results",
+    reader="ctxctl.formats.tau_bench.reader:Results",
     about=ABOUT,
 )

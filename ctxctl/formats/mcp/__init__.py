@@ -11,7 +11,7 @@ from typing import Final
 from ctxctl.formats.about import About, absent, derived, native
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.mcp.detecting import dump_score, folder_score, log_score
+from ctxctl.formats.mcp.detection import dump_score, folder_score, log_score
 
 _NO_REQUEST: Final = absent("a client's requests to its model are not in it")
 _ORIGIN: Final = "Model Context Protocol, revisions 2024-11-05 to 2025-11-25"

@@ -63,6 +63,6 @@ FORMAT: Final = Format(
     name="mini-swe-agent",
     title="mini-SWE-agent trajectory",
     detect=detect,
-    reader="ctxctl.formats.mini_swe_agent.trajectory:Trajectory",
+    reader="ctxctl.formats.mini_swe_agent.reader:Trajectory",
     about=ABOUT,
 )

@@ -90,7 +90,7 @@ def detect(head: bytes) -> int:
 
 def detect_folder(folder: Folder) -> int:
     """How sure the directory is one conversation: files of numbered events."""
-    from ctxctl.formats.openhands.captures import numbered
+    from ctxctl.formats.openhands.reader import numbered
 
     found = numbered(folder.files)
     looked = [detect(folder.head(name, _HEAD)) for name in found[:3]]
@@ -111,7 +111,7 @@ FORMAT: Final = Format(
     name="openhands",
     title="OpenHands events",
     detect=detect,
-    reader="ctxctl.formats.openhands.captures:Capture",
+    reader="ctxctl.formats.openhands.reader:Capture",
     about=ABOUT,
     detect_folder=detect_folder,
 )

@@ -160,6 +160,6 @@ FORMAT: Final = Format(
     name="pi",
     title="pi or OpenClaw session",
     detect=detect,
-    reader="ctxctl.formats.pi.session:read",
+    reader="ctxctl.formats.pi.reader:read",
     about=ABOUT,
 )

@@ -74,6 +74,6 @@ FORMAT: Final = Format(
     name="pi-rpc",
     title="pi event stream",
     detect=detect,
-    reader="ctxctl.formats.pi_rpc.stream:Stream",
+    reader="ctxctl.formats.pi_rpc.reader:Stream",
     about=ABOUT,
 )

@@ -102,7 +102,7 @@ def detect_roo(head: bytes) -> int:
 
 def detect_folder_roo(folder: Folder) -> int:
     """How sure a directory is a task's, or holds tasks."""
-    from ctxctl.formats.roo.task import CHAT, HISTORY, tasks
+    from ctxctl.formats.roo.reader import CHAT, HISTORY, tasks
 
     found = tasks(folder)
     if not found:
@@ -128,10 +128,10 @@ ROO: Final = Format(
     name="roo",
     title="Roo Code / Cline task",
     detect=detect_roo,
-    reader="ctxctl.formats.roo.task:read",
+    reader="ctxctl.formats.roo.reader:read",
     about=ABOUT,
     detect_folder=detect_folder_roo,
-    folder_reader="ctxctl.formats.roo.task:read_folder",
+    folder_reader="ctxctl.formats.roo.reader:read_folder",
 )
 
 CLINE: Final = Format(

@@ -117,7 +117,7 @@ FORMAT: Final = Format(
     name="sanqian",
     title="sanqian provider calls",
     detect=detect,
-    reader="ctxctl.formats.sanqian.log:Log",
+    reader="ctxctl.formats.sanqian.reader:Log",
     about=ABOUT,
     default_policy="sanqian",
 )

@@ -69,6 +69,6 @@ FORMAT: Final = Format(
     name="swe-agent",
     title="SWE-agent trajectory",
     detect=detect,
-    reader="ctxctl.formats.swe_agent.trajectory:Trajectory",
+    reader="ctxctl.formats.swe_agent.reader:Trajectory",
     about=ABOUT,
 )

@@ -60,6 +60,6 @@ FORMAT: Final = Format(
     name="tau-bench",
     title="tau-bench results",
     detect=detect,
-    reader="ctxctl.formats.tau_bench.results:Results",
+    reader="ctxctl.formats.tau_bench.reader:Results",
     about=ABOUT,
 )

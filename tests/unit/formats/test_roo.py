@@ -11,7 +11,7 @@ import pytest
 
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.roo.task import bill
+from ctxctl.formats.roo.reader import bill
 from ctxctl.inspector import Inspector
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, of_type, windows
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from ctxctl.formats.amplifier import detecting
+from ctxctl.formats.amplifier import detection
 from ctxctl.formats.amplifier import parts as shapes
 from ctxctl.formats.amplifier.parts import plain
 from ctxctl.formats.amplifier.records import Record, body, distinct, record, reported
@@ -374,10 +374,10 @@ class Log(Run):
 def read(source: Source, report: Report) -> Iterator[Json]:
     """The file's events: of a log, each request with its window, usage, budget and compactions; streams."""
     head = source.read(0, _HEAD)
-    if detecting.card(head):
+    if detection.card(head):
         message = "the card of a session; what models saw is in the files beside it: open the directory"
         report(Problem(1, 0, "no-model-calls", message))
         return iter(())
-    if detecting.log(head) < detecting.transcript(head):
+    if detection.log(head) < detection.transcript(head):
         return Transcript(report).events(source)
     return Log(report).events(source)
