@@ -24,9 +24,12 @@ class Entry(NamedTuple):
     value: str
     """`module:name` of its declaration."""
     hints: tuple[str, ...]
-    """What the first bytes hold of every capture that `detect` is sure of: words, of one hint all of them,
-    with ` & ` between.  `name"` is a key or a value of JSON that ends so.  What a word of a
-    single character stands for is what the content begins with.  Without hints `detect` is always asked."""
+    """What stands in the first bytes of every capture that `detect` is sure of; one of these is enough.
+
+    A hint is words that all stand there, with ` & ` between them.  `name"` is a key or a value of JSON that
+    ends so; a word of one character is what the content begins with.  Without hints `detect` is
+    always asked.
+    """
     most: int = 100
     """The highest score of `detect`: it is not asked where another format is that sure."""
     bundled: bool = False
