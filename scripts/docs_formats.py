@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from ctxctl.formats.fidelity import FACTS, Level, sentence
-from ctxctl.formats.registry import FORMATS, FolderFormat, Format
+from ctxctl.formats.about import FACTS, Level, sentence
+from ctxctl.formats.declaration import Format
+from ctxctl.formats.registry import built_in
 from ctxctl.report.fidelity import held_words
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "formats"
@@ -37,7 +38,7 @@ def _page(found: Format) -> Iterator[str]:
     yield from (NOTE, f"# {found.title}", "", f"`--format {found.name}`", "", about.reads, "")
     yield from ("## Where it is found", "")
     yield from (f"- {_code(place)}" for place in about.places)
-    if isinstance(found, FolderFormat):
+    if found.reads_folders:
         yield from ("", "A directory of it can be opened as one capture.")
     yield from ("", "## Turns and steps", "", about.turns, "")
     yield from ("## What it tells", "", "| stage | fact | known | note |", "|---|---|---|---|")
@@ -69,7 +70,7 @@ def index() -> str:
         "| format | what | " + " | ".join(name.replace("_", " ") for name in ASKED) + " |",
         "|---|---|" + "---|" * len(ASKED),
     ]
-    for found in sorted(FORMATS, key=lambda f: f.title.lower()):
+    for found in sorted(built_in(), key=lambda f: f.title.lower()):
         told = (SHORT[found.about.claim(name).level] for name in ASKED)
         rows.append(f"| [`{found.name}`]({found.name}.md) | {_cell(found.title)} | {' | '.join(told)} |")
     return "\n".join(rows) + "\n"
@@ -77,7 +78,7 @@ def index() -> str:
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
-    return {"README.md": index(), **{f"{found.name}.md": page(found) for found in FORMATS}}
+    return {"README.md": index(), **{f"{found.name}.md": page(found) for found in built_in()}}
 
 
 def _cell(text: str) -> str:

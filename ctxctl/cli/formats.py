@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.output import Output
-    from ctxctl.formats.registry import Format
+    from ctxctl.formats.declaration import Format
 
 Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="One format: what it reads and what it tells.")
@@ -75,7 +75,7 @@ def _one(found: Format, out: Output, *, json: bool) -> None:
 
 def _described(found: Format, width: int) -> Iterator[str]:
     """What a format is, in labelled paragraphs."""
-    from ctxctl.formats.fidelity import sentence
+    from ctxctl.formats.about import sentence
     from ctxctl.report.fidelity import held_words
     from ctxctl.report.tables import labelled
     from ctxctl.text import visible

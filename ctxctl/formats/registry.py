@@ -9,71 +9,26 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
+from ctxctl.entry_points import FORMATS as GROUP
+from ctxctl.entry_points import Plugin, bundled, installed, loaded
 from ctxctl.errors import UsageError
-from ctxctl.formats.agent_context import AgentContext
-from ctxctl.formats.aider import Aider
-from ctxctl.formats.amplifier import Amplifier
-from ctxctl.formats.api import Api
-from ctxctl.formats.atif import Atif
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.chat_messages import ChatMessages
-from ctxctl.formats.claude_bodies import ClaudeBodies
-from ctxctl.formats.claude_code import ClaudeCode
-from ctxctl.formats.claude_sdk_log import ClaudeSdkLog
-from ctxctl.formats.claude_stream import ClaudeStream
-from ctxctl.formats.claude_tap import ClaudeTap
-from ctxctl.formats.claude_trace import ClaudeTrace
-from ctxctl.formats.codex import Codex, CodexExec
-from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
-from ctxctl.formats.copilot_cli import CopilotCli
-from ctxctl.formats.copilot_snapshots import CopilotSnapshots
-from ctxctl.formats.ctxdiff import CtxDiff
-from ctxctl.formats.cursor import Cursor
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.enough import Enough
-from ctxctl.formats.fidelity import About, Meter
-from ctxctl.formats.gemini_cli import GeminiCli
-from ctxctl.formats.goose import Goose
-from ctxctl.formats.goose_recordings import GooseRecordings
-from ctxctl.formats.har import Har
-from ctxctl.formats.http_requests import HttpRequests
-from ctxctl.formats.iflow import IFlow
-from ctxctl.formats.inspect_ai import InspectAi
+from ctxctl.formats.fidelity import Meter
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.measure import measure
 from ctxctl.formats.kit.still import Still
-from ctxctl.formats.langfuse import Langfuse
-from ctxctl.formats.langsmith import LangSmith
-from ctxctl.formats.lhar import Lhar
 from ctxctl.formats.lines import Report
-from ctxctl.formats.live_mcp_bench import LiveMcpBench
-from ctxctl.formats.luminarys import Luminarys
-from ctxctl.formats.mcp import McpLog, McpTools
-from ctxctl.formats.mini_swe_agent import MiniSweAgent
-from ctxctl.formats.opencode import OpenCode
-from ctxctl.formats.openhands import OpenHands
-from ctxctl.formats.openhands_completions import OpenHandsCompletions
-from ctxctl.formats.openinference import OpenInference
-from ctxctl.formats.otel import Otel
-from ctxctl.formats.others import FactoryDroid, HailSession, KimiCode, QwenCode
 from ctxctl.formats.outline import OUTLINED, outline
-from ctxctl.formats.pi import Pi
-from ctxctl.formats.pi_recordings import PiRecordings
-from ctxctl.formats.pi_rpc import PiRpc
-from ctxctl.formats.roo import ClineSdk, Roo
-from ctxctl.formats.sanqian import Sanqian
-from ctxctl.formats.sibyl import Sibyl
-from ctxctl.formats.swe_agent import SweAgent
-from ctxctl.formats.swe_agent_calls import SweAgentCalls
-from ctxctl.formats.tau_bench import TauBench
+from ctxctl.formats.table import TABLE, Entry, Words
 from ctxctl.formats.understood import Understood
-from ctxctl.formats.vcr import Vcr
 from ctxctl.model import vocab
 from ctxctl.trace.guess import is_native
 from ctxctl.trace.source import Source
 
-GROUP: Final = "ctxctl.formats"
 HEAD: Final = 64 * 1024
 """Bytes of a file that detection looks at; where they do not tell, it looks at an outline of more."""
 _THRESHOLD = 50
@@ -81,122 +36,50 @@ _BEGINNINGS: Final = frozenset({"mcp-tools"})
 """Formats that other documents begin as: a request may have its tools first, and more than `HEAD` of them."""
 
 
-@runtime_checkable
-class Format(Protocol):
-    """One foreign runtime's trace format."""
-
-    name: str
-    """As `--format` takes it."""
-    title: str
-    """For people."""
-    default_policy: str
-    """The policy that replays such a trace unless another is asked for."""
-    about: About
-    """What is read, from where, by which rules, and how far it can be trusted."""
-
-    def detect(self, head: bytes) -> int:
-        """How sure the content looks like this format: 0 (not at all) to 100."""
-        ...
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The file as complete `context_event` records, in an order that replay can follow.
-
-        Problems name the line and byte of the foreign file.  Nothing in the file raises.
-        """
-        ...
+def _load(entry: Entry) -> Plugin:
+    """What an entry of the table declares; a format of our own that does not load is a bug and raises."""
+    if entry.bundled:
+        return bundled(GROUP, entry.name, _as_format)
+    return Plugin(entry.name, entry.value, _as_format(loaded(entry.value)))
 
 
-@runtime_checkable
-class FolderFormat(Protocol):
-    """A format whose captures may be directories: a session spread over several files."""
-
-    name: str
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure the directory is one capture of this format: 0 to 100; reads the heads of few files."""
-        ...
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """As `events`, of the whole directory; events carry `source_file` (`Maker.file`)."""
-        ...
+_loaded = cache(_load)
 
 
-FORMATS: Final[tuple[Format, ...]] = (
-    AgentContext(),
-    Amplifier(),
-    ClaudeCode(),
-    Codex(),
-    CodexExec(),
-    CopilotChat(),
-    ChatReplay(),
-    CopilotCli(),
-    Luminarys(),
-    Sanqian(),
-    Sibyl(),
-    SweAgent(),
-    MiniSweAgent(),
-    TauBench(),
-    LiveMcpBench(),
-    McpLog(),
-    McpTools(),
-    OpenHands(),
-    Atif(),
-    IFlow(),
-    InspectAi(),
-    ChatMessages(),
-    ClaudeBodies(),
-    ClaudeSdkLog(),
-    ClaudeStream(),
-    ClaudeTap(),
-    ClaudeTrace(),
-    CopilotSnapshots(),
-    GooseRecordings(),
-    Har(),
-    HttpRequests(),
-    Lhar(),
-    OpenHandsCompletions(),
-    PiRecordings(),
-    Pi(),
-    PiRpc(),
-    OpenCode(),
-    GeminiCli(),
-    Goose(),
-    SweAgentCalls(),
-    Vcr(),
-    Roo(),
-    ClineSdk(),
-    Aider(),
-    Cursor(),
-    CtxDiff(),
-    KimiCode(),
-    HailSession(),
-    QwenCode(),
-    FactoryDroid(),
-    Api(),
-    Langfuse(),
-    LangSmith(),
-    OpenInference(),
-    Otel(),
-)
+def _as_format(made: Any) -> Format:
+    if not isinstance(made, Format):
+        raise TypeError("is no ctxctl.formats.declaration.Format")
+    return made
+
+
+@cache
+def built_in() -> tuple[Format, ...]:
+    """All formats that come with this package, those of its plug-ins included; imports every declaration."""
+    return tuple(plugin.made for plugin in map(_loaded, TABLE) if plugin.error is None)
+
+
+@cache
+def _plugins() -> tuple[Plugin, ...]:
+    return tuple(installed(GROUP, _as_format))
 
 
 @cache
 def available() -> tuple[Format, ...]:
-    """The built-in formats and those that plug-ins bring; a plug-in that fails to load is left out."""
-    # Slow to import, and needed only where no format of ours claims a file.
-    from importlib.metadata import entry_points
+    """The built-in formats and those that plug-ins bring; a plug-in that fails to load is left out.
 
-    found = list(FORMATS)
-    for point in entry_points(group=GROUP):
-        try:
-            made = point.load()
-            candidate = made() if isinstance(made, type) else made
-        except Exception:
-            # Somebody else's package must not break ours.
-            continue
-        if isinstance(candidate, Format) and all(candidate.name != f.name for f in found):
-            found.append(candidate)
-    return tuple(found)
+    Slow: it imports every declaration, and reads the metadata of all installed packages.
+    """
+    found = {one.name: one for one in built_in()}
+    for plugin in _plugins():
+        if plugin.error is None:
+            found.setdefault(plugin.made.name, plugin.made)
+    return tuple(found.values())
+
+
+def broken() -> tuple[Plugin, ...]:
+    """The plug-ins that did not load, each with its error; ours among anybody's."""
+    ours = (_loaded(entry) for entry in TABLE if entry.bundled)
+    return tuple(plugin for plugin in (*ours, *_plugins()) if plugin.error is not None)
 
 
 def detect(source: Source) -> Format | None:
@@ -250,17 +133,27 @@ def _more(path: Path | None, head: bytes, source: Source | None, size: int) -> b
 
 def of_head(head: bytes) -> Format | None:
     """The format of a foreign file by its first bytes; None for what nobody knows."""
-    return _surest(FORMATS, head) or _surest(available(), head)
+    return _built_in_for(head) or _surest([one.made for one in _plugins() if one.error is None], head)
+
+
+def _built_in_for(head: bytes) -> Format | None:
+    """The surest of our own formats, of equals the first of the table; loads those that the head admits."""
+    words = Words(head)
+    best: Format | None = None
+    top = _THRESHOLD - 1
+    for entry in TABLE:
+        if entry.most <= top or not words.admit(entry):
+            continue
+        made = _loaded(entry).made
+        score = made.detect(head) if made is not None else 0
+        if score > top:
+            best, top = made, score
+    return best
 
 
 def _surest(formats: Sequence[Format], head: bytes) -> Format | None:
-    best: Format | None = None
-    top = _THRESHOLD - 1
-    for candidate in formats:
-        score = candidate.detect(head)
-        if score > top:
-            best, top = candidate, score
-    return best
+    best = max(formats, key=lambda one: one.detect(head), default=None)
+    return best if best is not None and best.detect(head) >= _THRESHOLD else None
 
 
 def events(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
@@ -273,7 +166,7 @@ def events(importer: Format, source: Source | Folder, report: Report) -> Iterato
     meter, still = Meter(importer.about, account), Still()
     first = True
     enough = Enough(report, account)
-    for event in _read(importer, source, enough):
+    for event in importer.read(source, enough):
         if first:
             first = False
             _stamp(event, importer)
@@ -292,14 +185,6 @@ def events(importer: Format, source: Source | Folder, report: Report) -> Iterato
     yield make.event(vocab.FIDELITY_MEASURED, {"format": importer.name, **measured}, Place())
 
 
-def _read(importer: Format, source: Source | Folder, report: Report) -> Iterator[dict[str, Any]]:
-    if isinstance(source, Source):
-        return importer.events(source, report)
-    if isinstance(importer, FolderFormat):
-        return importer.folder_events(source, report)
-    raise TypeError(f"{importer.name} reads files, not directories")
-
-
 def _stamp(event: dict[str, Any], importer: Format) -> None:
     ours = event.setdefault("metadata", {}).setdefault("ctxctl", {})
     ours["format"] = importer.name
@@ -307,12 +192,22 @@ def _stamp(event: dict[str, Any], importer: Format) -> None:
 
 
 def by_name(name: str) -> Format:
-    """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near."""
+    """A format by its `--format` name; raises UsageError("unknown-format") naming what comes near.
+
+    A plug-in of that name that did not load is told with its error.
+    """
+    own = next((_loaded(entry) for entry in TABLE if entry.name == name), None)
+    if own is not None and own.error is None:
+        return _as_format(own.made)
     for candidate in available():
         if candidate.name == name:
             return candidate
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5)
-    meant = f"did you mean {', '.join(near)}? " if near else ""
-    raise UsageError("unknown-format", f"no format named {name!r}", hint=f"{meant}ctxctl formats lists them")
+    hint = "ctxctl formats lists them"
+    failed = next((plugin for plugin in broken() if plugin.name == name), None)
+    if failed is not None:
+        hint = f"the plug-in {failed.value} did not load: {failed.error}"
+    elif near := get_close_matches(name, [f.name for f in available()], n=3, cutoff=0.5):
+        hint = f"did you mean {', '.join(near)}? {hint}"
+    raise UsageError("unknown-format", f"no format named {name!r}", hint=hint)

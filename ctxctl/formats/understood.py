@@ -1,6 +1,6 @@
 """What of a capture its importer does not understand: types of records, bytes, and a newer version.
 
-An importer declares what it was held against (`fidelity.HeldAgainst`); the account of one import is kept here
+An importer declares what it was held against (`about.HeldAgainst`); the account of one import is kept here
 and reaches the importer with the `report` that it is given (`of`).
 """
 
@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from ctxctl.formats.about import HeldAgainst
 from ctxctl.model.problem import Problem
-
-if TYPE_CHECKING:
-    from ctxctl.formats.fidelity import HeldAgainst
 
 Json = dict[str, Any]
 

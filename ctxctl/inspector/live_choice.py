@@ -167,9 +167,9 @@ class Sessions:
         folder = Folder(str(path), path)
         apart = any(name.endswith(".jsonl") and not _PARTS.search(name) for name in folder.files)
         return len(folder.files) < _MOST and any(
-            candidate.detect_folder(folder) >= 50
-            for candidate in registry.FORMATS
-            if isinstance(candidate, registry.FolderFormat) and not (apart and candidate.name in _APART)
+            candidate.detect_folder is not None and candidate.detect_folder(folder) >= 50
+            for candidate in registry.built_in()
+            if not (apart and candidate.name in _APART)
         )
 
 
@@ -178,7 +178,7 @@ def places() -> tuple[Path, ...]:
     from ctxctl.formats import registry
 
     found: dict[Path, None] = {}
-    for importer in registry.FORMATS:
+    for importer in registry.built_in():
         for place in importer.about.places:
             if place.startswith("~/") and (fixed := _fixed(place)) is not None:
                 found[fixed] = None

@@ -16,8 +16,8 @@ from ctxctl.trace.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ctxctl.formats.declaration import Format
     from ctxctl.formats.kit.folder import Folder
-    from ctxctl.formats.registry import Format
     from ctxctl.trace.index import Span
 
 _SPOOL = 32 << 20

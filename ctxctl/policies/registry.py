@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ctxctl.entry_points import BUNDLED, POLICIES, Plugin, bundled, installed, loaded
 from ctxctl.errors import UsageError
 from ctxctl.model.fitting import Fitter
 from ctxctl.model.policy import Policy
@@ -20,11 +21,6 @@ RECORDED: Final = "recorded"
 
 Strategy = Policy | Fitter | Recomputer
 _OWN: Final = {
-    "sanqian": "sanqian:Sanqian",
-    "amplifier": "amplifier.policy:Amplifier",
-    "amplifier_contract": "amplifier.contract:AmplifierContract",
-    "sibyl": "sibyl.policy:Sibyl",
-    "luminarys": "luminarys:Luminarys",
     "fifo": "fitting.leaving:Fifo",
     "priority": "fitting.leaving:Priority",
     "reject": "fitting.overflow:Reject",
@@ -36,7 +32,10 @@ _OWN: Final = {
     "ask_for_choice": "fitting.overflow:AskForChoice",
     "policy_block": "fitting.overflow:PolicyBlock",
 }
-"""Where each policy is, below this package; imported when it is asked for."""
+"""Where each policy of this package is, below it; imported when it is asked for.
+
+Those of single runtimes are plug-ins that come along (`entry_points.BUNDLED`).
+"""
 
 
 class Parameter(NamedTuple):
@@ -65,7 +64,12 @@ class About(NamedTuple):
 
 def names() -> tuple[str, ...]:
     """All policy names, `recorded` first."""
-    return (RECORDED, *_OWN, *(made.name for made in _plugged()))
+    return (
+        RECORDED,
+        *BUNDLED[POLICIES],
+        *_OWN,
+        *(plugin.made.name for plugin in _installed() if plugin.made),
+    )
 
 
 def described() -> Iterator[About]:
@@ -93,11 +97,7 @@ def by_name(asked: str) -> Strategy | None:
     name, _, given = asked.partition(":")
     if name == RECORDED and not given:
         return None
-    found = _own(name) if name in _OWN else next((m for m in _plugged() if m.name == name), None)
-    if found is None:
-        raise UsageError(
-            "unknown-policy", f"no policy is called {name!r}", hint=f"there are: {', '.join(names())}"
-        )
+    found = _own(name) if name in _OWN else _plugged(name)
     strategy: Strategy = _with(found, given) if given else found
     return strategy
 
@@ -148,20 +148,41 @@ def shown(value: Any) -> str:
 
 
 def _own(name: str) -> Any:
-    from importlib import import_module
-
-    module, made = _OWN[name].split(":")
-    return getattr(import_module(f"ctxctl.policies.{module}"), made)()
+    return _made(loaded(f"ctxctl.policies.{_OWN[name]}"))
 
 
 def _all() -> Iterator[Any]:
-    for name in _OWN:
-        yield _own(name)
-    yield from _plugged()
+    """Every policy that loads, those of runtimes first, those of other packages last."""
+    ours = (bundled(POLICIES, name, _made) for name in BUNDLED[POLICIES])
+    yield from (plugin.made for plugin in ours if plugin.error is None)
+    yield from map(_own, _OWN)
+    yield from (plugin.made for plugin in _installed() if plugin.error is None)
 
 
-def _plugged() -> Iterator[Any]:
-    from importlib.metadata import entry_points
+def _plugged(name: str) -> Any:
+    """The policy of a plug-in, ours or another package's; raises UsageError("unknown-policy").
 
-    for point in entry_points(group="ctxctl.policies"):
-        yield point.load()()
+    One that did not load is told with its error.
+    """
+    ours = [bundled(POLICIES, name, _made)] if name in BUNDLED[POLICIES] else []
+    for plugin in (*ours, *_installed()):
+        if plugin.error is None and plugin.made.name == name:
+            return plugin.made
+        if plugin.error is not None and plugin.name == name:
+            hint = f"the plug-in {plugin.value} did not load: {plugin.error}"
+            raise UsageError("unknown-policy", f"no policy is called {name!r}", hint=hint)
+    raise UsageError(
+        "unknown-policy", f"no policy is called {name!r}", hint=f"there are: {', '.join(names())}"
+    )
+
+
+def _installed() -> Iterator[Plugin]:
+    return installed(POLICIES, _made)
+
+
+def _made(found: Any) -> Any:
+    """A policy of its class; raises TypeError for what has no name."""
+    made = found()
+    if not isinstance(getattr(made, "name", None), str):
+        raise TypeError("has no `name`")
+    return made

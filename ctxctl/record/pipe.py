@@ -17,7 +17,7 @@ from ctxctl.record.ending import Ending
 from ctxctl.record.outlet import Outlet
 
 if TYPE_CHECKING:
-    from ctxctl.formats.registry import Format
+    from ctxctl.formats.declaration import Format
     from ctxctl.model.problem import Problem
     from ctxctl.record.options import Options
 

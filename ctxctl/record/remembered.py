@@ -46,13 +46,8 @@ class Ended:
     """The conversations that other writers of the file left, until this one goes on with them.
 
     A client that takes up its last session sends the whole history again.  It is known by what it repeats, as
-<<<<<<< HEAD
-    in `formats.wire.threads`; as no bodies are left to compare, the digests of its pieces are.  Not for
-    several threads at once.
-=======
     in `formats.wire.threads`; as no bodies are left to compare, the digests of its pieces are.
     Not for several threads at once.
->>>>>>> h-record
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
-from ctxctl.formats.fidelity import Level
+from ctxctl.formats.about import Level
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step, Summary
 

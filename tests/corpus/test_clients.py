@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxctl.formats.fidelity import FACT_NAMES, Level
+from ctxctl.formats.about import FACT_NAMES, Level
 from ctxctl.formats.registry import detect, events
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.assembly import text_of

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.formats.roo.task import requests
+from ctxctl.formats.roo.reader import requests
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import open_source
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.formats.fidelity import Level
+from ctxctl.formats.about import Level
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step

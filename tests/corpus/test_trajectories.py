@@ -17,7 +17,7 @@ import pytest
 
 from ctxctl.errors import UnreadableError
 from ctxctl.formats import registry
-from ctxctl.formats.fidelity import Level
+from ctxctl.formats.about import Level
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step

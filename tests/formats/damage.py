@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctxctl.formats import registry
-from ctxctl.formats.registry import Format
+from ctxctl.formats.declaration import Format
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 from ctxctl.trace.writer import TraceWriter

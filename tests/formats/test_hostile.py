@@ -23,19 +23,19 @@ from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
 from ctxctl.formats.amplifier.transcript import _stands_for
 from ctxctl.formats.build import Maker
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.enough import KEPT
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.lines import Line, salvage
 from ctxctl.formats.pi.messages import _BEGIN, _internal
-from ctxctl.formats.registry import Format
 from ctxctl.formats.wire import slots
 from ctxctl.model.problem import Problem
 from ctxctl.trace import salvage as native
 from ctxctl.trace.source import Source
 from tests.formats.damage import FIXTURES, captures, imported
 
-FORMATS = [pytest.param(one, id=one.name) for one in registry.FORMATS]
+FORMATS = [pytest.param(one, id=one.name) for one in registry.built_in()]
 HEAD = registry.HEAD
 
 

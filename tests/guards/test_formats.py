@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.formats.fidelity import FACT_NAMES, Level
-from ctxctl.formats.registry import FORMATS, Format
+from ctxctl.formats.about import FACT_NAMES, Level
+from ctxctl.formats.declaration import Format
+from ctxctl.formats.registry import built_in
 from ctxctl.formats.understood import is_newer
 
 NEITHER = {
@@ -54,7 +55,7 @@ def test_pages_are_those_of_the_declarations() -> None:
     assert found == pages(), "run: make docs"
 
 
-@pytest.mark.parametrize("importer", FORMATS, ids=lambda f: f.name)
+@pytest.mark.parametrize("importer", built_in(), ids=lambda f: f.name)
 def test_declarations_are_whole(importer: Format) -> None:
     about = importer.about
     assert set(about.claims) <= set(FACT_NAMES)
@@ -64,7 +65,7 @@ def test_declarations_are_whole(importer: Format) -> None:
     assert any(claim.level is not Level.NOT_RECORDED for claim in about.claims.values())
 
 
-@pytest.mark.parametrize("importer", FORMATS, ids=lambda f: f.name)
+@pytest.mark.parametrize("importer", built_in(), ids=lambda f: f.name)
 def test_each_declares_what_it_was_held_against(importer: Format) -> None:
     held = importer.about.held_against
     assert (held is None) == (importer.name in NEITHER)
@@ -74,7 +75,7 @@ def test_each_declares_what_it_was_held_against(importer: Format) -> None:
 
 
 def test_names_are_unique_and_each_format_has_a_fixture() -> None:
-    names = [importer.name for importer in FORMATS]
+    names = [importer.name for importer in built_in()]
     assert len(set(names)) == len(names)
     missing = [name for name in names if not (ROOT / "fixtures" / name.replace("-", "_")).is_dir()]
     assert not missing, f"no fixtures/ folder for {missing}"

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from ctxctl.formats.registry import built_in
+from ctxctl.formats.table import TABLE
+
 Run = Callable[..., Any]
 
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SLOW = {"asyncio", "pydantic", "rich", "sqlite3", "textual", "tiktoken", "watchfiles"}
 
 
@@ -33,3 +37,35 @@ def test_replay_json_with_cached_counts_loads_no_encoding(ran: Run, small_trace:
     assert "tiktoken" in first.modules
     assert "tiktoken" not in again.modules
     assert again.out == first.out
+
+
+def readers() -> dict[str, str]:
+    """By format, the module that reads its files."""
+    return {one.name: one.reader.partition(":")[0] for one in built_in()}
+
+
+def test_a_native_trace_loads_no_format(ran: Run, small_trace: Path) -> None:
+    done = ran("replay", "--json", str(small_trace))
+    assert done.code == 0, done.err
+    assert not done.modules & {"ctxctl.formats.registry", "ctxctl.formats.table", *readers().values()}
+    assert "importlib.metadata" not in done.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("claude-code", "claude_code/session.jsonl"),
+        ("codex", "codex/rollout.jsonl"),
+        ("har", "har/chrome.har"),
+        ("amplifier", "amplifier/bodies-anthropic.jsonl"),
+    ],
+)
+def test_a_capture_loads_the_reader_of_its_format_and_no_other(ran: Run, name: str, file: str) -> None:
+    done = ran("validate", str(FIXTURES / file))
+    assert done.code in (0, 1), done.err
+    known = readers()
+    others = {module for other, module in known.items() if module != known[name]}
+    assert known[name] in done.modules
+    assert done.modules & others == set()
+    loaded = [entry.name for entry in TABLE if entry.value.partition(":")[0] in done.modules]
+    assert len(loaded) < len(TABLE) / 2

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.claude_code import FORMAT
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
@@ -55,7 +55,7 @@ def source(*lines: Json) -> Source:
 
 def events(*lines: Json) -> tuple[list[Json], list[Problem]]:
     problems: list[Problem] = []
-    return list(ClaudeCode().events(source(*lines), problems.append)), problems
+    return list(FORMAT.events(source(*lines), problems.append)), problems
 
 
 def of_type(found: list[Json], event_type: str) -> list[Json]:

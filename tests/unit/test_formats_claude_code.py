@@ -7,7 +7,7 @@ import pytest
 from formats_help import FIXTURES, call, events, frames, line, of_type, result, said, source, text, user
 
 from ctxctl.formats import registry
-from ctxctl.formats.claude_code import ClaudeCode, prompts
+from ctxctl.formats.claude_code import FORMAT, prompts
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
@@ -386,7 +386,7 @@ def test_damaged_lines_are_salvaged_and_reported_by_line_and_byte() -> None:
     rest = [b"\0\0\0", b"[1]", json.dumps(said("a2", "u2", "m2", text("done"))).encode(), b'{"type":"assi']
     data = b"\xef\xbb\xbf" + b"\r\n".join([first, glued, escape, torn, *rest])
     problems: list[Problem] = []
-    found = list(ClaudeCode().events(Source.from_bytes("x", data), problems.append))
+    found = list(FORMAT.events(Source.from_bytes("x", data), problems.append))
     assert frames(found)["main", "m2"] == ["u1", "t1", "t1/result", "u2"]
     assert any(e["data"].get("content") == "user\\@example" for e in found)
     lines = sorted({p.line for p in problems})
@@ -484,7 +484,7 @@ def test_detected(head: bytes) -> None:
     ],
 )
 def test_not_detected(head: bytes) -> None:
-    assert ClaudeCode().detect(head) == 0
+    assert FORMAT.detect(head) == 0
 
 
 def test_a_transcript_without_messages_gives_one_event() -> None:
@@ -500,7 +500,7 @@ def test_import_is_linear_in_the_session() -> None:
         lines.append(said(f"a{n}", previous, f"m{n}", call(f"t{n}")))
         lines.append(result(f"r{n}", f"a{n}", f"t{n}"))
         previous = f"r{n}"
-    found = list(ClaudeCode().events(source(*lines), lambda _: None))
+    found = list(FORMAT.events(source(*lines), lambda _: None))
     blocks = sum(len(e["data"]["ordered_blocks"]) for e in of_type(found, ASSEMBLY))
     assert blocks == 1 + 2 * 399
 

@@ -7,7 +7,7 @@ import pytest
 from formats_help import FIXTURES, Json, of_type
 
 from ctxctl.formats import registry
-from ctxctl.formats.sanqian import Sanqian
+from ctxctl.formats.sanqian import FORMAT
 from ctxctl.inspector import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
@@ -30,7 +30,7 @@ def imported(name: str) -> tuple[list[Json], list[Problem]]:
 def events(*lines: Any) -> tuple[list[Json], list[Problem]]:
     problems: list[Problem] = []
     data = b"".join(json.dumps(value).encode() + b"\n" for value in lines)
-    return list(Sanqian().events(Source.from_bytes("x", data), problems.append)), problems
+    return list(FORMAT.events(Source.from_bytes("x", data), problems.append)), problems
 
 
 def in_turn(found: list[Json], event_type: str) -> list[tuple[str, str]]:
@@ -183,4 +183,4 @@ def test_nonsense_is_reported_and_skipped() -> None:
 
 
 def test_not_detected() -> None:
-    assert Sanqian().detect(b'{"kind":"span","turn":1}\n{"type":"user"}') == 0
+    assert FORMAT.detect(b'{"kind":"span","turn":1}\n{"type":"user"}') == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.about import About, absent, native
 from ctxctl.formats.registry import available
 from ctxctl.model.records import Fidelity
 from ctxctl.report.unrecorded import lacking, unrecorded_label

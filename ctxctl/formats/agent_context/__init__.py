@@ -7,16 +7,14 @@ standard publishes its examples.  Event streams are traces already and are read 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.about import About, HeldAgainst, absent, native
 from ctxctl.formats.agent_context import kinds
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 20
@@ -81,42 +79,27 @@ ABOUT: Final = About(
 )
 
 
-class AgentContext:
-    """The importer for loose Agent Context records."""
+def detect(head: bytes) -> int:
+    """How sure the first bytes look like records of the standard, bare or in fenced blocks."""
+    return sure(head)
 
-    name: str = "agent-context"
-    title: str = "Agent Context records and envelopes"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes look like records of the standard, bare or in fenced blocks."""
-        return sure(head)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The records as events, in the order of the stages."""
-        from ctxctl.formats.agent_context.reader import Reader
-
-        return Reader(report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """A directory of records is one capture: refs go from file to file."""
-        if not folder.files or len(folder.files) > _MAX_FILES:
-            return 0
-        read = [name for name in folder.files if name.lower().endswith(_ENDINGS)]
-        found = [sure(folder.head(name, 1 << 16)) for name in read[:50]]
-        ours = sum(score >= _CUT_OFF for score in found)
-        return 90 if ours > 1 and 2 * ours > len(found) else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """As `events`, over all files that hold records."""
-        from ctxctl.formats.agent_context.reader import Reader
-
-        names = [name for name in folder.files if name.lower().endswith(_ENDINGS)]
-        return Reader(report).folder_events(folder, names)
+def detect_folder(folder: Folder) -> int:
+    """A directory of records is one capture: refs go from file to file."""
+    if not folder.files or len(folder.files) > _MAX_FILES:
+        return 0
+    read = [name for name in folder.files if is_read(name)]
+    found = [sure(folder.head(name, 1 << 16)) for name in read[:50]]
+    ours = sum(score >= _CUT_OFF for score in found)
+    return 90 if ours > 1 and 2 * ours > len(found) else 0
 
 
 _ENDINGS: Final = (".json", ".jsonl", ".ndjson", ".md", ".markdown", ".mdx", ".yaml", ".yml", ".txt")
+
+
+def is_read(name: str) -> bool:
+    """Whether a file of a directory may hold records, by the end of its name."""
+    return name.lower().endswith(_ENDINGS)
 
 
 def sure(head: bytes) -> int:
@@ -146,3 +129,13 @@ def _json(body: bytes, cut: bool) -> int:
     # Damaged, or longer than what was read.
     damaged = not any(isinstance(value, dict | list) for value in values)
     return _CUT_OFF if damaged and kinds.SIGNATURE.search(body[: 1 << 14]) else 0
+
+
+FORMAT: Final = Format(
+    name="agent-context",
+    title="Agent Context records and envelopes",
+    detect=detect,
+    reader="ctxctl.formats.agent_context.reader:Reader",
+    about=ABOUT,
+    detect_folder=detect_folder,
+)

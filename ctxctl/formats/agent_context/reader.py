@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.errors import UnavailableError, UnreadableError
-from ctxctl.formats.agent_context import kinds
+from ctxctl.formats.agent_context import is_read, kinds
 from ctxctl.formats.agent_context.emit import Emitter
 from ctxctl.formats.agent_context.resolve import Capture, Loose
 from ctxctl.formats.build import Json
@@ -32,8 +32,8 @@ _SCHEMA_ID: Final = re.compile(r"agentcontext.*\.schema\.json")
 class Reader:
     """Reads one capture of Agent Context records."""
 
-    def __init__(self, report: Report) -> None:
-        self._run = Run("agent-context", report)
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
         self._capture = Capture()
         self._bundles = 0
 
@@ -42,9 +42,9 @@ class Reader:
         self._read(source)
         yield from self._told()
 
-    def folder_events(self, folder: Folder, names: list[str]) -> Iterator[Json]:
+    def folder_events(self, folder: Folder) -> Iterator[Json]:
         """The events of a directory; refs are resolved over all its files."""
-        for name in names:
+        for name in filter(is_read, folder.files):
             self._run.make.file = name
             try:
                 with folder.open(name) as source:

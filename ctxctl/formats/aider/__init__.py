@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 
-NAME: Final = "aider"
 _STARTED: Final = re.compile(rb"^# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
 _TOKENS: Final = re.compile(rb"^> Tokens: [\d.,]+[kM]? sent, .*received", re.MULTILINE)
 _VERSION: Final = re.compile(rb"^> Aider v\d", re.MULTILINE)
@@ -57,33 +54,25 @@ ABOUT: Final = About(
 )
 
 
-class Aider:
-    """The importer for aider's histories."""
-
-    name: str = NAME
-    title: str = "aider chat history"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like a history; headings and quotes alone are no sign."""
-        if _is_log(head):
-            return 95
-        if _STARTED.search(head) is not None:
-            return 95
-        typed = _TYPED.search(head) is not None
-        return 85 if typed and (_TOKENS.search(head) or _VERSION.search(head)) else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The sessions' steps, line by line."""
-        if _is_log(source.read(0, 1 << 16)):
-            from ctxctl.formats.aider.log import Log
-
-            return Log(NAME, report).events(source)
-        from ctxctl.formats.aider.history import History
-
-        return History(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like a history; headings and quotes alone are no sign."""
+    if is_log(head):
+        return 95
+    if _STARTED.search(head) is not None:
+        return 95
+    typed = _TYPED.search(head) is not None
+    return 85 if typed and (_TOKENS.search(head) or _VERSION.search(head)) else 0
 
 
-def _is_log(head: bytes) -> bool:
+def is_log(head: bytes) -> bool:
+    """Whether a file is the log of what went to the model."""
     return _REQUEST.search(head) is not None
+
+
+FORMAT: Final = Format(
+    name="aider",
+    title="aider chat history",
+    detect=detect,
+    reader="ctxctl.formats.aider.reader:read",
+    about=ABOUT,
+)

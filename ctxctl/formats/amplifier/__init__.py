@@ -6,15 +6,12 @@ with ``raw: true`` in the provider's configuration each ``llm:request`` holds th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.amplifier import detecting
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
+from ctxctl.formats.about import About, HeldAgainst, absent, native
+from ctxctl.formats.amplifier import detection
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.model.problem import Problem
-from ctxctl.trace.source import Source
 
 _ABOUT: Final = About(
     reads="Amplifier's events.jsonl (schema amplifier.log 1.0.0, the envelope of context-intelligence, and "
@@ -59,48 +56,30 @@ _ABOUT: Final = About(
         "What hooks-redaction masked is shown masked; the model saw the original.",
         "Streamed deltas are not read; the finished blocks are.",
     ),
-    held_against=HeldAgainst("amplifier.log", "1.0.0", "1.0.0", detecting.KNOWN, key=""),
+    held_against=HeldAgainst("amplifier.log", "1.0.0", "1.0.0", detection.KNOWN, key=""),
     origin="amplifier-core 2.0.2 and its modules context-simple, hooks-logging, loop-streaming, loop-basic, "
     "provider-anthropic and provider-openai of 2026; captures of them.",
 )
 
 
-class Amplifier:
-    """The importer for Amplifier's logs, transcripts and session directories."""
+def detect(head: bytes) -> int:
+    """How sure the first lines are events or messages of Amplifier."""
+    return max(detection.log(head), detection.transcript(head), detection.card(head))
 
-    name: str = "amplifier"
-    title: str = "Amplifier session"
-    default_policy: str = "recorded"
-    about: About = _ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines are events or messages of Amplifier."""
-        return max(detecting.log(head), detecting.transcript(head), detecting.card(head))
+def detect_folder(folder: Folder) -> int:
+    """How sure the directory holds Amplifier's sessions and nothing else."""
+    from ctxctl.formats.amplifier import folder as folders
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Each request with its window, usage, budget and compactions; streams."""
-        head = source.read(0, 64 * 1024)
-        if detecting.card(head):
-            message = "the card of a session; what models saw is in the files beside it: open the directory"
-            report(Problem(1, 0, "no-model-calls", message))
-            return iter(())
-        if detecting.log(head) < detecting.transcript(head):
-            from ctxctl.formats.amplifier.transcript import Transcript
+    return folders.detect(folder)
 
-            return Transcript(report).events(source)
-        # Slow to import, and needed only for such a file.
-        from ctxctl.formats.amplifier.log import Log
 
-        return Log(report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure the directory holds Amplifier's sessions and nothing else."""
-        from ctxctl.formats.amplifier import folder as folders
-
-        return folders.detect(folder)
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """The sessions of a directory: sub-agents are threads of the session that set them off."""
-        from ctxctl.formats.amplifier import folder as folders
-
-        return folders.events(folder, report)
+FORMAT: Final = Format(
+    name="amplifier",
+    title="Amplifier session",
+    detect=detect,
+    reader="ctxctl.formats.amplifier.reader:read",
+    about=_ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.formats.amplifier.folder:events",
+)

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import orjson
 
 from ctxctl.errors import UnreadableError
-from ctxctl.formats.amplifier import detecting
-from ctxctl.formats.amplifier.log import Log
+from ctxctl.formats.amplifier import detection
 from ctxctl.formats.amplifier.parts import plain
+from ctxctl.formats.amplifier.reader import Log
 from ctxctl.formats.amplifier.records import Record, record
 from ctxctl.formats.amplifier.transcript import Script, Transcript, rows_of
 from ctxctl.formats.build import Json, digest_of
@@ -49,7 +49,7 @@ def detect(folder: Folder) -> int:
         return 0
     for name in ours[:_MAX_LOOKED_AT]:
         head = folder.head(name, _HEAD)
-        if head and not detecting.log(head) and not detecting.transcript(head):
+        if head and not detection.log(head) and not detection.transcript(head):
             return 0
     return _SURE
 

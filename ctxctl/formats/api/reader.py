@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.formats import wire
-from ctxctl.formats.api import detecting
+from ctxctl.formats.api import detection
 from ctxctl.formats.api.shapes import Shape, requests_of, shape
 from ctxctl.formats.build import Json, Place
 from ctxctl.formats.calls import answers, bodies
@@ -162,7 +162,7 @@ def read(source: Source, report: Report) -> Iterator[Json]:
 
 def framed(source: Source, run: Run) -> list[Any] | None:
     """The events of one answer as it came over a socket, one a line; None for any other file."""
-    if not detecting.frames(source.read(0, 1 << 10)):
+    if not detection.frames(source.read(0, 1 << 10)):
         return None
     found = [record for _, record in islice(values(source, run.report), MAX_EVENTS)]
     return found if len(found) > 1 and is_answer(found) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from ctxctl.formats.api import detecting
+from ctxctl.formats.api import detection
 from ctxctl.formats.build import Json, canonical
 from ctxctl.formats.calls import envelopes
 from ctxctl.formats.calls.kinds import is_answer, is_answer_inside, is_request
@@ -44,20 +44,20 @@ class Shape(NamedTuple):
 
 def shape(record: Any) -> Shape | None:
     """What a record holds; None if no body of either kind."""
-    if is_answer(record) and not _held(record, detecting.REQUESTS, is_request)[0]:
+    if is_answer(record) and not _held(record, detection.REQUESTS, is_request)[0]:
         return Shape(response=record)
     if not isinstance(record, dict):
         return None
-    if is_request(record) and not _held(record, detecting.RESPONSES, is_answer_inside)[0]:
+    if is_request(record) and not _held(record, detection.RESPONSES, is_answer_inside)[0]:
         return Shape(request=record)
     # A message's content may quote a request; it is none.
-    asking = detecting.REQUESTS if "role" not in record else detecting.REQUESTS[:-1]
+    asking = detection.REQUESTS if "role" not in record else detection.REQUESTS[:-1]
     request, asked = _held(record, asking, is_request)
-    response, answered = _held(record, detecting.RESPONSES, is_answer_inside)
+    response, answered = _held(record, detection.RESPONSES, is_answer_inside)
     if not request and is_request(record):
         request = record
     if not response and not request:
-        response, answered = _held(record, detecting.EITHER, is_answer_inside)
+        response, answered = _held(record, detection.EITHER, is_answer_inside)
     answered = answered or _first_object(record)
     if not response and _failed(record, answered):
         response = answered.get("body") or answered
@@ -79,21 +79,21 @@ def _shape(record: Json, request: Any, response: Any, asked: Json, answered: Jso
     return Shape(
         request=request or None,
         response=response or None,
-        url=_text(_first(outer, detecting.URLS)),
-        time=_first(outer, detecting.TIMES),
-        status=_first((answered, record), detecting.STATUS),
+        url=_text(_first(outer, detection.URLS)),
+        time=_first(outer, detection.TIMES),
+        status=_first((answered, record), detection.STATUS),
         id=_id(record),
         batch=_batch(record),
-        session=_text(_first((record,), detecting.SESSIONS)),
-        thread=_text(_first((record,), detecting.THREADS)),
-        turn=_text(_first((record,), detecting.TURNS)),
+        session=_text(_first((record,), detection.SESSIONS)),
+        thread=_text(_first((record,), detection.THREADS)),
+        turn=_text(_first((record,), detection.TURNS)),
         error=_error(record.get("error")),
     )
 
 
 def _ended(record: Json, answered: Json) -> Shape | None:
     """How a request ended that no model answered: refused, cancelled, expired."""
-    held = any(name in record for name in detecting.RESPONSES)
+    held = any(name in record for name in detection.RESPONSES)
     if not held or _id(record) is None:
         return None
     kind = answered.get("type")
@@ -103,19 +103,19 @@ def _ended(record: Json, answered: Json) -> Shape | None:
 
 
 def _failed(record: Json, answered: Json) -> bool:
-    status = _first((answered, record), detecting.STATUS)
+    status = _first((answered, record), detection.STATUS)
     return isinstance(status, int) and status >= 400 and bool(answered)
 
 
 def _first_object(record: Json) -> Json:
     """The object in the first field that may hold an answer."""
-    held = (record.get(name) for name in detecting.RESPONSES)
+    held = (record.get(name) for name in detection.RESPONSES)
     return next((value for value in held if isinstance(value, dict)), {})
 
 
 def _addressed(record: Json) -> Shape | None:
     """A call that asks no model that is read: its address tells what it was for."""
-    url = _text(_first((record,), detecting.URLS))
+    url = _text(_first((record,), detection.URLS))
     body = record.get("body")
     if url is None or not isinstance(body, dict):
         return None
@@ -145,13 +145,13 @@ def _held(record: Any, fields: tuple[str, ...], wanted: Callable[[Any], bool]) -
 
 
 def _id(record: Json) -> str | None:
-    return _batch(record) or _text(_first((record,), detecting.IDS))
+    return _batch(record) or _text(_first((record,), detection.IDS))
 
 
 def _batch(record: Json) -> str | None:
     """The id that the sender of a batch gave to a request."""
-    found = _text(_first((record,), detecting.OF_BATCHES))
-    if found is None and "key" in record and record.keys() <= detecting.KEYED:
+    found = _text(_first((record,), detection.OF_BATCHES))
+    if found is None and "key" in record and record.keys() <= detection.KEYED:
         return _text(record["key"])
     return found
 

@@ -6,16 +6,13 @@ context summarisation belong to the trajectory that names them: opened as a dire
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "atif"
 _SURE = 97
 _LIKELY = 85
 _LOOKED = 8
@@ -54,43 +51,34 @@ ABOUT: Final = About(
 )
 
 
-class Atif:
-    """The importer for ATIF trajectories."""
+def detect(head: bytes) -> int:
+    """How sure the head names the format's version, or shows its steps."""
+    seen = skim(head)
+    if seen.values.get("schema_version", "").upper().startswith("ATIF"):
+        return _SURE
+    steps = seen.has("steps[].step_id", "steps[].source", "steps[].message")
+    return _LIKELY if steps and seen.any("agent.name", "session_id") else 0
 
-    name: str = NAME
-    title: str = "ATIF trajectory"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head names the format's version, or shows its steps."""
-        seen = skim(head)
-        if seen.values.get("schema_version", "").upper().startswith("ATIF"):
-            return _SURE
-        steps = seen.has("steps[].step_id", "steps[].source", "steps[].message")
-        return _LIKELY if steps and seen.any("agent.name", "session_id") else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One step for each of the agent's; the document is held in memory."""
-        from ctxctl.formats.atif.capture import Capture
-
-        return Capture(NAME, report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure the directory holds a trajectory that goes on in other files."""
-        linked = [name for name in folder.files if name.endswith(".json") and _is_side(name)]
-        if not linked:
-            return 0
-        looked = [self.detect(folder.head(name, _HEAD)) for name in linked[:_LOOKED]]
-        return _SURE if min(looked) >= _LIKELY else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each trajectory with what it names: continuations in its thread, others as threads."""
-        from ctxctl.formats.atif.capture import Capture
-
-        return Capture(NAME, report).folder_events(folder)
+def detect_folder(folder: Folder) -> int:
+    """How sure the directory holds a trajectory that goes on in other files."""
+    linked = [name for name in folder.files if name.endswith(".json") and _is_side(name)]
+    if not linked:
+        return 0
+    looked = [detect(folder.head(name, _HEAD)) for name in linked[:_LOOKED]]
+    return _SURE if min(looked) >= _LIKELY else 0
 
 
 def _is_side(name: str) -> bool:
     base = name.rpartition("/")[2]
     return ".cont-" in base or "summarization-" in base
+
+
+FORMAT: Final = Format(
+    name="atif",
+    title="ATIF trajectory",
+    detect=detect,
+    reader="ctxctl.formats.atif.reader:Capture",
+    about=ABOUT,
+    detect_folder=detect_folder,
+)

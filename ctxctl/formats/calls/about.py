@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.formats.fidelity import Claim, absent, derived, native
+from ctxctl.formats.about import Claim, absent, derived, native
 
 TURNS: Final = (
     "One step is one request; a turn begins where the last message of a request is a new prompt of the user."

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import Skim, skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _FIRST: Final = frozenset({"system", "developer", "user"})
@@ -29,56 +27,45 @@ _PERHAPS: Final = 52
 _ONLY: Final = 51
 
 
-class ChatMessages:
-    """The importer for messages of Chat Completions that nothing else is known of."""
+ABOUT: Final = About(
+    reads=(
+        "Chat messages (`role`, `content`, `tool_calls`; blocks as Chat Completions or Anthropic have "
+        "them) as a JSON array, one a JSON line, or in conversations: `messages` a line or entry, as "
+        "fine-tuning takes them, or `conversations` of `from` and `value` (ShareGPT)."
+    ),
+    places=("dumps of a conversation's messages", "datasets for training and evaluation"),
+    turns=(
+        "Each answer is a step, given to the messages before it; a user's message begins a turn.  In a "
+        "dataset each conversation is a session."
+    ),
+    claims={
+        "item_ids": native("of tool calls"),
+        "sources": native("files that a message names"),
+        "system_prompt": native("if it is in the list"),
+        "tool_definitions": native("where a conversation has `tools` beside its messages"),
+        "messages": native(),
+        "reasoning": native("where a message holds it"),
+        "reminders": native("as marked inside messages"),
+        "order": derived("as listed"),
+        "requests": derived("from the answers"),
+        "turns": derived("from the user's messages"),
+        "times": native("where messages have a `timestamp`"),
+        "model": native("where a message or its conversation names it"),
+        "input_tokens": absent("a list of messages has no bill"),
+    },
+    limits=("what a conversation has beside messages, tools and system prompt is counted and not read",),
+    origin="OpenAI Chat Completions and fine-tuning, Anthropic Messages, ShareGPT as FastChat has it",
+)
 
-    name: str = "chat-messages"
-    title: str = "list of chat messages"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "Chat messages (`role`, `content`, `tool_calls`; blocks as Chat Completions or Anthropic have "
-            "them) as a JSON array, one a JSON line, or in conversations: `messages` a line or entry, as "
-            "fine-tuning takes them, or `conversations` of `from` and `value` (ShareGPT)."
-        ),
-        places=("dumps of a conversation's messages", "datasets for training and evaluation"),
-        turns=(
-            "Each answer is a step, given to the messages before it; a user's message begins a turn.  In a "
-            "dataset each conversation is a session."
-        ),
-        claims={
-            "item_ids": native("of tool calls"),
-            "sources": native("files that a message names"),
-            "system_prompt": native("if it is in the list"),
-            "tool_definitions": native("where a conversation has `tools` beside its messages"),
-            "messages": native(),
-            "reasoning": native("where a message holds it"),
-            "reminders": native("as marked inside messages"),
-            "order": derived("as listed"),
-            "requests": derived("from the answers"),
-            "turns": derived("from the user's messages"),
-            "times": native("where messages have a `timestamp`"),
-            "model": native("where a message or its conversation names it"),
-            "input_tokens": absent("a list of messages has no bill"),
-        },
-        limits=("what a conversation has beside messages, tools and system prompt is counted and not read",),
-        origin="OpenAI Chat Completions and fine-tuning, Anthropic Messages, ShareGPT as FastChat has it",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """Unsure at best: other formats that hold such lists claim them first."""
-        layout = skim(head)
-        if layout.has("[].role", "[].content") and not layout.any(*(f"[].{name}" for name in _OTHERS)):
-            return _PERHAPS if layout.values.get("[].role") in _FIRST else 0
-        if _is_line(layout):
-            return _PERHAPS
-        return _ONLY if any(_is_conversation(layout, prefix) for prefix in ("", "[].")) else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The messages' events."""
-        from ctxctl.formats.chat_messages.reader import read
-
-        return read(source, report)
+def detect(head: bytes) -> int:
+    """Unsure at best: other formats that hold such lists claim them first."""
+    layout = skim(head)
+    if layout.has("[].role", "[].content") and not layout.any(*(f"[].{name}" for name in _OTHERS)):
+        return _PERHAPS if layout.values.get("[].role") in _FIRST else 0
+    if _is_line(layout):
+        return _PERHAPS
+    return _ONLY if any(_is_conversation(layout, prefix) for prefix in ("", "[].")) else 0
 
 
 def _is_line(layout: Skim) -> bool:
@@ -98,3 +85,12 @@ def _is_conversation(layout: Skim, prefix: str) -> bool:
         if layout.has(f"{at}from", f"{at}value"):
             return layout.values.get(f"{at}from") in _SPEAKERS
     return False
+
+
+FORMAT: Final = Format(
+    name="chat-messages",
+    title="list of chat messages",
+    detect=detect,
+    reader="ctxctl.formats.chat_messages.reader:read",
+    about=ABOUT,
+)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from ctxctl.formats.about import About, HeldAgainst, derived, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.fidelity import About, HeldAgainst, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import objects
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 INDEX: Final = "index.jsonl"
 REQUEST: Final = ".request.json"
@@ -23,78 +21,73 @@ _SURE: Final = 97
 _LIKELY: Final = 92
 _HEAD: Final = 1 << 12
 _LOOKED: Final = 1 << 16
-MARK: Final = b"claude_code.api_request_body"
+_MARK: Final = b"claude_code.api_request_body"
 _EXPORT: Final = re.compile(rb'"resource_?[lL]ogs"|\A\n')
 
 
-class ClaudeBodies:
-    """The importer for such a directory, or its index: requests in order, each with its answer."""
+ABOUT: Final = About(
+    reads=(
+        "The directory that Claude Code writes with OTEL_LOG_RAW_API_BODIES=file:DIR: "
+        "`<uuid>.request.json`, `<request id>.response.json` and, in later versions (2.1.330, not "
+        "2.1.197), `index.jsonl`. Each session is one, sub-agents and side requests are threads of it. "
+        "With the session's transcript in the same directory, turns are its prompts. Log records with "
+        "such bodies (OTLP as JSON or protobuf) open too; their turns are the prompts that they name."
+    ),
+    places=(
+        "the directory that OTEL_LOG_RAW_API_BODIES=file:DIR names",
+        "DIR/index.jsonl",
+        "log records `claude_code.api_request_body` in a collector's file (OTEL_LOGS_EXPORTER=otlp)",
+    ),
+    turns=f"{TURNS} With the transcript beside it, a turn is what one prompt id of it set off.",
+    claims={
+        **BODIES,
+        "turns": derived("from the prompts in the bodies; native with the transcript beside them"),
+        "times": native("of the answer, in the index"),
+    },
+    limits=(
+        *LIMITS,
+        "without an index, order and pairs are told by what later requests repeat; an answer that none"
+        " repeats is paired only where one request of its model is left",
+        "bodies that a log record holds only in part (the client cuts them at 60 KB) are left out",
+    ),
+    held_against=HeldAgainst("Claude Code", "2.1.330", "2.1.197"),
+    origin="written by claude 2.1.197 and 2.1.330",
+)
 
-    name: str = "claude-bodies"
-    title: str = "Claude Code body dump"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "The directory that Claude Code writes with OTEL_LOG_RAW_API_BODIES=file:DIR: "
-            "`<uuid>.request.json`, `<request id>.response.json` and, in later versions (2.1.330, not "
-            "2.1.197), `index.jsonl`. Each session is one, sub-agents and side requests are threads of it. "
-            "With the session's transcript in the same directory, turns are its prompts. Log records with "
-            "such bodies (OTLP as JSON or protobuf) open too; their turns are the prompts that they name."
-        ),
-        places=(
-            "the directory that OTEL_LOG_RAW_API_BODIES=file:DIR names",
-            "DIR/index.jsonl",
-            "log records `claude_code.api_request_body` in a collector's file (OTEL_LOGS_EXPORTER=otlp)",
-        ),
-        turns=f"{TURNS} With the transcript beside it, a turn is what one prompt id of it set off.",
-        claims={
-            **BODIES,
-            "turns": derived("from the prompts in the bodies; native with the transcript beside them"),
-            "times": native("of the answer, in the index"),
-        },
-        limits=(
-            *LIMITS,
-            "without an index, order and pairs are told by what later requests repeat; an answer that none"
-            " repeats is paired only where one request of its model is left",
-            "bodies that a log record holds only in part (the client cuts them at 60 KB) are left out",
-        ),
-        held_against=HeldAgainst("Claude Code", "2.1.330", "2.1.197"),
-        origin="written by claude 2.1.197 and 2.1.330",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the lines look like the index of a dump, or an export of log records with bodies in it."""
-        if MARK in head and _EXPORT.search(head):
+def detect(head: bytes) -> int:
+    """How sure the lines look like the index of a dump, or an export of log records with bodies in it."""
+    if is_export(head):
+        return _SURE
+    for value in objects(head):
+        if isinstance(value.get("request_file"), str) and "response_file" in value:
             return _SURE
-        for value in objects(head):
-            if isinstance(value.get("request_file"), str) and "response_file" in value:
-                return _SURE
-        return _LIKELY if _CUT.search(head) else 0
+    return _LIKELY if _CUT.search(head) else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The events of the files that an index or an export names beside it, or of the bodies in it."""
-        head = source.read(0, _LOOKED)
-        if MARK in head and _EXPORT.search(head):
-            from ctxctl.formats.claude_bodies.otlp import read
 
-            return read(source, report)
-        from ctxctl.formats.claude_bodies.reader import read_index
+def is_export(head: bytes) -> bool:
+    """Whether a file is an export of log records that hold bodies."""
+    return _MARK in head and _EXPORT.search(head) is not None
 
-        return read_index(source, report)
 
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure the directory is such a dump: by its index, else by the names of its files."""
-        asked = [name for name in folder.files if _ASKED.search(name)]
-        if not asked:
-            return 0
-        for name in folder.files:
-            if name.rpartition("/")[2] == INDEX and self.detect(folder.head(name, _HEAD)):
-                return _SURE
-        answered = any(_ANSWERED.search(name) for name in folder.files)
-        return _SURE if answered else _LIKELY
+def detect_folder(folder: Folder) -> int:
+    """How sure the directory is such a dump: by its index, else by the names of its files."""
+    asked = [name for name in folder.files if _ASKED.search(name)]
+    if not asked:
+        return 0
+    for name in folder.files:
+        if name.rpartition("/")[2] == INDEX and detect(folder.head(name, _HEAD)):
+            return _SURE
+    answered = any(_ANSWERED.search(name) for name in folder.files)
+    return _SURE if answered else _LIKELY
 
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """The directory's events: its requests in order, each with its answer."""
-        from ctxctl.formats.claude_bodies.reader import read_folder
 
-        return read_folder(folder, report)
+FORMAT: Final = Format(
+    name="claude-bodies",
+    title="Claude Code body dump",
+    detect=detect,
+    reader="ctxctl.formats.claude_bodies.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.formats.claude_bodies.reader:read_folder",
+)

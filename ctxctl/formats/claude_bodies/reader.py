@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 from ctxctl.errors import CtxctlError
 from ctxctl.formats.build import Json, canonical, digest_of
 from ctxctl.formats.calls.http import Call, Calls
-from ctxctl.formats.claude_bodies import INDEX, REQUEST, RESPONSE
+from ctxctl.formats.claude_bodies import INDEX, REQUEST, RESPONSE, is_export
+from ctxctl.formats.claude_code import detect as is_transcript
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.parts import string
@@ -26,6 +27,7 @@ from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
 
 NAME: Final = "claude-bodies"
+_HEAD: Final = 1 << 16
 _ADDRESS: Final = "/v1/messages"
 _WHOLE: Final = Line(1, 0, b"")
 """The place of what is a file by itself."""
@@ -242,9 +244,6 @@ def _file(record: Json, field: str, prefix: str) -> str | None:
     return f"{prefix}{base}" if base else None
 
 
-_HEAD = 1 << 16
-
-
 def turns(folder: Folder) -> dict[str, str]:
     """By request id and by message id: the prompt id of the transcript's turn.
 
@@ -254,9 +253,7 @@ def turns(folder: Folder) -> dict[str, str]:
     for name in folder.files:
         if not name.endswith(".jsonl") or name.rpartition("/")[2] == INDEX:
             continue
-        from ctxctl.formats.claude_code import ClaudeCode  # another importer, and only where one is needed
-
-        if ClaudeCode().detect(folder.head(name, _HEAD)):
+        if is_transcript(folder.head(name, _HEAD)):
             found |= _of_file(folder.path / name)
     for path in folder.beside:
         found |= _of_file(path)
@@ -391,3 +388,13 @@ def _last(requests: list[Asked], left: list[tuple[str, Json]], made_pairs: dict[
         asking = waiting.get(model, [])
         if len(files) == len(asking) == 1:
             made_pairs[asking[0]] = files[0]
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: of the directory that an index stands in, or of an export of log records."""
+    head = source.read(0, _HEAD)
+    if is_export(head):
+        from ctxctl.formats.claude_bodies import otlp
+
+        return otlp.read(source, report)
+    return read_index(source, report)

@@ -8,18 +8,14 @@ between what was counted and what was billed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.claude_code.carried import Carried, carried
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.claude_code.records import KNOWN
-from ctxctl.formats.claude_code.session import NAME, Session
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.kit.folder import Folder, Importer, several
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.folder import Folder
 
 _MESSAGES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 _MESSAGE_KEYS = ("parentUuid", "sessionId", "isSidechain", "userType")
@@ -95,67 +91,31 @@ _HEAD = 64 * 1024
 _LOOKED = 3
 
 
-class ClaudeCode:
-    """The importer for Claude Code transcripts; a session's sub-agents come along as threads."""
-
-    name: str = NAME
-    title: str = "Claude Code transcript"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a transcript's; 0 for other JSON lines."""
-        best = 0
-        body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if body.startswith((b"{\n", b"{\r\n")):
-            return _document(body)
-        for line in body.split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                best = max(best, _by_text(line))
-                continue
-            if isinstance(value, dict):
-                best = max(best, _by_keys(value))
-        return best
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure a directory holds transcripts: a project's sessions, or one session's sub-agents."""
-        mains = _mains(folder)
-        looked = [self.detect(folder.head(name, _HEAD)) for name in mains[:_LOOKED]]
-        return max(looked, default=0) if looked and min(looked) >= _LIKELY else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each session in the order of the files' names; its sub-agents' files are read along with it.
-
-        An API call that stands in several of them is one request, of the file that has it first.
-        """
-        mains = _mains(folder)
-        beside = self.beside(folder, mains, report)
-        yield from several(folder, [(name, beside[name]) for name in mains], report)
-
-    def beside(self, folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
-        """By file, what reads it as one of these: none bills what another one does."""
-        elsewhere = carried(folder, names, report)
-        return {name: _Beside(elsewhere.get(name, Carried())) for name in names}
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records; bounded by the session, linear in the file."""
-        return Session(report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the first lines look like a transcript's; 0 for other JSON lines."""
+    best = 0
+    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if body.startswith((b"{\n", b"{\r\n")):
+        return _document(body)
+    for line in body.split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            best = max(best, _by_text(line))
+            continue
+        if isinstance(value, dict):
+            best = max(best, _by_keys(value))
+    return best
 
 
-class _Beside:
-    """Reads one of several transcripts."""
-
-    def __init__(self, carried: Carried) -> None:
-        self._carried = carried
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """As `ClaudeCode.events`, without requests for what another file bills."""
-        return Session(report, self._carried).events(source)
+def detect_folder(folder: Folder) -> int:
+    """How sure a directory holds transcripts: a project's sessions, or one session's sub-agents."""
+    mains = main_transcripts(folder)
+    looked = [detect(folder.head(name, _HEAD)) for name in mains[:_LOOKED]]
+    return max(looked, default=0) if looked and min(looked) >= _LIKELY else 0
 
 
-def _mains(folder: Folder) -> list[str]:
+def main_transcripts(folder: Folder) -> list[str]:
     """The transcripts that are read by themselves; sub-agents' only where there is nothing else."""
     lines = [name for name in folder.files if name.endswith(".jsonl")]
     mains = [name for name in lines if "subagents/" not in name and not _base(name).startswith("agent-")]
@@ -190,3 +150,15 @@ def _by_text(head: bytes) -> int:
     """For a line that is longer than the head, damaged, or pretty-printed."""
     marks = (b'"parentUuid"', b'"isSidechain"', b'"sessionId"', b'"userType"')
     return _SURE if sum(mark in head for mark in marks) >= 2 and b'"event_type"' not in head else 0
+
+
+FORMAT: Final = Format(
+    name="claude-code",
+    title="Claude Code transcript",
+    detect=detect,
+    reader="ctxctl.formats.claude_code.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.formats.claude_code.reader:read_folder",
+    beside="ctxctl.formats.claude_code.reader:beside",
+)

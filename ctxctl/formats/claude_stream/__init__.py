@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import body, values
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _SURE: Final = 94
 _LIKELY: Final = 70
@@ -39,74 +37,63 @@ HELD: Final = HeldAgainst(
 """Of what a run prints, and of what the SDK exchanges with it."""
 
 
-class ClaudeStream:
-    """The importer for the printed messages of one or several runs."""
-
-    name: str = "claude-stream-json"
-    title: str = "Claude Code stream-json"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "The messages that a run of Claude Code prints as JSON lines (or, with --output-format json"
-            " --verbose, as one array), with or without partial messages; also logs that moved a line's"
-            " fields under `message`."
+ABOUT: Final = About(
+    reads=(
+        "The messages that a run of Claude Code prints as JSON lines (or, with --output-format json"
+        " --verbose, as one array), with or without partial messages; also logs that moved a line's"
+        " fields under `message`."
+    ),
+    places=("claude -p --output-format stream-json --verbose … > run.jsonl",),
+    turns=(
+        "A turn is a run, from its `init` to its `result`, or what a prompt sets off that the stream"
+        " repeats (--replay-user-messages); a step is one message id."
+    ),
+    claims={
+        "item_ids": native("uuid of the line, id of the tool call; of partial messages derived"),
+        "system_prompt": absent(),
+        "tool_definitions": absent("the tools' names only"),
+        "messages": native("but the prompt itself only where the stream repeats it"),
+        "reasoning": native(),
+        "reminders": absent("what Claude Code adds to a request is not in its stream"),
+        "compaction": native("compact_boundary; what left is derived"),
+        "summary": native(),
+        "order": derived("as the lines come; a message's blocks stand before its calls' results"),
+        "requests": native("message id"),
+        "turns": native("runs; prompts where the stream repeats them"),
+        "threads": native("sub-agents by the call that began them"),
+        "model": native(),
+        "times": native("of messages, in newer versions"),
+        "input_tokens": native("of each message; a run's totals are not added to them"),
+        "cached_tokens": native(),
+        "output_tokens": native(
+            "where the answer's end is told: a line with a stop reason, partial messages, or the result"
+            " for the run's last call"
         ),
-        places=("claude -p --output-format stream-json --verbose … > run.jsonl",),
-        turns=(
-            "A turn is a run, from its `init` to its `result`, or what a prompt sets off that the stream"
-            " repeats (--replay-user-messages); a step is one message id."
-        ),
-        claims={
-            "item_ids": native("uuid of the line, id of the tool call; of partial messages derived"),
-            "system_prompt": absent(),
-            "tool_definitions": absent("the tools' names only"),
-            "messages": native("but the prompt itself only where the stream repeats it"),
-            "reasoning": native(),
-            "reminders": absent("what Claude Code adds to a request is not in its stream"),
-            "compaction": native("compact_boundary; what left is derived"),
-            "summary": native(),
-            "order": derived("as the lines come; a message's blocks stand before its calls' results"),
-            "requests": native("message id"),
-            "turns": native("runs; prompts where the stream repeats them"),
-            "threads": native("sub-agents by the call that began them"),
-            "model": native(),
-            "times": native("of messages, in newer versions"),
-            "input_tokens": native("of each message; a run's totals are not added to them"),
-            "cached_tokens": native(),
-            "output_tokens": native(
-                "where the answer's end is told: a line with a stop reason, partial messages, or the result"
-                " for the run's last call"
-            ),
-            "limit": native("the model's context window, from the result at the end of the run"),
-        },
-        limits=(
-            "the totals of a `result` also hold calls without a line in the stream (an answer without"
-            " content, a compaction); its modelUsage also holds calls beside the conversation",
-            "outputs of hooks are not counted as context: whether they reached the model is not told",
-            "lines that moved their fields under `message` lost which sub-agent they are of",
-        ),
-        held_against=HELD,
-        origin="claude 2.0.75 to 2.1.222",
-    )
+        "limit": native("the model's context window, from the result at the end of the run"),
+    },
+    limits=(
+        "the totals of a `result` also hold calls without a line in the stream (an answer without"
+        " content, a compaction); its modelUsage also holds calls beside the conversation",
+        "outputs of hooks are not counted as context: whether they reached the model is not told",
+        "lines that moved their fields under `message` lost which sub-agent they are of",
+    ),
+    held_against=HELD,
+    origin="claude 2.0.75 to 2.1.222",
+)
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head looks like such a stream's."""
-        best = 0
-        for value in values(head):
-            for one in value[:5] if isinstance(value, list) else (value,):
-                best = max(best, _sure(one) if isinstance(one, dict) else 0)
-            if best == _SURE:
-                return best
-        torn = body(head)
-        if best == 0 and torn[:1] in (b"{", b"[") and _TORN.search(torn[:8192]):
-            return 0 if any(f'"{key}"'.encode() in torn[:8192] for key in _FOREIGN) else _SURE
-        return best
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The runs' steps; memory grows with the ids of the messages."""
-        from ctxctl.formats.claude_stream.reader import read
-
-        return read(source, report)
+def detect(head: bytes) -> int:
+    """How sure the head looks like such a stream's."""
+    best = 0
+    for value in values(head):
+        for one in value[:5] if isinstance(value, list) else (value,):
+            best = max(best, _sure(one) if isinstance(one, dict) else 0)
+        if best == _SURE:
+            return best
+    torn = body(head)
+    if best == 0 and torn[:1] in (b"{", b"[") and _TORN.search(torn[:8192]):
+        return 0 if any(f'"{key}"'.encode() in torn[:8192] for key in _FOREIGN) else _SURE
+    return best
 
 
 def _sure(value: dict[str, Any]) -> int:
@@ -133,3 +120,12 @@ def _sure(value: dict[str, Any]) -> int:
         return _SURE if named and any(key in holder for key in _INIT_KEYS) else 0
     told = kind == "result" and "subtype" in holder and "session_id" in holder
     return _SURE if told and any(key in holder for key in _RESULT_KEYS) else 0
+
+
+FORMAT: Final = Format(
+    name="claude-stream-json",
+    title="Claude Code stream-json",
+    detect=detect,
+    reader="ctxctl.formats.claude_stream.reader:read",
+    about=ABOUT,
+)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from ctxctl.formats.about import About, HeldAgainst
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.fidelity import About, HeldAgainst
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import objects
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _CUT: Final = re.compile(
     rb'^\{\s*"timestamp"\s*:\s*"[^"]{10,40}"\s*,\s*"request_id"\s*:\s*"[^"]*"\s*,\s*"turn"\s*:', re.M
@@ -19,39 +17,37 @@ _BUNDLE: Final = b'"__claude_tap_compact_trace__"'
 _SURE: Final = 95
 
 
-class ClaudeTap:
-    """The importer for claude-tap traces."""
+ABOUT: Final = About(
+    reads=(
+        "JSON lines of a claude-tap proxy, of any client: answers put together or as stream events, "
+        "Codex over WebSocket request by request; and compact bundles (.ctap.json)."
+    ),
+    places=(".traces/trace_*.jsonl", "claude-tap export --format compact"),
+    turns=TURNS,
+    claims=BODIES,
+    limits=(*LIMITS, "the times are those of the answers' ends", "its SQLite store is not read"),
+    held_against=HeldAgainst("claude-tap", "0.1", "0.1"),
+    origin="liaohch3/claude-tap 0.1",
+)
 
-    name: str = "claude-tap"
-    title: str = "claude-tap trace"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "JSON lines of a claude-tap proxy, of any client: answers put together or as stream events, "
-            "Codex over WebSocket request by request; and compact bundles (.ctap.json)."
-        ),
-        places=(".traces/trace_*.jsonl", "claude-tap export --format compact"),
-        turns=TURNS,
-        claims=BODIES,
-        limits=(*LIMITS, "the times are those of the answers' ends", "its SQLite store is not read"),
-        held_against=HeldAgainst("claude-tap", "0.1", "0.1"),
-        origin="liaohch3/claude-tap 0.1",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the lines look like a proxy's records."""
-        if _BUNDLE in head[:4096]:
+def detect(head: bytes) -> int:
+    """How sure the lines look like a proxy's records."""
+    if _BUNDLE in head[:4096]:
+        return _SURE
+    for value in objects(head):
+        request = value.get("request")
+        if not isinstance(request, dict) or "method" not in request or "path" not in request:
+            continue
+        if "response" in value and ("turn" in value or "request_id" in value or "duration_ms" in value):
             return _SURE
-        for value in objects(head):
-            request = value.get("request")
-            if not isinstance(request, dict) or "method" not in request or "path" not in request:
-                continue
-            if "response" in value and ("turn" in value or "request_id" in value or "duration_ms" in value):
-                return _SURE
-        return _SURE if _CUT.search(head) else 0
+    return _SURE if _CUT.search(head) else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The trace's events."""
-        from ctxctl.formats.claude_tap.reader import read
 
-        return read(source, report)
+FORMAT: Final = Format(
+    name="claude-tap",
+    title="claude-tap trace",
+    detect=detect,
+    reader="ctxctl.formats.claude_tap.reader:read",
+    about=ABOUT,
+)

@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from ctxctl.formats.about import About, HeldAgainst
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.fidelity import About, HeldAgainst
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import objects
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _CUT: Final = re.compile(rb'^\{\s*"request"\s*:\s*\{\s*"timestamp"\s*:\s*[\d.]+\s*,\s*"method"\s*:', re.M)
 _SURE: Final = 96
 _LIKELY: Final = 88
 
 
-class ClaudeTrace:
-    """The importer for claude-trace JSON lines."""
+ABOUT: Final = About(
+    reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streams included.",
+    places=(".claude-trace/log-*.jsonl of the working directory",),
+    turns=TURNS,
+    claims=BODIES,
+    limits=LIMITS,
+    held_against=HeldAgainst("claude-trace", "1.0", "1.0"),
+    origin="badlogic/lemmy, apps/claude-trace",
+)
 
-    name: str = "claude-trace"
-    title: str = "claude-trace log"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads="JSON lines of request/response pairs as claude-trace 1.0 writes them, streams included.",
-        places=(".claude-trace/log-*.jsonl of the working directory",),
-        turns=TURNS,
-        claims=BODIES,
-        limits=LIMITS,
-        held_against=HeldAgainst("claude-trace", "1.0", "1.0"),
-        origin="badlogic/lemmy, apps/claude-trace",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the lines look like pairs with times and headers."""
-        for value in objects(head):
-            request = value.get("request")
-            if (
-                not isinstance(request, dict)
-                or "response" not in value
-                or not {"url", "headers"} <= set(request)
-            ):
-                continue
-            if "logged_at" in value:
-                return _SURE
-            if "timestamp" in request and "path" not in request:
-                return _LIKELY
-        return _LIKELY if _CUT.search(head) else 0
+def detect(head: bytes) -> int:
+    """How sure the lines look like pairs with times and headers."""
+    for value in objects(head):
+        request = value.get("request")
+        if not isinstance(request, dict) or "response" not in value or not {"url", "headers"} <= set(request):
+            continue
+        if "logged_at" in value:
+            return _SURE
+        if "timestamp" in request and "path" not in request:
+            return _LIKELY
+    return _LIKELY if _CUT.search(head) else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The log's events."""
-        from ctxctl.formats.claude_trace.reader import read
 
-        return read(source, report)
+FORMAT: Final = Format(
+    name="claude-trace",
+    title="claude-trace log",
+    detect=detect,
+    reader="ctxctl.formats.claude_trace.reader:read",
+    about=ABOUT,
+)

@@ -6,16 +6,15 @@ order, compactions, rollbacks.  One step is one model request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.codex import records
 from ctxctl.formats.codex.records import unwrapped
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.declaration import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 20
@@ -116,42 +115,14 @@ _EXEC_LOG: Final = About(
 )
 
 
-class Codex:
-    """The importer for Codex rollouts."""
-
-    name: str = "codex"
-    title: str = "Codex rollout"
-    default_policy: str = "recorded"
-    about: About = _ROLLOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a rollout's."""
-        return _best(head, _rollout_line, (b'"timestamp"', b'"payload"'))
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The thread's steps as `context_event` records; linear in the file, holds ids but no texts."""
-        from ctxctl.formats.codex.rollout import Rollout
-
-        return Rollout(report).events(source)
+def detect_codex(head: bytes) -> int:
+    """How sure the first lines look like a rollout's."""
+    return _best(head, _rollout_line, (b'"timestamp"', b'"payload"'))
 
 
-class CodexExec:
-    """The importer for the event log of `codex exec --json`."""
-
-    name: str = "codex-exec"
-    title: str = "codex exec --json log"
-    default_policy: str = "recorded"
-    about: About = _EXEC_LOG
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like such a log's."""
-        return _best(head, _exec_line, (b'"type":"thread.started"', b'"thread_id"'))
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """What the log tells of each turn, marked derived."""
-        from ctxctl.formats.codex.execlog import ExecLog
-
-        return ExecLog(report).events(source)
+def detect_codex_exec(head: bytes) -> int:
+    """How sure the first lines look like such a log's."""
+    return _best(head, _exec_line, (b'"type":"thread.started"', b'"thread_id"'))
 
 
 def _best(head: bytes, score: Callable[[dict[str, Any]], int], marks: tuple[bytes, ...]) -> int:
@@ -208,3 +179,20 @@ def _exec_line(line: dict[str, Any]) -> int:
         return _LIKELY if isinstance(item.get("id"), str) and "type" in item else 0
     usage = value.get("usage")
     return _LIKELY if isinstance(usage, dict) and "cached_input_tokens" in usage else 0
+
+
+CODEX: Final = Format(
+    name="codex",
+    title="Codex rollout",
+    detect=detect_codex,
+    reader="ctxctl.formats.codex.reader:Rollout",
+    about=_ROLLOUT,
+)
+
+CODEX_EXEC: Final = Format(
+    name="codex-exec",
+    title="codex exec --json log",
+    detect=detect_codex_exec,
+    reader="ctxctl.formats.codex.execlog:ExecLog",
+    about=_EXEC_LOG,
+)

@@ -29,8 +29,8 @@ _ACTIONS: Final = frozenset(
 class ExecLog(Run):
     """One run of `codex exec`."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._turns = 0
         self._asked = False
         """The turn has a request."""

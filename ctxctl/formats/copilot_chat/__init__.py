@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+import re
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
 _SURE: Final = 95
 _LIKELY: Final = 80
+_ENTRY: Final = re.compile(rb'\{\s*"kind"\s*:\s*(?:0\s*,\s*"v"|[123]\s*,\s*"k")\s*:')
+_REQUESTS: Final = re.compile(rb'"k"\s*:\s*\[\s*"requests"')
 
 _EXPORT: Final = About(
     reads="A chat that VS Code exported as JSON, or keeps in its workspace storage, as one document or as a "
@@ -78,56 +79,53 @@ _REPLAY: Final = About(
 )
 
 
-class CopilotChat:
-    """The importer for chats exported from VS Code."""
-
-    name: str = "copilot-chat"
-    title: str = "VS Code chat export"
-    default_policy: str = "recorded"
-    about: About = _EXPORT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like a chat's."""
-        from ctxctl.formats.copilot_chat.export import changes_requests
-
-        body = _body(head)
-        if changes_requests(body):
-            return _LIKELY
-        marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
-        if not body.startswith(b"{") or not marks or b'"event_type"' in body[:2000]:
-            return 0
-        return _SURE if marks == 2 and b'"requests"' in body else _LIKELY
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The chat's steps as `context_event` records."""
-        from ctxctl.formats.copilot_chat.export import Export
-
-        return Export(report).events(source)
+def detect_copilot_chat(head: bytes) -> int:
+    """How sure the beginning looks like a chat's."""
+    body = _body(head)
+    if _changes_requests(body):
+        return _LIKELY
+    marks = sum(mark in body for mark in (b'"requesterUsername"', b'"responderUsername"'))
+    if not body.startswith(b"{") or not marks or b'"event_type"' in body[:2000]:
+        return 0
+    return _SURE if marks == 2 and b'"requests"' in body else _LIKELY
 
 
-class ChatReplay:
-    """The importer for chat replay logs."""
+def detect_copilot_chatreplay(head: bytes) -> int:
+    """How sure the beginning looks like a replay log's."""
+    body = _body(head)
+    if not body.startswith(b"{") or b'"logs"' not in body:
+        return 0
+    if b'"totalLogEntries"' in body and b'"prompts"' in body:
+        return _SURE
+    return _LIKELY if b'"logCount"' in body and b'"hasSeen"' in body else 0
 
-    name: str = "copilot-chatreplay"
-    title: str = "Copilot chat replay"
-    default_policy: str = "recorded"
-    about: About = _REPLAY
 
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like a replay log's."""
-        body = _body(head)
-        if not body.startswith(b"{") or b'"logs"' not in body:
-            return 0
-        if b'"totalLogEntries"' in body and b'"prompts"' in body:
-            return _SURE
-        return _LIKELY if b'"logCount"' in body and b'"hasSeen"' in body else 0
+def is_log(body: bytes) -> bool:
+    """Whether a file begins like such a store."""
+    return _ENTRY.match(body) is not None
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Each request's whole body as `context_event` records."""
-        from ctxctl.formats.copilot_chat.replay import Replay
 
-        return Replay(report).events(source)
+def _changes_requests(body: bytes) -> bool:
+    """Whether a store's first line changes the requests: its snapshot is lost."""
+    return is_log(body) and _REQUESTS.search(body[:200]) is not None
 
 
 def _body(head: bytes) -> bytes:
     return head.removeprefix(_BOM).lstrip()
+
+
+COPILOT_CHAT: Final = Format(
+    name="copilot-chat",
+    title="VS Code chat export",
+    detect=detect_copilot_chat,
+    reader="ctxctl.formats.copilot_chat.reader:Export",
+    about=_EXPORT,
+)
+
+COPILOT_CHATREPLAY: Final = Format(
+    name="copilot-chatreplay",
+    title="Copilot chat replay",
+    detect=detect_copilot_chatreplay,
+    reader="ctxctl.formats.copilot_chat.replay:Replay",
+    about=_REPLAY,
+)

@@ -24,8 +24,8 @@ _TEXT, _IMAGE = 1, 2
 class Replay(Run):
     """One exported log: prompts, and under each the requests that it set off."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._main: str | None = None
         """Name of the requests of the main thread."""
         self._turn = 0

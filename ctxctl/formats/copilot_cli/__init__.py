@@ -7,15 +7,13 @@ One step is one model request, which `assistant.turn_start` begins; a turn is wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.about import About, HeldAgainst, absent, native
 from ctxctl.formats.copilot_cli import records
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.declaration import Format
 
 _BOM: Final = b"\xef\xbb\xbf"
 _LINES: Final = 40
@@ -80,34 +78,20 @@ _ABOUT: Final = About(
 )
 
 
-class CopilotCli:
-    """The importer for Copilot CLI sessions."""
-
-    name: str = "copilot-cli"
-    title: str = "Copilot CLI session"
-    default_policy: str = "recorded"
-    about: About = _ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like session events."""
-        best = 0
-        body = head.removeprefix(_BOM).lstrip()
-        for line in body.split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            best = max(best, _score(value))
-        if best or not body.startswith(b"{"):
-            return best
-        start = body[:200].replace(b" ", b"")
-        return _LIKELY if b'"type":"session.start"' in start and b'"data":{' in start else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records; linear in the file, holds ids but no texts."""
-        from ctxctl.formats.copilot_cli.log import Session
-
-        return Session(report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the first lines look like session events."""
+    best = 0
+    body = head.removeprefix(_BOM).lstrip()
+    for line in body.split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        best = max(best, _score(value))
+    if best or not body.startswith(b"{"):
+        return best
+    start = body[:200].replace(b" ", b"")
+    return _LIKELY if b'"type":"session.start"' in start and b'"data":{' in start else 0
 
 
 def _score(value: Any) -> int:
@@ -119,3 +103,12 @@ def _score(value: Any) -> int:
     if kind == "session.start":
         return _SURE if "copilotVersion" in value["data"] or "producer" in value["data"] else _LIKELY
     return _LIKELY if isinstance(value.get("id"), str) else 0
+
+
+FORMAT: Final = Format(
+    name="copilot-cli",
+    title="Copilot CLI session",
+    detect=detect,
+    reader="ctxctl.formats.copilot_cli.reader:Session",
+    about=_ABOUT,
+)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 
-NAME: Final = "ctxdiff"
 _SQLITE: Final = b"SQLite format 3\0"
 _TABLES: Final = (b"ctxdiff_version", b"call_block", b"content_hash", b"schema_version")
 _SURE: Final = 96
@@ -51,20 +48,15 @@ ABOUT: Final = About(
 )
 
 
-class CtxDiff:
-    """The importer for ctxdiff's traces."""
+def detect(head: bytes) -> int:
+    """How sure a database is one of ctxdiff's, by its tables."""
+    return _SURE if head.startswith(_SQLITE) and all(mark in head for mark in _TABLES) else 0
 
-    name: str = NAME
-    title: str = "ctxdiff trace"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure a database is one of ctxdiff's, by its tables."""
-        return _SURE if head.startswith(_SQLITE) and all(mark in head for mark in _TABLES) else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The runs' events, one run after the other."""
-        from ctxctl.formats.ctxdiff.reader import events
-
-        return events(source, report)
+FORMAT: Final = Format(
+    name="ctxdiff",
+    title="ctxdiff trace",
+    detect=detect,
+    reader="ctxctl.formats.ctxdiff.reader:events",
+    about=ABOUT,
+)

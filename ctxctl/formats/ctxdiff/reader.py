@@ -13,7 +13,6 @@ from typing import Any, Final
 import orjson
 
 from ctxctl.formats.build import VERSION_DIGITS, Json
-from ctxctl.formats.ctxdiff import NAME
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.database import read, value
 from ctxctl.formats.kit.parts import Part, count, string
@@ -29,6 +28,7 @@ from ctxctl.trace.source import Source
 
 SCHEMA: Final = 2
 """The newest schema of ctxdiff that this was held against."""
+NAME: Final = "ctxdiff"
 _RUNS: Final = "SELECT * FROM run ORDER BY rowid"
 _CALLS: Final = "SELECT * FROM call WHERE run_id = ? ORDER BY seq"
 _HELD: Final = "SELECT block_id FROM call_block WHERE call_id = ? ORDER BY position"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 NAME: Final = "cursor"
 _LINES: Final = 20
-_SQLITE: Final = b"SQLite format 3\0"
+SQLITE: Final = b"SQLite format 3\0"
 _HOOKS: Final = ("evt", "payload")
 
 _EVENTS: Final = frozenset(
@@ -68,58 +66,31 @@ ABOUT: Final = About(
 )
 
 
-class Cursor:
-    """The importer for Cursor's captures."""
-
-    name: str = NAME
-    title: str = "Cursor agent"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like one of Cursor's files."""
-        if head.startswith(_SQLITE):
-            store = b"CREATE TABLE blobs" in head and b"CREATE TABLE meta" in head
-            return 92 if store or b"cursorDiskKV" in head else 0
-        best = 0
-        for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(value, dict):
-                best = max(best, _score(value))
-        return best
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure a directory holds transcripts: of one agent, or of several."""
-        lines = [name for name in folder.files if name.endswith(".jsonl")]
-        looked = [self.detect(folder.head(name, 1 << 16)) for name in lines[:3]]
-        return min(looked) if looked and len(lines) == len(folder.files) else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each agent a session, its sub-agents threads of it."""
-        from ctxctl.formats.cursor.transcript import folder_events
-
-        return folder_events(NAME, folder, report)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The capture's steps; databases are read whole, lines as they come."""
-        head = source.read(0, 1 << 16)
-        if head.startswith(_SQLITE):
-            from ctxctl.formats.cursor.databases import events
-
-            return events(NAME, source, report)
-        if _is_hooks(head):
-            from ctxctl.formats.cursor.hooks import Hooks
-
-            return Hooks(NAME, report).events(source)
-        from ctxctl.formats.cursor.transcript import events as transcript
-
-        return transcript(NAME, source, report)
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like one of Cursor's files."""
+    if head.startswith(SQLITE):
+        store = b"CREATE TABLE blobs" in head and b"CREATE TABLE meta" in head
+        return 92 if store or b"cursorDiskKV" in head else 0
+    best = 0
+    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            best = max(best, _score(value))
+    return best
 
 
-def _is_hooks(head: bytes) -> bool:
+def detect_folder(folder: Folder) -> int:
+    """How sure a directory holds transcripts: of one agent, or of several."""
+    lines = [name for name in folder.files if name.endswith(".jsonl")]
+    looked = [detect(folder.head(name, 1 << 16)) for name in lines[:3]]
+    return min(looked) if looked and len(lines) == len(folder.files) else 0
+
+
+def is_hooks(head: bytes) -> bool:
+    """Whether a file is a log of what its hooks were given."""
     return head.count(b'"payload"') > 0 and b'"hook_event_name"' in head
 
 
@@ -132,3 +103,14 @@ def _score(value: dict[str, Any]) -> int:
         plain = value.keys() <= {"role", "message", "timestamp"} and message.keys() <= {"content", "role"}
         return 90 if plain and isinstance(message.get("content"), list) else 0
     return 70 if value.get("type") == "turn_ended" and "status" in value and len(value) <= 4 else 0
+
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Cursor agent",
+    detect=detect,
+    reader="ctxctl.formats.cursor.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.formats.cursor.reader:read_folder",
+)

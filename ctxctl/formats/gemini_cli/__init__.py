@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "gemini-cli"
 _LINES: Final = 20
 _SAID: Final = ("user", "gemini", "info", "error", "warning")
 
@@ -83,39 +80,23 @@ ABOUT: Final = About(
 )
 
 
-class GeminiCli:
-    """The importer for Gemini CLI's captures."""
-
-    name: str = NAME
-    title: str = "Gemini CLI chat"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like one of the CLI's files."""
-        best = _document(head)
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                if line.startswith((b'{"method":"generateContent', b'{"method": "generateContent')):
-                    best = max(best, 90)
-                continue
-            if isinstance(value, dict):
-                best = max(best, _score(value))
-        return best
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The chat's steps as `context_event` records; documents are read whole, lines as they come."""
-        from ctxctl.formats.gemini_cli.records import Lines, whole
-
-        head = source.read(0, 64 * 1024)
-        if _document(head) and not _is_lines(head):
-            return whole(NAME, source, report)
-        return Lines(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like one of the CLI's files."""
+    best = layout_score(head)
+    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            if line.startswith((b'{"method":"generateContent', b'{"method": "generateContent')):
+                best = max(best, 90)
+            continue
+        if isinstance(value, dict):
+            best = max(best, _score(value))
+    return best
 
 
-def _document(head: bytes) -> int:
+def layout_score(head: bytes) -> int:
+    """How sure one document is a chat or a saved history, by its keys."""
     layout = skim(head)
     if layout.has("sessionId", "projectHash"):
         return 92
@@ -127,7 +108,7 @@ def _document(head: bytes) -> int:
     return 80 if saved and layout.values.get("[].role") in ("user", "model") else 0
 
 
-def _is_lines(head: bytes) -> bool:
+def is_lines(head: bytes) -> bool:
     """Whether one of the first lines is a record by itself, and no part of a document."""
     rows = head.removeprefix(b"\xef\xbb\xbf").strip().split(b"\n")[:_LINES]
     if len(rows) == 1:
@@ -164,3 +145,12 @@ def _score(value: dict[str, Any]) -> int:
     if kind in _SAID and "timestamp" in value and "content" in value and isinstance(value.get("id"), str):
         return 55 if value.keys() <= {"id", "type", "timestamp", "content", "displayContent"} else 0
     return 0
+
+
+FORMAT: Final = Format(
+    name="gemini-cli",
+    title="Gemini CLI chat",
+    detect=detect,
+    reader="ctxctl.formats.gemini_cli.reader:read",
+    about=ABOUT,
+)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 NAME: Final = "goose"
 _LINES: Final = 20
-_SQLITE: Final = b"SQLite format 3\0"
+SQLITE: Final = b"SQLite format 3\0"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "toolConfirmationRequest", "redactedThinking")
 
 _TOTALS: Final = tuple(
@@ -55,41 +53,22 @@ ABOUT: Final = About(
 )
 
 
-class Goose:
-    """The importer for goose's sessions."""
-
-    name: str = NAME
-    title: str = "goose session"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like a session's."""
-        if head.startswith(_SQLITE):
-            return 92 if all(mark in head for mark in (b"content_json", b"session_id", b"working_dir")) else 0
-        layout = skim(head)
-        if layout.has("working_dir", "conversation"):
-            return 90
-        best = 0
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(value, dict):
-                best = max(best, _score(value))
-        return best
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The sessions' steps as `context_event` records; databases and exports are read whole."""
-        from ctxctl.formats.goose import sessions
-
-        head = source.read(0, 64 * 1024)
-        if head.startswith(_SQLITE):
-            return sessions.database_events(NAME, source, report)
-        if skim(head).has("conversation"):
-            return sessions.exported(NAME, source, report)
-        return sessions.events(NAME, source, report)
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like a session's."""
+    if head.startswith(SQLITE):
+        return 92 if all(mark in head for mark in (b"content_json", b"session_id", b"working_dir")) else 0
+    layout = skim(head)
+    if layout.has("working_dir", "conversation"):
+        return 90
+    best = 0
+    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(value, dict):
+            best = max(best, _score(value))
+    return best
 
 
 def _score(value: dict[str, Any]) -> int:
@@ -101,3 +80,12 @@ def _score(value: dict[str, Any]) -> int:
     if any(isinstance(block, dict) and block.get("type") in _BLOCKS for block in content):
         return 92
     return 60 if isinstance(value.get("created"), int) else 0
+
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="goose session",
+    detect=detect,
+    reader="ctxctl.formats.goose.reader:read",
+    about=ABOUT,
+)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import body
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _HEAD: Final = re.compile(
     rb'\A\{\s*"[0-9a-f]{64}"\s*:\s*\{\s*"input"\s*:\s*\{\s*"(?:system|messages|tools|model\w*)"\s*:'
@@ -17,42 +15,40 @@ _HEAD: Final = re.compile(
 _SURE: Final = 96
 
 
-class GooseRecordings:
-    """The importer for `{sha256: {input, output}}` recordings."""
+ABOUT: Final = About(
+    reads="Recordings of goose's test provider: system prompt, messages and tools in goose's own shape.",
+    places=("crates/goose-cli/src/scenario_tests/recordings/*.json of goose",),
+    turns="One step is one recorded call; a turn is a prompt of the user.",
+    claims={
+        "item_ids": native("of tools and tool calls; messages are aligned by content"),
+        "system_prompt": native(),
+        "tool_definitions": native("as goose holds them; the provider's form is not recorded"),
+        "messages": native(),
+        "reasoning": native("where goose kept it"),
+        "order": derived("tools, system prompt, messages: the body that was sent is not recorded"),
+        "requests": native(),
+        "turns": derived("from the prompts"),
+        "threads": derived("by the first prompt"),
+        "model": native(),
+        "times": native("of the answers"),
+        "input_tokens": native(),
+        "cached_tokens": absent(),
+        "output_tokens": native(),
+    },
+    limits=("calls are ordered by their answers' times: the file has no order",),
+    origin="block/goose, crates/goose/src/providers/testprovider.rs",
+)
 
-    name: str = "goose-recordings"
-    title: str = "goose provider recording"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads="Recordings of goose's test provider: system prompt, messages and tools in goose's own shape.",
-        places=("crates/goose-cli/src/scenario_tests/recordings/*.json of goose",),
-        turns="One step is one recorded call; a turn is a prompt of the user.",
-        claims={
-            "item_ids": native("of tools and tool calls; messages are aligned by content"),
-            "system_prompt": native(),
-            "tool_definitions": native("as goose holds them; the provider's form is not recorded"),
-            "messages": native(),
-            "reasoning": native("where goose kept it"),
-            "order": derived("tools, system prompt, messages: the body that was sent is not recorded"),
-            "requests": native(),
-            "turns": derived("from the prompts"),
-            "threads": derived("by the first prompt"),
-            "model": native(),
-            "times": native("of the answers"),
-            "input_tokens": native(),
-            "cached_tokens": absent(),
-            "output_tokens": native(),
-        },
-        limits=("calls are ordered by their answers' times: the file has no order",),
-        origin="block/goose, crates/goose/src/providers/testprovider.rs",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head looks like a recording's."""
-        return _SURE if _HEAD.match(body(head)) else 0
+def detect(head: bytes) -> int:
+    """How sure the head looks like a recording's."""
+    return _SURE if _HEAD.match(body(head)) else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The recording's events."""
-        from ctxctl.formats.goose_recordings.reader import read
 
-        return read(source, report)
+FORMAT: Final = Format(
+    name="goose-recordings",
+    title="goose provider recording",
+    detect=detect,
+    reader="ctxctl.formats.goose_recordings.reader:read",
+    about=ABOUT,
+)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from ctxctl.formats.about import About, absent, native
 from ctxctl.formats.calls.about import BODIES, LIMITS
-from ctxctl.formats.fidelity import About, absent, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import body
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _REQUEST: Final = re.compile(rb'"ur[il]"\s*:\s*"(?:https?:)?\\?/')
 _BODY: Final = re.compile(
@@ -22,44 +20,33 @@ _LIKELY: Final = 93
 _PERHAPS: Final = 55
 
 
-class HttpRequests:
-    """The importer for documents of requests, whatever names they stand under."""
+ABOUT: Final = About(
+    reads=(
+        "A JSON document in which objects with `url` and `body` are requests to models, with or without "
+        "their responses; each that stands by a name of its own is a thread of that name."
+    ),
+    places=("golden requests in a client library's tests", "request dumps"),
+    turns="One step is one request.",
+    claims={
+        **BODIES,
+        "threads": native("the name that a request stands by"),
+        "times": absent(),
+    },
+    limits=LIMITS,
+    origin="cognesy/instructor-php driver-golden-requests.json",
+)
 
-    name: str = "http-requests"
-    title: str = "document of HTTP requests"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "A JSON document in which objects with `url` and `body` are requests to models, with or without "
-            "their responses; each that stands by a name of its own is a thread of that name."
-        ),
-        places=("golden requests in a client library's tests", "request dumps"),
-        turns="One step is one request.",
-        claims={
-            **BODIES,
-            "threads": native("the name that a request stands by"),
-            "times": absent(),
-        },
-        limits=LIMITS,
-        origin="cognesy/instructor-php driver-golden-requests.json",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head looks like a list of requests; formats that hold requests claim them first."""
-        start = body(head)
-        if start[:1] not in (b"{", b"[") or _is_log(start):
-            return 0
-        if not _REQUEST.search(start) or b'"method"' not in start:
-            return 0
-        found = len(_BODY.findall(start))
-        addressed = found >= _MANY and len(_REQUEST.findall(start)) >= found
-        return _LIKELY if addressed else _PERHAPS if found else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The document's events."""
-        from ctxctl.formats.http_requests.reader import read
-
-        return read(source, report)
+def detect(head: bytes) -> int:
+    """How sure the head looks like a list of requests; formats that hold requests claim them first."""
+    start = body(head)
+    if start[:1] not in (b"{", b"[") or _is_log(start):
+        return 0
+    if not _REQUEST.search(start) or b'"method"' not in start:
+        return 0
+    found = len(_BODY.findall(start))
+    addressed = found >= _MANY and len(_REQUEST.findall(start)) >= found
+    return _LIKELY if addressed else _PERHAPS if found else 0
 
 
 def _is_log(start: bytes) -> bool:
@@ -67,3 +54,12 @@ def _is_log(start: bytes) -> bool:
     first, newline, rest = start.partition(b"\n")
     following = rest.lstrip()[:1] == b"{" and first.rstrip()[-1:] == b"}"
     return bool(newline) and following if start[:1] == b"{" else False
+
+
+FORMAT: Final = Format(
+    name="http-requests",
+    title="document of HTTP requests",
+    detect=detect,
+    reader="ctxctl.formats.http_requests.reader:read",
+    about=ABOUT,
+)

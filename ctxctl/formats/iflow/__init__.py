@@ -6,19 +6,15 @@ follows what is told by the order of the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
 from ctxctl.formats.build import Json
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.iflow.session import Session
-from ctxctl.formats.kit.folder import Folder, several
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.declaration import Format
+from ctxctl.formats.kit.folder import Folder
 
-NAME: Final = "iflow"
 ABOUT: Final = About(
     reads="A session of iFlow CLI: one line is a prompt, a tool's result, or a stretch of an answer.",
     places=(
@@ -57,42 +53,28 @@ _PREFIX: Final = "session-"
 _KEYS: Final = ("uuid", "parentUuid", "userType")
 
 
-class IFlow:
-    """The importer for iFlow's transcripts."""
-
-    name: str = NAME
-    title: str = "iFlow CLI transcript"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like such a transcript's; 0 for Claude Code's own."""
-        best = 0
-        for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                best = max(best, _by_text(line))
-                continue
-            best = max(best, _by_keys(value))
-        return best
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure a directory holds such transcripts and nothing else of the kind."""
-        names = _sessions(folder)
-        looked = [self.detect(folder.head(name, _HEAD)) for name in names[:_LOOKED]]
-        return min(looked, default=0)
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each session in the order of the files' names."""
-        yield from several(folder, [(name, self) for name in _sessions(folder)], report)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records, as its lines come."""
-        return Session(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the first lines look like such a transcript's; 0 for Claude Code's own."""
+    best = 0
+    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            best = max(best, _by_text(line))
+            continue
+        best = max(best, _by_keys(value))
+    return best
 
 
-def _sessions(folder: Folder) -> list[str]:
+def detect_folder(folder: Folder) -> int:
+    """How sure a directory holds such transcripts and nothing else of the kind."""
+    names = transcripts(folder)
+    looked = [detect(folder.head(name, _HEAD)) for name in names[:_LOOKED]]
+    return min(looked, default=0)
+
+
+def transcripts(folder: Folder) -> list[str]:
+    """The files of a directory that may be transcripts."""
     return [name for name in folder.files if name.endswith(".jsonl")]
 
 
@@ -120,3 +102,14 @@ def _by_text(head: bytes) -> int:
     """For a line that is longer than the head, or damaged."""
     marks = b'"parentUuid"' in head and b'"userType"' in head
     return _SURE - 1 if marks and b'"sessionId":"session-' in head.replace(b'": "', b'":"') else 0
+
+
+FORMAT: Final = Format(
+    name="iflow",
+    title="iFlow CLI transcript",
+    detect=detect,
+    reader="ctxctl.formats.iflow.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder,
+    folder_reader="ctxctl.formats.iflow.reader:read_folder",
+)

@@ -6,15 +6,12 @@ the event's `input` and `tools`.  `attachment://` texts and pooled messages are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "inspect-ai"
 _SURE = 96
 _LIKELY = 80
 _ZIP: Final = b"PK\x03\x04"
@@ -66,28 +63,14 @@ ABOUT: Final = About(
 )
 
 
-class InspectAi:
-    """The importer for Inspect AI logs."""
-
-    name: str = NAME
-    title: str = "Inspect AI log"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the head is a log: an archive with its entries, or a document with an `eval`."""
-        if head.startswith(_ZIP):
-            return _archive(head)
-        seen = skim(head)
-        if seen.has("eval.run_id", "eval.task") or seen.has("eval.task_id", "eval.model", "eval.task"):
-            return _SURE
-        return _LIKELY if seen.has("eval.model", "eval.task", "version") else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Sample after sample; one sample is in memory at a time, of a `.json` log the whole document."""
-        from ctxctl.formats.inspect_ai.log import Log
-
-        return Log(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the head is a log: an archive with its entries, or a document with an `eval`."""
+    if head.startswith(_ZIP):
+        return _archive(head)
+    seen = skim(head)
+    if seen.has("eval.run_id", "eval.task") or seen.has("eval.task_id", "eval.model", "eval.task"):
+        return _SURE
+    return _LIKELY if seen.has("eval.model", "eval.task", "version") else 0
 
 
 def _archive(head: bytes) -> int:
@@ -101,3 +84,12 @@ def _archive(head: bytes) -> int:
         found += 1
         at = head.find(_ZIP, at + 30 + size)
     return 0
+
+
+FORMAT: Final = Format(
+    name="inspect-ai",
+    title="Inspect AI log",
+    detect=detect,
+    reader="ctxctl.formats.inspect_ai.reader:Log",
+    about=ABOUT,
+)

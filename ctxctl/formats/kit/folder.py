@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol
 
 from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.formats.build import Maker, Place
@@ -48,16 +48,7 @@ class Importer(Protocol):
     """Reads the captures of one format."""
 
     def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """See `formats.registry.Format`."""
-        ...
-
-
-@runtime_checkable
-class Neighbourly(Protocol):
-    """Reads captures of which several may tell the same; a format that knows such is one."""
-
-    def beside(self, folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
-        """By file, what reads it as one of these."""
+        """See `formats.declaration.Format`."""
         ...
 
 

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 import orjson
 
+from ctxctl.formats.about import FACTS, IN_USAGE
 from ctxctl.formats.enough import Enough
-from ctxctl.formats.fidelity import FACTS, IN_USAGE, Meter
+from ctxctl.formats.fidelity import Meter
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.look import Hit, Look, look
 from ctxctl.formats.lines import lines

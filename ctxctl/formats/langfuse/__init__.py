@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.about import About
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
 from ctxctl.formats.spans.about import CLAIMS, LIMITS
-from ctxctl.trace.source import Source
 
 _SURE: Final = 96
 _LIKELY: Final = 80
@@ -17,49 +15,38 @@ _OWN: Final = ("parentObservationId", "usageDetails", "modelParameters", "comple
                "costDetails", "statusMessage")  # fmt: skip
 
 
-class Langfuse:
-    """The importer for Langfuse."""
+ABOUT: Final = About(
+    reads=(
+        "Traces as the API and the UI export them (`{trace, observations}`, a trace with its "
+        "observations, lists of either), observations as JSON or JSON lines, events of the ingestion "
+        "API, and ChatML renderings. Inputs and outputs of every framework, encoded as JSON once or more."
+    ),
+    places=("GET /api/public/traces/ID", "Traces > Export", "GET /api/public/observations"),
+    turns="One step is one observation of type GENERATION; a turn is a trace.",
+    claims=CLAIMS,
+    limits=(
+        *LIMITS,
+        "a generation around another one repeats it and is not counted",
+        "prompts that a framework wrote down as text are taken apart by their roles",
+        "ChatML renderings tell neither the order of calls nor their kinds, times and tokens",
+    ),
+    origin="Langfuse 3",
+)
 
-    name: str = "langfuse"
-    title: str = "Langfuse trace"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "Traces as the API and the UI export them (`{trace, observations}`, a trace with its "
-            "observations, lists of either), observations as JSON or JSON lines, events of the ingestion "
-            "API, and ChatML renderings. Inputs and outputs of every framework, encoded as JSON once or more."
-        ),
-        places=("GET /api/public/traces/ID", "Traces > Export", "GET /api/public/observations"),
-        turns="One step is one observation of type GENERATION; a turn is a trace.",
-        claims=CLAIMS,
-        limits=(
-            *LIMITS,
-            "a generation around another one repeats it and is not counted",
-            "prompts that a framework wrote down as text are taken apart by their roles",
-            "ChatML renderings tell neither the order of calls nor their kinds, times and tokens",
-        ),
-        origin="Langfuse 3",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes are a trace or observations."""
-        shown = skim(head)
-        for prefix in ("observations[].", "[].observations[].", "[].", "", "data[].", "trace.observations[].",
-                       "[].body.", "batch[].body.", "body."):  # fmt: skip
-            own = sum(1 for name in _OWN if f"{prefix}{name}" in shown.paths)
-            traced = shown.any(f"{prefix}traceId", f"{prefix}trace_id")
-            if traced and own >= 2 and shown.any(f"{prefix}type", f"{prefix}input"):
-                return _SURE
-        for prefix in ("", "trace.", "[].trace.", "[]."):
-            if shown.has(f"{prefix}projectId", f"{prefix}sessionId", f"{prefix}bookmarked"):
-                return _LIKELY
-        return _LIKELY if b'"success"' in head and _is_chatml(shown.paths) else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The file's events."""
-        from ctxctl.formats.langfuse.reader import read
-
-        return read(source, report)
+def detect(head: bytes) -> int:
+    """How sure the first bytes are a trace or observations."""
+    shown = skim(head)
+    for prefix in ("observations[].", "[].observations[].", "[].", "", "data[].", "trace.observations[].",
+                   "[].body.", "batch[].body.", "body."):  # fmt: skip
+        own = sum(1 for name in _OWN if f"{prefix}{name}" in shown.paths)
+        traced = shown.any(f"{prefix}traceId", f"{prefix}trace_id")
+        if traced and own >= 2 and shown.any(f"{prefix}type", f"{prefix}input"):
+            return _SURE
+    for prefix in ("", "trace.", "[].trace.", "[]."):
+        if shown.has(f"{prefix}projectId", f"{prefix}sessionId", f"{prefix}bookmarked"):
+            return _LIKELY
+    return _LIKELY if b'"success"' in head and _is_chatml(shown.paths) else 0
 
 
 def _is_chatml(paths: frozenset[str]) -> bool:
@@ -68,3 +55,12 @@ def _is_chatml(paths: frozenset[str]) -> bool:
     return any(
         path.startswith(tuple(f"{one}{end}" for one in told for end in ("data", "error"))) for path in paths
     )
+
+
+FORMAT: Final = Format(
+    name="langfuse",
+    title="Langfuse trace",
+    detect=detect,
+    reader="ctxctl.formats.langfuse.reader:read",
+    about=ABOUT,
+)

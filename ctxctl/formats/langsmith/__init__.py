@@ -2,64 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.about import About
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
 from ctxctl.formats.spans.about import CLAIMS, LIMITS
-from ctxctl.trace.source import Source
 
 _SURE: Final = 95
 _LIKELY: Final = 85
 _INPUTS: Final = 60
 
 
-class LangSmith:
-    """The importer for LangSmith."""
+ABOUT: Final = About(
+    reads=(
+        "Runs as clients send them (creations and patches, alone or in batches) and as the API exports "
+        "them, with messages of LangChain, of its serialised constructors, and of wrapped clients."
+    ),
+    places=("run_ops_*.jsonl of a client", "Client().list_runs() or bulk exports as JSON lines"),
+    turns="One step is one run of type llm; a turn is a trace.",
+    claims=CLAIMS,
+    limits=(
+        *LIMITS,
+        "tokens are those of llm runs; the sums on other runs repeat them",
+        "inputs without their runs tell of no request",
+    ),
+    origin="langsmith-sdk 0.1 to 0.4",
+)
 
-    name: str = "langsmith"
-    title: str = "LangSmith runs"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "Runs as clients send them (creations and patches, alone or in batches) and as the API exports "
-            "them, with messages of LangChain, of its serialised constructors, and of wrapped clients."
-        ),
-        places=("run_ops_*.jsonl of a client", "Client().list_runs() or bulk exports as JSON lines"),
-        turns="One step is one run of type llm; a turn is a trace.",
-        claims=CLAIMS,
-        limits=(
-            *LIMITS,
-            "tokens are those of llm runs; the sums on other runs repeat them",
-            "inputs without their runs tell of no request",
-        ),
-        origin="langsmith-sdk 0.1 to 0.4",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes are runs."""
-        shown = skim(head)
-        for prefix in ("", "[].", "post[].", "[].post[].", "runs[].", "patch[]."):
-            if shown.any(f"{prefix}run_type") and shown.any(f"{prefix}dotted_order", f"{prefix}trace_id"):
-                return _SURE
-            if shown.has(f"{prefix}dotted_order", f"{prefix}id"):
-                return _LIKELY
-        patched = shown.has("id", "end_time", "outputs", "error") or b'"run_type"' in head
-        if (
-            patched
-            and shown.has("id", "outputs")
-            and (shown.any("run_type", "child_runs") or b'"lc"' in head)
-        ):
+def detect(head: bytes) -> int:
+    """How sure the first bytes are runs."""
+    shown = skim(head)
+    for prefix in ("", "[].", "post[].", "[].post[].", "runs[].", "patch[]."):
+        if shown.any(f"{prefix}run_type") and shown.any(f"{prefix}dotted_order", f"{prefix}trace_id"):
+            return _SURE
+        if shown.has(f"{prefix}dotted_order", f"{prefix}id"):
             return _LIKELY
-        return _INPUTS if _is_inputs(shown.paths) else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The file's events."""
-        from ctxctl.formats.langsmith.reader import read
-
-        return read(source, report)
+    patched = shown.has("id", "end_time", "outputs", "error") or b'"run_type"' in head
+    if patched and shown.has("id", "outputs") and (shown.any("run_type", "child_runs") or b'"lc"' in head):
+        return _LIKELY
+    return _INPUTS if _is_inputs(shown.paths) else 0
 
 
 def _is_inputs(paths: frozenset[str]) -> bool:
@@ -67,3 +50,12 @@ def _is_inputs(paths: frozenset[str]) -> bool:
     return any(path.endswith("messages[].additional_kwargs") for path in paths) and not any(
         path in paths for path in ("role", "type", "run_type", "observations")
     )
+
+
+FORMAT: Final = Format(
+    name="langsmith",
+    title="LangSmith runs",
+    detect=detect,
+    reader="ctxctl.formats.langsmith.reader:read",
+    about=ABOUT,
+)

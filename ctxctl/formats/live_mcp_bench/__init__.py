@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "live-mcp-bench"
 _SURE = 93
 _LIKELY = 75
 ABOUT: Final = About(
@@ -37,26 +34,21 @@ ABOUT: Final = About(
 )
 
 
-class LiveMcpBench:
-    """The importer for LiveMCPBench runs."""
+def detect(head: bytes) -> int:
+    """How sure the head is an array of tasks with questions and messages."""
+    seen = skim(head)
+    if not seen.any("[].task_id", "[].question", "[].Question"):
+        return 0
+    if seen.has("[].messages", "[].messages[].role") and not seen.any("[].session_id", "[].events"):
+        return _SURE if seen.any("[].question", "[].Question") else 0
+    known = seen.has("[].task_id", "[].question", "[].judge", "[].category")
+    return _LIKELY if known else 0
 
-    name: str = NAME
-    title: str = "LiveMCPBench agent runs"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head is an array of tasks with questions and messages."""
-        seen = skim(head)
-        if not seen.any("[].task_id", "[].question", "[].Question"):
-            return 0
-        if seen.has("[].messages", "[].messages[].role") and not seen.any("[].session_id", "[].events"):
-            return _SURE if seen.any("[].question", "[].Question") else 0
-        known = seen.has("[].task_id", "[].question", "[].judge", "[].category")
-        return _LIKELY if known else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Session after session; the document is held in memory, and given up task by task."""
-        from ctxctl.formats.tau_bench.results import Results
-
-        return Results(NAME, report).events(source)
+FORMAT: Final = Format(
+    name="live-mcp-bench",
+    title="LiveMCPBench agent runs",
+    detect=detect,
+    reader="ctxctl.formats.tau_bench.reader:Results",
+    about=ABOUT,
+)

@@ -7,15 +7,13 @@ to that skill alone.  One call is one step; what a call adds stays in the model'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native, simulated
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native, simulated
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _LINES: Final = 20
 _MAX_FILES: Final = 20_000
@@ -61,39 +59,20 @@ ABOUT: Final = About(
 )
 
 
-class Luminarys:
-    """The importer for Luminarys skill calls."""
+def detect(head: bytes) -> int:
+    """How sure the first bytes look like messages of the skill interface."""
+    body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return _decoded(body) if body[:1] in (b"{", b"[") else packed(head)
 
-    name: str = "luminarys"
-    title: str = "Luminarys skill calls"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes look like messages of the skill interface."""
-        body = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return _decoded(body) if body[:1] in (b"{", b"[") else packed(head)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One step a call; raises UnavailableError (`needs-msgpack`) without the library."""
-        from ctxctl.formats.luminarys.reader import Reader
-
-        return Reader(report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """Sure of a directory with pairs of message files, in which nothing else has messages."""
-        if not 0 < len(folder.files) <= _MAX_FILES:
-            return 0
-        pairs = [name for name in folder.files if _MESSAGES.search(name)]
-        if not pairs or len(pairs) < len(folder.files) // 2 or any(name.count("/") > 1 for name in pairs):
-            return 0
-        return 95 if packed(folder.head(pairs[0], 1 << 16)) else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """The pairs in the order of their numbers."""
-        from ctxctl.formats.luminarys.reader import Reader
-
-        return Reader(report).folder(folder)
+def detect_folder(folder: Folder) -> int:
+    """Sure of a directory with pairs of message files, in which nothing else has messages."""
+    if not 0 < len(folder.files) <= _MAX_FILES:
+        return 0
+    pairs = [name for name in folder.files if _MESSAGES.search(name)]
+    if not pairs or len(pairs) < len(folder.files) // 2 or any(name.count("/") > 1 for name in pairs):
+        return 0
+    return 95 if packed(folder.head(pairs[0], 1 << 16)) else 0
 
 
 def packed(head: bytes) -> int:
@@ -119,3 +98,13 @@ def _decoded(body: bytes) -> int:
         if isinstance(request.get("skill_id"), str) and sum(key in request for key in _IDS) >= 2:
             return 95
     return 0
+
+
+FORMAT: Final = Format(
+    name="luminarys",
+    title="Luminarys skill calls",
+    detect=detect,
+    reader="ctxctl.formats.luminarys.reader:Reader",
+    about=ABOUT,
+    detect_folder=detect_folder,
+)

@@ -31,8 +31,8 @@ _NUMBER: Final = re.compile(r"(\d+)")
 class Reader(Run):
     """Reads one capture of a Luminarys wire."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report, "lu")
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report, "lu")
         self._calls = Calls(self.make, self.out)
         self._open: list[Call] = []
         """Requests without a response yet, innermost last."""
@@ -46,7 +46,7 @@ class Reader(Run):
         yield from self._file(source)
         yield from self._end()
 
-    def folder(self, folder: Folder) -> Iterator[Json]:
+    def folder_events(self, folder: Folder) -> Iterator[Json]:
         """The events of a directory: pairs of files in the order of their numbers, then files of whole calls.
 
         A call that a pair has shown is not read again from a log beside it.

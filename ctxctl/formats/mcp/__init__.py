@@ -6,14 +6,12 @@ and what came back from calls; whether a client put it before a model is not rec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
-from ctxctl.formats.mcp.detecting import dump_score, folder_score, log_score
-from ctxctl.trace.source import Source
+from ctxctl.formats.mcp.detection import dump_score, folder_score, log_score
 
 _NO_REQUEST: Final = absent("a client's requests to its model are not in it")
 _ORIGIN: Final = "Model Context Protocol, revisions 2024-11-05 to 2025-11-25"
@@ -63,49 +61,35 @@ LOG: Final = About(
 )
 
 
-class McpTools:
-    """The importer for dumps of tool definitions."""
-
-    name: str = "mcp-tools"
-    title: str = "MCP tool definitions"
-    default_policy: str = "recorded"
-    about: About = TOOLS
-
-    def detect(self, head: bytes) -> int:
-        """How sure a document is one of tool definitions."""
-        return dump_score(head)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Every tool as an item, and the surface that they make."""
-        from ctxctl.formats.mcp.detecting import dump
-
-        return dump(source, report)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure every JSON file of a directory is a dump."""
-        return folder_score(folder)
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """All of its servers on one surface."""
-        from ctxctl.formats.mcp.detecting import dumps
-
-        return dumps(folder, report)
+def detect_mcp_tools(head: bytes) -> int:
+    """How sure a document is one of tool definitions."""
+    return dump_score(head)
 
 
-class McpLog:
-    """The importer for logs of JSON-RPC messages."""
+def detect_folder_mcp_tools(folder: Folder) -> int:
+    """How sure every JSON file of a directory is a dump."""
+    return folder_score(folder)
 
-    name: str = "mcp-session"
-    title: str = "MCP session log"
-    default_policy: str = "recorded"
-    about: About = LOG
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines are JSON-RPC messages of the protocol."""
-        return log_score(head)
+def detect_mcp_session(head: bytes) -> int:
+    """How sure the first lines are JSON-RPC messages of the protocol."""
+    return log_score(head)
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """What the server offered, and each call with its result; streams."""
-        from ctxctl.formats.mcp.session import McpSession
 
-        return McpSession(self.name, report).events(source)
+MCP_TOOLS: Final = Format(
+    name="mcp-tools",
+    title="MCP tool definitions",
+    detect=detect_mcp_tools,
+    reader="ctxctl.formats.mcp.dumps:dump",
+    about=TOOLS,
+    detect_folder=detect_folder_mcp_tools,
+    folder_reader="ctxctl.formats.mcp.dumps:dumps",
+)
+
+MCP_SESSION: Final = Format(
+    name="mcp-session",
+    title="MCP session log",
+    detect=detect_mcp_session,
+    reader="ctxctl.formats.mcp.session:McpSession",
+    about=LOG,
+)

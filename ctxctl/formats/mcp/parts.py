@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import Part, call_title, string
 
+_DEPTH = 4
 _BESIDE = ("annotations", "outputSchema", "title", "_meta", "icons", "execution")
 
 
@@ -82,3 +84,64 @@ def _content(block: Json, item: str, kind: str, role: str, fields: Json) -> Part
     opaque = "image" if is_image else kind
     size = len(data) * 3 // 4
     return Part(opaque, None, role, key=item, version=version, mime_type=mime, byte_size=size, **fields)
+
+
+def is_tool(value: Any) -> bool:
+    """Whether a value is one tool's definition."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return False
+    if isinstance(value.get("inputSchema") or value.get("input_schema"), dict):
+        return True
+    known = {"name", "description", "arguments", "title", "annotations", "inputSchema", "outputSchema"}
+    return isinstance(value.get("description"), str) and set(value) <= known
+
+
+class Server(NamedTuple):
+    """What one server offers."""
+
+    name: str | None
+    tools: list[Json]
+    instructions: str | None = None
+
+
+def servers(value: Any, name: str | None, depth: int = 0) -> Iterator[Server]:
+    """The servers in a document: tools in an array, one tool, a result of `tools/list`, or several."""
+    if isinstance(value, list):
+        tools = [one for one in value if is_tool(one)]
+        if tools:
+            yield Server(name, tools)
+        elif depth < _DEPTH:
+            for one in value:
+                yield from servers(one, name, depth + 1)
+        return
+    if not isinstance(value, dict) or depth > _DEPTH:
+        return
+    if is_tool(value):
+        yield Server(name, [value])
+        return
+    name = _name(value) or name
+    told = string(value.get("instructions"))
+    for key in ("initialize_result", "initializeResult", "initialize"):
+        inner = value.get(key)
+        if isinstance(inner, dict):
+            name, told = _name(inner) or name, told or string(inner.get("instructions"))
+    found = value.get("tools")
+    if isinstance(found, list):
+        yield Server(name, [one for one in found if is_tool(one)], told)
+    elif isinstance(found, dict):
+        for key, inner in found.items():
+            yield from servers(inner, key, depth + 1)
+    else:
+        for key, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield from servers(inner, name if key in ("result", "data") else key, depth + 1)
+
+
+def _name(value: Json) -> str | None:
+    for key in ("server_info", "serverInfo", "server"):
+        info = value.get(key)
+        if isinstance(info, dict) and (found := string(info.get("name"))):
+            return found
+        if isinstance(info, str) and info:
+            return info
+    return string(value.get("name")) or string(value.get("server_name"))

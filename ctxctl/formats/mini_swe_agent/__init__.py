@@ -6,15 +6,12 @@ the whole window.  One step is one assistant message; its raw response holds the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "mini-swe-agent"
 _SURE = 96
 _LIKELY = 80
 ABOUT: Final = About(
@@ -47,30 +44,25 @@ ABOUT: Final = About(
 )
 
 
-class MiniSweAgent:
-    """The importer for mini-SWE-agent trajectories."""
-
-    name: str = NAME
-    title: str = "mini-SWE-agent trajectory"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the head names the format, or holds the agent's own run facts before its messages."""
-        seen = skim(head)
-        if seen.values.get("trajectory_format", "").startswith("mini-swe-agent"):
-            return _SURE
-        if seen.any("trajectory", "history", "steps"):
-            return 0
-        if seen.any("info.mini_version", "info.config.agent.action_observation_template"):
-            return _SURE
-        known = seen.has("info.model_stats.instance_cost", "info.model_stats.api_calls")
-        if known or seen.has("info.exit_status", "info.submission"):
-            return _LIKELY
+def detect(head: bytes) -> int:
+    """How sure the head names the format, or holds the agent's own run facts before its messages."""
+    seen = skim(head)
+    if seen.values.get("trajectory_format", "").startswith("mini-swe-agent"):
+        return _SURE
+    if seen.any("trajectory", "history", "steps"):
         return 0
+    if seen.any("info.mini_version", "info.config.agent.action_observation_template"):
+        return _SURE
+    known = seen.has("info.model_stats.instance_cost", "info.model_stats.api_calls")
+    if known or seen.has("info.exit_status", "info.submission"):
+        return _LIKELY
+    return 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One step for each assistant message; the document is held in memory."""
-        from ctxctl.formats.mini_swe_agent.trajectory import Trajectory
 
-        return Trajectory(NAME, report).events(source)
+FORMAT: Final = Format(
+    name="mini-swe-agent",
+    title="mini-SWE-agent trajectory",
+    detect=detect,
+    reader="ctxctl.formats.mini_swe_agent.reader:Trajectory",
+    about=ABOUT,
+)

@@ -6,13 +6,11 @@ several, each behind a `step-start`, in older ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 NAME: Final = "opencode"
 _HOOKS: Final = (
@@ -23,7 +21,7 @@ _HOOKS: Final = (
     b'["tool.definition",',
     b'["tool.execute.',
 )
-_SQLITE: Final = b"SQLite format 3\0"
+SQLITE: Final = b"SQLite format 3\0"
 _TABLES: Final = frozenset({"session", "message", "part"})
 _COLUMNS: Final = (b"message_id", b"session_id", b"project_id", b"time_created")
 _PRINTED: Final = (b'"messageID":', b'"sessionID":', b'"part":{')
@@ -105,45 +103,25 @@ ABOUT: Final = About(
 )
 
 
-class OpenCode:
-    """The importer for opencode's captures."""
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like an export, like one of the logs, or like the database."""
+    if head.startswith(SQLITE):
+        from ctxctl.formats.kit.database import defined  # slow to import
 
-    name: str = NAME
-    title: str = "opencode session"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like an export, like one of the logs, or like the database."""
-        if head.startswith(_SQLITE):
-            from ctxctl.formats.kit.database import defined  # slow to import
-
-            known = defined(head) >= _TABLES and all(name in head for name in _COLUMNS)
-            return 92 if known else 0
-        if _is_log(head):
-            return 95
-        layout = skim(head)
-        if layout.has("info.id", "info.projectID", "info.directory"):
-            return 95
-        if layout.has("messages[].info", "messages[].parts") or layout.has("messages[].info.sessionID"):
-            return 90
-        return 85 if layout.has("[].info.sessionID", "[].info.role", "[].parts") else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records; exports and databases are read whole."""
-        from ctxctl.formats.opencode import database
-        from ctxctl.formats.opencode.export import events
-        from ctxctl.formats.opencode.log import Log
-
-        head = source.read(0, 64 * 1024)
-        if head.startswith(_SQLITE):
-            return database.events(NAME, source, report)
-        if _is_log(head):
-            return Log(NAME, report).events(source)
-        return events(NAME, source, report)
+        known = defined(head) >= _TABLES and all(name in head for name in _COLUMNS)
+        return 92 if known else 0
+    if is_log(head):
+        return 95
+    layout = skim(head)
+    if layout.has("info.id", "info.projectID", "info.directory"):
+        return 95
+    if layout.has("messages[].info", "messages[].parts") or layout.has("messages[].info.sessionID"):
+        return 90
+    return 85 if layout.has("[].info.sessionID", "[].info.role", "[].parts") else 0
 
 
-def _is_log(head: bytes) -> bool:
+def is_log(head: bytes) -> bool:
+    """Whether a file is what hooks were given or a run printed, by its first lines."""
     for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:20]:
         row = line.strip().replace(b'": ', b'":').replace(b'", ', b'",')
         if row.startswith(_HOOKS):
@@ -151,3 +129,12 @@ def _is_log(head: bytes) -> bool:
         if row.startswith(b'{"type":"') and all(mark in row for mark in _PRINTED):
             return True
     return False
+
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="opencode session",
+    detect=detect,
+    reader="ctxctl.formats.opencode.reader:read",
+    about=ABOUT,
+)

@@ -7,16 +7,13 @@ are one step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import Skim, skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "openhands"
 _SURE = 92
 _LIKELY = 80
 _HEAD = 16 * 1024
@@ -78,47 +75,26 @@ _SDK: Final = (
 )  # fmt: skip
 
 
-class OpenHands:
-    """The importer for OpenHands event streams."""
+def detect(head: bytes) -> int:
+    """How sure the head shows events with an action or an observation, or events of the SDK."""
+    seen = skim(head)
+    for top in ("", "[].", "history[].", "history[][].", "trajectory[].", "events[]."):
+        score = _events(seen, top)
+        if score:
+            return score
+    outputs = seen.has("instance_id", "metadata.agent_class") or seen.has("history", "metadata.agent_class")
+    if outputs and seen.any("instruction", "test_result.git_patch", "metadata.max_iterations"):
+        return _SURE
+    return 0
 
-    name: str = NAME
-    title: str = "OpenHands events"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head shows events with an action or an observation, or events of the SDK."""
-        seen = skim(head)
-        for top in ("", "[].", "history[].", "history[][].", "trajectory[].", "events[]."):
-            score = _events(seen, top)
-            if score:
-                return score
-        outputs = seen.has("instance_id", "metadata.agent_class") or seen.has(
-            "history", "metadata.agent_class"
-        )
-        if outputs and seen.any("instruction", "test_result.git_patch", "metadata.max_iterations"):
-            return _SURE
-        return 0
+def detect_folder(folder: Folder) -> int:
+    """How sure the directory is one conversation: files of numbered events."""
+    from ctxctl.formats.openhands.reader import numbered
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One step for each response; JSON lines are streamed, an array is held in memory."""
-        from ctxctl.formats.openhands.captures import Capture
-
-        return Capture(NAME, report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure the directory is one conversation: files of numbered events."""
-        from ctxctl.formats.openhands.captures import numbered
-
-        found = numbered(folder.files)
-        looked = [self.detect(folder.head(name, _HEAD)) for name in found[:3]]
-        return _SURE if looked and min(looked) >= _LIKELY else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """The events in the order of their numbers."""
-        from ctxctl.formats.openhands.captures import Capture
-
-        return Capture(NAME, report).folder_events(folder)
+    found = numbered(folder.files)
+    looked = [detect(folder.head(name, _HEAD)) for name in found[:3]]
+    return _SURE if looked and min(looked) >= _LIKELY else 0
 
 
 def _events(seen: Skim, top: str) -> int:
@@ -129,3 +105,13 @@ def _events(seen: Skim, top: str) -> int:
     if seen.any(f"{top}args", f"{top}extras") and seen.any(f"{top}action", f"{top}observation"):
         return _SURE if seen.any(f"{top}timestamp", f"{top}cause", f"{top}message") else _LIKELY
     return 0
+
+
+FORMAT: Final = Format(
+    name="openhands",
+    title="OpenHands events",
+    detect=detect,
+    reader="ctxctl.formats.openhands.reader:Capture",
+    about=ABOUT,
+    detect_folder=detect_folder,
+)

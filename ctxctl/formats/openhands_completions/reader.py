@@ -12,6 +12,7 @@ from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
+from ctxctl.formats.openhands_completions import logs_of
 from ctxctl.trace.source import Source
 
 NAME: Final = "openhands-completions"
@@ -36,11 +37,11 @@ def read(source: Source, report: Report) -> Iterator[Json]:
     yield from calls.finish()
 
 
-def read_folder(folder: Folder, names: list[str], report: Report) -> Iterator[Json]:
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """The calls of a directory, in the order of the times that the logs hold; one file is held at a time."""
     run = Run(NAME, report)
     calls = Calls(run)
-    logs = sorted(_Log(_moment(folder, name), name) for name in names)
+    logs = sorted(_Log(_moment(folder, name), name) for name in logs_of(folder))
     for log in logs:
         run.make.file = log.name
         try:

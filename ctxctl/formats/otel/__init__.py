@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About
+from ctxctl.formats.about import About
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import Skim, skim
-from ctxctl.formats.lines import Report
 from ctxctl.formats.spans.about import CLAIMS, LIMITS
-from ctxctl.trace.source import Source
 
 _SURE: Final = 94
 _BINARY: Final = 90
@@ -31,59 +29,48 @@ _SPAN: Final = re.compile(
 )
 
 
-class Otel:
-    """The importer for OpenTelemetry."""
+ABOUT: Final = About(
+    reads=(
+        "Traces and log records of model calls: OTLP as JSON (one document, or an export on each line) "
+        "and as protobuf, spans as SDKs write them to a file (GitHub Copilot's exporter among them), "
+        "bare attributes. GenAI conventions from the first drafts to now, OpenLLMetry's, the AI SDK's, "
+        "Logfire's."
+    ),
+    places=(
+        "a collector's file exporter",
+        "COPILOT_OTEL_FILE_EXPORTER_PATH of GitHub Copilot CLI",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT switches content on",
+    ),
+    turns="One step is one inference span; a turn is a trace.",
+    claims=CLAIMS,
+    limits=(
+        *LIMITS,
+        "spans of agents and workflows repeat their calls' tokens and are not counted",
+        "protobuf needs the extra `otlp`; metrics are not read",
+    ),
+    origin="OpenTelemetry semantic conventions for generative AI up to 1.43, OTLP 1.x",
+)
 
-    name: str = "otel"
-    title: str = "OpenTelemetry GenAI"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "Traces and log records of model calls: OTLP as JSON (one document, or an export on each line) "
-            "and as protobuf, spans as SDKs write them to a file (GitHub Copilot's exporter among them), "
-            "bare attributes. GenAI conventions from the first drafts to now, OpenLLMetry's, the AI SDK's, "
-            "Logfire's."
-        ),
-        places=(
-            "a collector's file exporter",
-            "COPILOT_OTEL_FILE_EXPORTER_PATH of GitHub Copilot CLI",
-            "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT switches content on",
-        ),
-        turns="One step is one inference span; a turn is a trace.",
-        claims=CLAIMS,
-        limits=(
-            *LIMITS,
-            "spans of agents and workflows repeat their calls' tokens and are not counted",
-            "protobuf needs the extra `otlp`; metrics are not read",
-        ),
-        origin="OpenTelemetry semantic conventions for generative AI up to 1.43, OTLP 1.x",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes are spans or log records."""
-        if head[:1] == b"\n":
-            from ctxctl.formats.spans.protobuf import is_export
+def detect(head: bytes) -> int:
+    """How sure the first bytes are spans or log records."""
+    if head[:1] == b"\n":
+        from ctxctl.formats.spans.protobuf import is_export
 
-            if is_export(head):
-                return _BINARY
-        if _FILE.search(head[:16384]):
-            return _SURE
-        shown = skim(head)
-        if not shown.paths:
-            return 0
-        if _OTLP.search(head):
-            return _SURE if b"gen_ai." in head or b'"ai.' in head or b'"llm.' in head else _LIKELY
-        if any(_MODEL.match(path) or _BARE.match(path) for path in shown.paths):
-            return _SURE if not is_openinference(head) else _LIKELY
-        if _METRICS.search(head) or _is_spans(shown):
-            return _MAYBE
+        if is_export(head):
+            return _BINARY
+    if _FILE.search(head[:16384]):
+        return _SURE
+    shown = skim(head)
+    if not shown.paths:
         return 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The file's events."""
-        from ctxctl.formats.spans.reader import read
-
-        return read(self.name, source, report)
+    if _OTLP.search(head):
+        return _SURE if b"gen_ai." in head or b'"ai.' in head or b'"llm.' in head else _LIKELY
+    if any(_MODEL.match(path) or _BARE.match(path) for path in shown.paths):
+        return _SURE if not is_openinference(head) else _LIKELY
+    if _METRICS.search(head) or _is_spans(shown):
+        return _MAYBE
+    return 0
 
 
 def is_openinference(head: bytes) -> bool:
@@ -97,3 +84,12 @@ def _is_spans(shown: Skim) -> bool:
     spans = any(_SPAN.fullmatch(path) for path in shown.paths)
     timed = any(path.endswith(("startTime", "start_time", "startTimeUnixNano")) for path in shown.paths)
     return spans and timed and any(path.endswith("attributes") for path in shown.paths)
+
+
+FORMAT: Final = Format(
+    name="otel",
+    title="OpenTelemetry GenAI",
+    detect=detect,
+    reader="ctxctl.formats.spans.reader:Reader",
+    about=ABOUT,
+)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 
 _LINES: Final = 20
 _KIMI: Final = (
@@ -160,80 +159,24 @@ ABOUT_DROID: Final = About(
 )
 
 
-class KimiCode:
-    """The importer for Kimi Code's wire logs."""
-
-    name: str = "kimi"
-    title: str = "Kimi Code wire log"
-    default_policy: str = "recorded"
-    about: About = ABOUT_KIMI
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a wire log's."""
-        return _best(head, _kimi)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The log's steps, as its lines come."""
-        from ctxctl.formats.others.kimi import Kimi
-
-        return Kimi(self.name, report).events(source)
+def detect_kimi(head: bytes) -> int:
+    """How sure the first lines look like a wire log's."""
+    return _best(head, _kimi)
 
 
-class HailSession:
-    """The importer for HAIL sessions."""
-
-    name: str = "hail"
-    title: str = "HAIL session"
-    default_policy: str = "recorded"
-    about: About = ABOUT_HAIL
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like HAIL's."""
-        return _best(head, _hail)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps, as its lines come."""
-        from ctxctl.formats.others.hail import Hail
-
-        return Hail(self.name, report).events(source)
+def detect_hail(head: bytes) -> int:
+    """How sure the first lines look like HAIL's."""
+    return _best(head, _hail)
 
 
-class QwenCode:
-    """The importer for Qwen Code's chats."""
-
-    name: str = "qwen-code"
-    title: str = "Qwen Code chat"
-    default_policy: str = "recorded"
-    about: About = ABOUT_QWEN
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a chat of Qwen Code's."""
-        return _best(head, _qwen)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The chat's steps, as its lines come."""
-        from ctxctl.formats.others.qwen import Qwen
-
-        return Qwen(self.name, report).events(source)
+def detect_qwen_code(head: bytes) -> int:
+    """How sure the first lines look like a chat of Qwen Code's."""
+    return _best(head, _qwen)
 
 
-class FactoryDroid:
-    """The importer for Factory Droid's sessions."""
-
-    name: str = "droid"
-    title: str = "Factory Droid session"
-    default_policy: str = "recorded"
-    about: About = ABOUT_DROID
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a session of droid's."""
-        return _best(head, _droid)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps, as its lines come."""
-        from ctxctl.formats.others.droid import Droid
-
-        return Droid(self.name, report).events(source)
+def detect_droid(head: bytes) -> int:
+    """How sure the first lines look like a session of droid's."""
+    return _best(head, _droid)
 
 
 def _best(head: bytes, score: Callable[[dict[str, Any]], int]) -> int:
@@ -284,3 +227,36 @@ def _droid(value: dict[str, Any]) -> int:
         return 90
     message = value.get("message")
     return 60 if kind == "message" and isinstance(message, dict) and "visibility" in value else 0
+
+
+KIMI: Final = Format(
+    name="kimi",
+    title="Kimi Code wire log",
+    detect=detect_kimi,
+    reader="ctxctl.formats.others.kimi:Kimi",
+    about=ABOUT_KIMI,
+)
+
+HAIL: Final = Format(
+    name="hail",
+    title="HAIL session",
+    detect=detect_hail,
+    reader="ctxctl.formats.others.hail:Hail",
+    about=ABOUT_HAIL,
+)
+
+QWEN_CODE: Final = Format(
+    name="qwen-code",
+    title="Qwen Code chat",
+    detect=detect_qwen_code,
+    reader="ctxctl.formats.others.qwen:Qwen",
+    about=ABOUT_QWEN,
+)
+
+DROID: Final = Format(
+    name="droid",
+    title="Factory Droid session",
+    detect=detect_droid,
+    reader="ctxctl.formats.others.droid:Droid",
+    about=ABOUT_DROID,
+)

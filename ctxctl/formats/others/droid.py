@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
+from ctxctl.formats.about import IN_USAGE
 from ctxctl.formats.build import Json
-from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run

@@ -7,19 +7,16 @@ JSON Lines: a header, then entries.  Version 1 is linear; since version 2 every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "pi"
 _LINES: Final = 40
-_TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
+TRAJECTORY = re.compile(rb'"traceSchema":\s?"openclaw-trajectory"')
 _ROLES: Final = ("toolResult", "bashExecution")
 _ENTRIES: Final[dict[str, tuple[str, ...]]] = {
     "compaction": ("summary", "tokensBefore"),
@@ -112,37 +109,20 @@ ABOUT: Final = About(
 )
 
 
-class Pi:
-    """The importer for session files."""
-
-    name: str = NAME
-    title: str = "pi or OpenClaw session"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like a session's; 0 for the event streams that begin the same way."""
-        best = 0
-        for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                best = max(best, _torn(line))
-                continue
-            score = _score(value) if isinstance(value, dict) else 0
-            if score < 0:
-                return 0
-            best = max(best, score)
-        return best or _message(head)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps as `context_event` records; memory grows with the number of entries."""
-        from ctxctl.formats.pi.session import Session
-        from ctxctl.formats.pi.trajectory import Trajectory
-
-        if _TRAJECTORY.search(source.read(0, 64 * 1024)):
-            return Trajectory(NAME, report).events(source)
-        return Session(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the first lines look like a session's; 0 for the event streams that begin the same way."""
+    best = 0
+    for line in head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            best = max(best, _torn(line))
+            continue
+        score = _score(value) if isinstance(value, dict) else 0
+        if score < 0:
+            return 0
+        best = max(best, score)
+    return best or _message(head)
 
 
 def _score(value: dict[str, Any]) -> int:
@@ -174,3 +154,12 @@ def _message(head: bytes) -> int:
     """For one message by itself, however it is laid out."""
     layout = skim(head)
     return 85 if layout.has("role", "content", "api", "provider", "usage", "stopReason") else 0
+
+
+FORMAT: Final = Format(
+    name="pi",
+    title="pi or OpenClaw session",
+    detect=detect,
+    reader="ctxctl.formats.pi.reader:read",
+    about=ABOUT,
+)

@@ -6,14 +6,11 @@ Also as the agentv test runner keeps it: whole in `target-execution.json` and `r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 
-NAME: Final = "pi-rpc"
 _EVENTS: Final = tuple(
     f'"type":"{name}"'.encode()
     for name in ("agent_start", "turn_start", "message_start", "message_update", "message_end", "turn_end")
@@ -60,28 +57,23 @@ ABOUT: Final = About(
 )
 
 
-class PiRpc:
-    """The importer for streams of pi's events."""
-
-    name: str = NAME
-    title: str = "pi event stream"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like pi's events, or like a runner's record of them."""
-        if any(mark in head for mark in _RUNNER):
-            return 90 if _is_pi(head) else 0
-        found = {mark for mark in _EVENTS if mark in head.replace(b'": "', b'":"')}
-        return 92 if len(found) >= 2 and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The run's steps as `context_event` records; a stream is read as it comes."""
-        from ctxctl.formats.pi_rpc.stream import Stream
-
-        return Stream(NAME, report).events(source)
+def detect(head: bytes) -> int:
+    """How sure the beginning looks like pi's events, or like a runner's record of them."""
+    if any(mark in head for mark in _RUNNER):
+        return 90 if _is_pi(head) else 0
+    found = {mark for mark in _EVENTS if mark in head.replace(b'": "', b'":"')}
+    return 92 if len(found) >= 2 and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{") else 0
 
 
 def _is_pi(head: bytes) -> bool:
     marks = (b'"pi-cli', b"# Pi CLI stream log", b'\\"type\\":\\"agent_start\\"', b'"argv": [\n      "pi"')
     return any(mark in head for mark in marks)
+
+
+FORMAT: Final = Format(
+    name="pi-rpc",
+    title="pi event stream",
+    detect=detect,
+    reader="ctxctl.formats.pi_rpc.reader:Stream",
+    about=ABOUT,
+)

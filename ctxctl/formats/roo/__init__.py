@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
-
-NAME: Final = "roo"
-SDK: Final = "cline"
 
 ABOUT: Final = About(
     reads="A task's directory, or one of its files: the history of messages "
@@ -90,73 +85,59 @@ ABOUT_SDK: Final = About(
 )  # fmt: skip
 
 
-class Roo:
-    """The importer for tasks of Roo Code and Cline."""
-
-    name: str = NAME
-    title: str = "Roo Code / Cline task"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like one of a task's files."""
-        layout = skim(head)
-        if layout.has("files_in_context") or layout.has("files_in_context[].record_state"):
-            return 92
-        if layout.has("[].ts", "[].type") and layout.any("[].say", "[].ask"):
-            kinds = layout.values.get("[].type")
-            return 92 if kinds in ("say", "ask") else 0
-        if not layout.has("[].role", "[].content"):
-            return 0
-        if b"<environment_details>" in head and layout.any("[].content[].text", "[].content"):
-            return 90 if layout.has("[].ts") else 75
-        return 80 if layout.has("[].ts") and layout.any("[].isSummary", "[].condenseParent") else 0
-
-    def detect_folder(self, folder: Folder) -> int:
-        """How sure a directory is a task's, or holds tasks."""
-        from ctxctl.formats.roo.task import CHAT, HISTORY, tasks
-
-        found = tasks(folder)
-        if not found:
-            return 0
-        top, names = next(iter(sorted(found.items())))
-        name = HISTORY if HISTORY in names else CHAT
-        return self.detect(folder.head(f"{top}/{name}" if top else name, 1 << 16))
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """Each task below the directory: requests from its chat, windows from its history."""
-        from ctxctl.formats.roo.task import folder_events
-
-        return folder_events(NAME, folder, report)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One of a task's files by itself."""
-        from ctxctl.formats.roo.task import events
-
-        return events(NAME, source, report)
-
-
-class ClineSdk:
-    """The importer for sessions of Cline's SDK."""
-
-    name: str = SDK
-    title: str = "Cline SDK session"
-    default_policy: str = "recorded"
-    about: About = ABOUT_SDK
-
-    def detect(self, head: bytes) -> int:
-        """How sure the beginning looks like a session's messages."""
-        layout = skim(head)
-        if layout.has("messages", "sessionId") and layout.any("agent", "system_prompt"):
-            return 92
-        if layout.has("messages[].metadata.kind") and layout.any(
-            "messages[].metadata.tokensBefore", "messages[].metadata.summary"
-        ):
-            return 92
+def detect_roo(head: bytes) -> int:
+    """How sure the beginning looks like one of a task's files."""
+    layout = skim(head)
+    if layout.has("files_in_context") or layout.has("files_in_context[].record_state"):
+        return 92
+    if layout.has("[].ts", "[].type") and layout.any("[].say", "[].ask"):
+        kinds = layout.values.get("[].type")
+        return 92 if kinds in ("say", "ask") else 0
+    if not layout.has("[].role", "[].content"):
         return 0
+    if b"<environment_details>" in head and layout.any("[].content[].text", "[].content"):
+        return 90 if layout.has("[].ts") else 75
+    return 80 if layout.has("[].ts") and layout.any("[].isSummary", "[].condenseParent") else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The session's steps; one document."""
-        from ctxctl.formats.roo.sdk import events
 
-        return events(SDK, source, report)
+def detect_folder_roo(folder: Folder) -> int:
+    """How sure a directory is a task's, or holds tasks."""
+    from ctxctl.formats.roo.reader import CHAT, HISTORY, tasks
+
+    found = tasks(folder)
+    if not found:
+        return 0
+    top, names = next(iter(sorted(found.items())))
+    name = HISTORY if HISTORY in names else CHAT
+    return detect_roo(folder.head(f"{top}/{name}" if top else name, 1 << 16))
+
+
+def detect_cline(head: bytes) -> int:
+    """How sure the beginning looks like a session's messages."""
+    layout = skim(head)
+    if layout.has("messages", "sessionId") and layout.any("agent", "system_prompt"):
+        return 92
+    if layout.has("messages[].metadata.kind") and layout.any(
+        "messages[].metadata.tokensBefore", "messages[].metadata.summary"
+    ):
+        return 92
+    return 0
+
+
+ROO: Final = Format(
+    name="roo",
+    title="Roo Code / Cline task",
+    detect=detect_roo,
+    reader="ctxctl.formats.roo.reader:read",
+    about=ABOUT,
+    detect_folder=detect_folder_roo,
+    folder_reader="ctxctl.formats.roo.reader:read_folder",
+)
+
+CLINE: Final = Format(
+    name="cline",
+    title="Cline SDK session",
+    detect=detect_cline,
+    reader="ctxctl.formats.roo.sdk:read",
+    about=ABOUT_SDK,
+)

@@ -21,14 +21,15 @@ from ctxctl.formats.wire.anthropic import Anthropic
 from ctxctl.formats.wire.dialect import Names
 from ctxctl.trace.source import Source
 
+_NAME: Final = "cline"
 _DIALECT = Anthropic()
 _TYPED: Final = re.compile(r'<user_input mode="([a-z]{1,20})">(.*)</user_input>\Z', re.DOTALL)
 """What the person typed, as the session keeps it: the model gets what is inside."""
 
 
-def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+def read(source: Source, report: Report) -> Iterator[Json]:
     """A session's messages, or those that a compaction left."""
-    run = Run(name, report)
+    run = Run(_NAME, report)
     value = document(source, run.report)
     if isinstance(value, dict):
         _Session(run, value).read()

@@ -38,14 +38,12 @@ another app is told as missing context.  Where the log does not give the agent's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, native, simulated
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
+from ctxctl.formats.about import About, HeldAgainst, absent, native, simulated
+from ctxctl.formats.declaration import Format
 
 _SURE = 97
 _LINES = 20
@@ -101,29 +99,25 @@ ABOUT: Final = About(
 )
 
 
-class Sanqian:
-    """The importer for sanqian provider-call logs."""
+def detect(head: bytes) -> int:
+    """How sure the first lines look like provider calls."""
+    for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        kind = value.get("kind") if isinstance(value, dict) else None
+        marks = _MARKS.get(kind) if isinstance(kind, str) else None
+        if marks is not None and all(mark in value for mark in marks):
+            return _SURE
+    return 0
 
-    name: str = "sanqian"
-    title: str = "sanqian provider calls"
-    default_policy: str = "sanqian"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first lines look like provider calls."""
-        for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:_LINES]:
-            try:
-                value = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            kind = value.get("kind") if isinstance(value, dict) else None
-            marks = _MARKS.get(kind) if isinstance(kind, str) else None
-            if marks is not None and all(mark in value for mark in marks):
-                return _SURE
-        return 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Items, missing context and a surface for each turn; streams, holds one version of each item."""
-        from ctxctl.formats.sanqian.log import Log
-
-        return Log(report).events(source)
+FORMAT: Final = Format(
+    name="sanqian",
+    title="sanqian provider calls",
+    detect=detect,
+    reader="ctxctl.formats.sanqian.reader:Log",
+    about=ABOUT,
+    default_policy="sanqian",
+)

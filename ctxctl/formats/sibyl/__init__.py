@@ -13,12 +13,11 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.formats.fidelity import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.about import About, HeldAgainst, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.lines import Report
 from ctxctl.formats.sibyl import shapes
 from ctxctl.formats.sibyl.shapes import Answer, Audit, Call, Sent
-from ctxctl.trace.source import Source
 
 _LINES: Final = 20
 _LINE: Final = 1 << 20
@@ -79,48 +78,29 @@ ABOUT: Final = About(
 )
 
 
-class Sibyl:
-    """The importer for Sibyl context packs."""
+def detect(head: bytes) -> int:
+    """How sure the first bytes look like packs, calls of the tool, or Sibyl's own baselines."""
+    return sure(head)
 
-    name: str = "sibyl"
-    title: str = "Sibyl context packs"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the first bytes look like packs, calls of the tool, or Sibyl's own baselines."""
-        return sure(head)
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One turn a pack; of lines, some packs are held, for a request or audit rows behind them."""
-        from ctxctl.formats.sibyl.reader import Reader
-
-        return Reader(report).events(source)
-
-    def detect_folder(self, folder: Folder) -> int:
-        """Sure of a directory of packs, in which nothing but notes and requests stands beside them."""
-        if not 0 < len(folder.files) <= _MAX_FILES:
+def detect_folder(folder: Folder) -> int:
+    """Sure of a directory of packs, in which nothing but notes and requests stands beside them."""
+    if not 0 < len(folder.files) <= _MAX_FILES:
+        return 0
+    packs = others = 0
+    for name in folder.files:
+        if name.count("/") > 1:
             return 0
-        packs = others = 0
-        for name in folder.files:
-            if name.count("/") > 1:
-                return 0
-            head = folder.head(name, 1 << 16)
-            if sure(head) >= 50:
-                packs += 1
-            elif _sends(head):
-                others += 1
-            elif head.lstrip()[:1] in (b"{", b"["):
-                return 0
-            if others > packs + 3:
-                return 0
-        return 98 if packs else 0
-
-    def folder_events(self, folder: Folder, report: Report) -> Iterator[dict[str, Any]]:
-        """The packs in the order of their names, each with the first request beside it that holds it."""
-        from ctxctl.formats.sibyl.reader import Reader
-
-        return Reader(report).folder(folder)
+        head = folder.head(name, 1 << 16)
+        if sure(head) >= 50:
+            packs += 1
+        elif _sends(head):
+            others += 1
+        elif head.lstrip()[:1] in (b"{", b"["):
+            return 0
+        if others > packs + 3:
+            return 0
+    return 98 if packs else 0
 
 
 def sure(head: bytes) -> int:
@@ -204,3 +184,13 @@ def _values(body: bytes) -> Iterator[Any]:
             continue
         if value:
             yield value
+
+
+FORMAT: Final = Format(
+    name="sibyl",
+    title="Sibyl context packs",
+    detect=detect,
+    reader="ctxctl.formats.sibyl.reader:Reader",
+    about=ABOUT,
+    detect_folder=detect_folder,
+)

@@ -35,8 +35,8 @@ _ONE: Final = Line(1, 0, b"")
 class Reader(Run):
     """Reads one capture of Sibyl's exchanges."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report, "sb")
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report, "sb")
         self._turns = Turns(self.make, self.out)
         self._calls: dict[str, Call] = {}
         self._call: Call | None = None
@@ -55,7 +55,7 @@ class Reader(Run):
         yield from self._file(source)
         yield from self._end()
 
-    def folder(self, folder: Folder) -> Iterator[Json]:
+    def folder_events(self, folder: Folder) -> Iterator[Json]:
         """The events of a directory: its packs in the order of their names, then the requests beside them."""
         names = [name for name in folder.files if is_pack_file(folder.head(name, _HEAD))]
         others = [name for name in folder.files if name not in set(names)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ctxctl.formats.fidelity import Claim, absent, derived, native
+from ctxctl.formats.about import Claim, absent, derived, native
 
 CLAIMS: Final[dict[str, Claim]] = {
     "candidates": absent(),

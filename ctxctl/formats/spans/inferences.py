@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, NamedTuple
 
+from ctxctl.formats.about import IN_USAGE
 from ctxctl.formats.build import Json, canonical
-from ctxctl.formats.fidelity import IN_USAGE
 from ctxctl.formats.kit.parts import Part, listed, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Line

@@ -23,9 +23,18 @@ _LINES: Final = 50
 _SHORT: Final = 20
 
 
-def read(name: str, source: Source, report: Report) -> Iterator[Json]:
-    """The file's events."""
-    run = Run(name, report)
+class Reader:
+    """One import of a file."""
+
+    def __init__(self, name: str, report: Report) -> None:
+        self._run = Run(name, report)
+
+    def events(self, source: Source) -> Iterator[Json]:
+        """The file's events."""
+        return _read(self._run, source)
+
+
+def _read(run: Run, source: Source) -> Iterator[Json]:
     calls = Inferences(run)
     traces = Traces(calls)
     for value, size in values_of(run, source):

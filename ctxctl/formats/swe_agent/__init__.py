@@ -7,15 +7,12 @@ the list that the next step would send (`messages`); elsewhere the window is der
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "swe-agent"
 _SURE = 92
 _LIKELY = 75
 ABOUT: Final = About(
@@ -50,33 +47,28 @@ ABOUT: Final = About(
 )
 
 
-class SweAgent:
-    """The importer for SWE-agent trajectories."""
+def detect(head: bytes) -> int:
+    """How sure the head is a trajectory's steps, or a history of agents' messages."""
+    seen = skim(head)
+    for top in ("", "attempts[]."):
+        if seen.has(f"{top}trajectory[].action", f"{top}trajectory[].observation"):
+            asked = (
+                f"{top}trajectory[].response",
+                f"{top}trajectory[].thought",
+                f"{top}trajectory[].state",
+            )
+            return _SURE if seen.any(*asked) else _LIKELY
+        if seen.has(f"{top}history[].role", f"{top}history[].content", f"{top}history[].agent"):
+            return _SURE
+        if seen.has(f"{top}history[].message_type", f"{top}history[].role"):
+            return _LIKELY
+    return 0
 
-    name: str = NAME
-    title: str = "SWE-agent trajectory"
-    default_policy: str = "recorded"
-    about: About = ABOUT
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head is a trajectory's steps, or a history of agents' messages."""
-        seen = skim(head)
-        for top in ("", "attempts[]."):
-            if seen.has(f"{top}trajectory[].action", f"{top}trajectory[].observation"):
-                asked = (
-                    f"{top}trajectory[].response",
-                    f"{top}trajectory[].thought",
-                    f"{top}trajectory[].state",
-                )
-                return _SURE if seen.any(*asked) else _LIKELY
-            if seen.has(f"{top}history[].role", f"{top}history[].content", f"{top}history[].agent"):
-                return _SURE
-            if seen.has(f"{top}history[].message_type", f"{top}history[].role"):
-                return _LIKELY
-        return 0
-
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """One step for each answer in the history; the document is held in memory."""
-        from ctxctl.formats.swe_agent.trajectory import Trajectory
-
-        return Trajectory(NAME, report).events(source)
+FORMAT: Final = Format(
+    name="swe-agent",
+    title="SWE-agent trajectory",
+    detect=detect,
+    reader="ctxctl.formats.swe_agent.reader:Trajectory",
+    about=ABOUT,
+)

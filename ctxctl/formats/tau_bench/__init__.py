@@ -6,15 +6,12 @@ file; tau2 holds the policy that the agent's system prompt is made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from ctxctl.formats.fidelity import About, absent, derived, native
+from ctxctl.formats.about import About, absent, derived, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import skim
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
-NAME: Final = "tau-bench"
 _SURE = 95
 _LIKELY = 80
 ABOUT: Final = About(
@@ -43,31 +40,26 @@ ABOUT: Final = About(
 )
 
 
-class TauBench:
-    """The importer for tau-bench and tau2-bench results."""
-
-    name: str = NAME
-    title: str = "tau-bench results"
-    default_policy: str = "recorded"
-    about: About = ABOUT
-
-    def detect(self, head: bytes) -> int:
-        """How sure the head is an array of tasks with a `traj`, one task, or results with `simulations`."""
-        seen = skim(head)
-        if seen.has("[].task_id", "[].reward"):
-            if seen.any("[].traj", "[].traj[].role"):
-                return _SURE
-            return _LIKELY if seen.any("[].info.task", "[].info.reward_info") else 0
-        if seen.has("task_id", "reward") and seen.any("traj", "traj[].role"):
+def detect(head: bytes) -> int:
+    """How sure the head is an array of tasks with a `traj`, one task, or results with `simulations`."""
+    seen = skim(head)
+    if seen.has("[].task_id", "[].reward"):
+        if seen.any("[].traj", "[].traj[].role"):
             return _SURE
-        if seen.any("info.environment_info.policy", "info.user_info.global_simulation_guidelines"):
-            return _SURE
-        if seen.has("simulations[].task_id", "simulations[].messages"):
-            return _SURE
-        return 0
+        return _LIKELY if seen.any("[].info.task", "[].info.reward_info") else 0
+    if seen.has("task_id", "reward") and seen.any("traj", "traj[].role"):
+        return _SURE
+    if seen.any("info.environment_info.policy", "info.user_info.global_simulation_guidelines"):
+        return _SURE
+    if seen.has("simulations[].task_id", "simulations[].messages"):
+        return _SURE
+    return 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """Session after session; the document is held in memory, and given up task by task."""
-        from ctxctl.formats.tau_bench.results import Results
 
-        return Results(NAME, report).events(source)
+FORMAT: Final = Format(
+    name="tau-bench",
+    title="tau-bench results",
+    detect=detect,
+    reader="ctxctl.formats.tau_bench.reader:Results",
+    about=ABOUT,
+)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from ctxctl.formats.about import About, native
 from ctxctl.formats.calls.about import BODIES, LIMITS, TURNS
-from ctxctl.formats.fidelity import About, native
+from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.skim import body
-from ctxctl.formats.lines import Report
-from ctxctl.trace.source import Source
 
 _YAML: Final = re.compile(
     rb"^(?:http_)?interactions[ ]*:[ ]*(?:#.*)?\r?\n(?:[ ]*+(?:#[^\n]*+|\r?+)\n)*+[ ]*+-[ ]*(?:\r?\n[ ]+)?"
@@ -28,48 +26,42 @@ _SURE: Final = 94
 _LIKELY: Final = 90
 
 
-class Vcr:
-    """The importer for cassettes; takes the calls that ask a model."""
+ABOUT: Final = About(
+    reads=(
+        "Cassettes of vcrpy (and pytest-recording), Ruby VCR, PHP-VCR, go-vcr, Betamax and nock: bodies "
+        "parsed, as text, base64 or compressed, under `body` or `content`, streamed answers included; "
+        "replay files of google-genai (`body_segments`).  YAML needs the extra `yaml`."
+    ),
+    places=(
+        "tests/cassettes/*.yaml",
+        "spec/vcr_cassettes/*.yml",
+        "tests/fixtures of a library",
+        "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json",
+    ),
+    turns=TURNS,
+    claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
+    limits=(*LIMITS, "brotli bodies are not decompressed"),
+    origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock, google-genai 3.4",
+)
 
-    name: str = "vcr"
-    title: str = "VCR cassette"
-    default_policy: str = "recorded"
-    about: About = About(
-        reads=(
-            "Cassettes of vcrpy (and pytest-recording), Ruby VCR, PHP-VCR, go-vcr, Betamax and nock: bodies "
-            "parsed, as text, base64 or compressed, under `body` or `content`, streamed answers included; "
-            "replay files of google-genai (`body_segments`).  YAML needs the extra `yaml`."
-        ),
-        places=(
-            "tests/cassettes/*.yaml",
-            "spec/vcr_cassettes/*.yml",
-            "tests/fixtures of a library",
-            "$GOOGLE_GENAI_REPLAYS_DIRECTORY/MODULE/TEST/{mldev,vertex}.json",
-        ),
-        turns=TURNS,
-        claims={**BODIES, "times": native("where the recorder notes them; vcrpy does not")},
-        limits=(*LIMITS, "brotli bodies are not decompressed"),
-        origin="vcrpy 1 to 8, vcr 2 to 6 (Ruby), php-vcr, go-vcr 2 to 4, betamax, nock, google-genai 3.4",
-    )
 
-    def detect(self, head: bytes) -> int:
-        """How sure the head looks like a cassette's."""
-        start = body(head)
-        if start[:1] == b"{":
-            return _SURE if _JSON.match(start) and b'"request"' in start else 0
-        if start[:1] == b"[":
-            scoped = _ROOT.match(start) is not None
-            return _LIKELY if scoped and (b'"http_version"' in start or b'"scope"' in start[:200]) else 0
-        if _PHP.match(start):
-            return _LIKELY
-        return _SURE if _YAML.search(start) and b"request" in start else 0
+def detect(head: bytes) -> int:
+    """How sure the head looks like a cassette's."""
+    start = body(head)
+    if start[:1] == b"{":
+        return _SURE if _JSON.match(start) and b'"request"' in start else 0
+    if start[:1] == b"[":
+        scoped = _ROOT.match(start) is not None
+        return _LIKELY if scoped and (b'"http_version"' in start or b'"scope"' in start[:200]) else 0
+    if _PHP.match(start):
+        return _LIKELY
+    return _SURE if _YAML.search(start) and b"request" in start else 0
 
-    def events(self, source: Source, report: Report) -> Iterator[dict[str, Any]]:
-        """The cassette's events.
 
-        Raises:
-            UnavailableError: `needs-yaml`.
-        """
-        from ctxctl.formats.vcr.reader import read
-
-        return read(source, report)
+FORMAT: Final = Format(
+    name="vcr",
+    title="VCR cassette",
+    detect=detect,
+    reader="ctxctl.formats.vcr.reader:read",
+    about=ABOUT,
+)

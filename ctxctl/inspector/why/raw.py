@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from ctxctl.errors import CtxctlError
+from ctxctl.formats.about import FACTS, Level
 from ctxctl.formats.capture import NATIVE
-from ctxctl.formats.fidelity import FACTS, Level
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.inspector.lacks import fidelity_of
 from ctxctl.model.why import Link

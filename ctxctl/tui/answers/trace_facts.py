@@ -16,7 +16,7 @@ from ctxctl.tui.document import Document
 from ctxctl.tui.screens.turns.state import Trace
 
 if TYPE_CHECKING:
-    from ctxctl.formats.fidelity import About
+    from ctxctl.formats.about import About
     from ctxctl.inspector import Inspector
     from ctxctl.inspector.params import Params
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats import capture, registry
-from ctxctl.formats.agent_context import AgentContext, sure
+from ctxctl.formats import folders, registry
+from ctxctl.formats.agent_context import FORMAT, sure
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.inspector import Inspector
 from ctxctl.model.results import Step
@@ -100,7 +100,7 @@ def test_refs_go_from_file_to_file_of_a_directory() -> None:
     (step,), inspector = opened(FIXTURES / "folder")
     assert (step.told.ids.context_id, step.told.ids.task_id) == ("ctx_folder", "task_buoys")
     assert texts(inspector, 0) == ["Green buoy: starboard side.", "Red buoy: port side."]
-    assert isinstance(capture.detect(Folder("f", FIXTURES / "folder")), AgentContext)
+    assert folders.detect(Folder("f", FIXTURES / "folder")) is FORMAT
 
 
 def test_whole_records_may_stand_where_refs_do(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.formats.api import Api
+from ctxctl.formats.api import FORMAT
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.registry import HEAD
 from ctxctl.inspector import Inspector
@@ -189,7 +189,7 @@ def test_bodies_are_known_by_their_first_bytes() -> None:
 
 def test_a_directory_of_something_else_is_not_claimed(tmp_path: Path) -> None:
     api = registry.by_name("api")
-    assert isinstance(api, registry.FolderFormat)
+    assert api.reads_folders
     (tmp_path / "a.json").write_text('{"name": "package"}')
     assert api.detect_folder(Folder("x", tmp_path)) == 0
     (tmp_path / "b.json").write_text(json.dumps(BODY))
@@ -207,7 +207,7 @@ def test_a_directory_of_json_lines_is_read_line_by_line(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(body) + "\n" for body in (BODY, ANSWER, other)))
     problems: list[Problem] = []
     api = registry.by_name("api")
-    assert isinstance(api, registry.FolderFormat)
+    assert api.reads_folders
     folder = Folder("x", tmp_path)
     assert api.detect_folder(folder)
     events = list(api.folder_events(folder, problems.append))
@@ -276,4 +276,4 @@ def test_which_provider_it_was_is_told_by_the_answer(tmp_path: Path) -> None:
 
 def test_a_transcript_with_more_than_a_request_says_is_none() -> None:
     head = json.dumps({"request": {**PLAIN, "conversation_title": "x", "rating": 3}, "score": 1}).encode()
-    assert Api().detect(head) == 0
+    assert FORMAT.detect(head) == 0

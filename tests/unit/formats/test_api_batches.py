@@ -93,7 +93,7 @@ def test_both_in_one_directory_are_paired_by_their_ids(tmp_path: Path, names: tu
     for name, data in zip(names, (INPUT, OUTPUT), strict=True):
         (tmp_path / name).write_bytes(data)
     api = registry.by_name("api")
-    assert isinstance(api, registry.FolderFormat)
+    assert api.reads_folders
     assert api.detect_folder(Folder("batch", tmp_path))
     assert billed(tmp_path) == [("tide-0", 24), ("tide-1", 25), ("tide-2", 26), ("tide-3", None)]
 

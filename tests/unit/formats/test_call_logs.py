@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.openhands_completions import OpenHandsCompletions
+from ctxctl.formats.openhands_completions import FORMAT
 from tests.unit.formats.calls_help import FIXTURES, detected, events, no_secrets, seen, slugs
 
 # -- SWE-agent -----------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_openhands_detection(tmp_path: Path) -> None:
     assert detected(b'{"messages":[{"role":"user","content":"x"}],"model":"m"}') != "openhands-completions"
     (tmp_path / "a-1.json").write_bytes(log)
     (tmp_path / "b-2.json").write_bytes(b"{}")
-    assert OpenHandsCompletions().detect_folder(Folder("d", tmp_path)) == 0
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) == 0
 
 
 # -- pi ------------------------------------------------------------------------------------------------------

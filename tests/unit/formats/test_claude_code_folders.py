@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.claude_code import FORMAT
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
@@ -28,7 +28,7 @@ def written(path: Path, *lines: Json) -> None:
 
 def folder_events(path: Path) -> tuple[list[Json], list[Problem]]:
     problems: list[Problem] = []
-    return list(ClaudeCode().folder_events(Folder("d", path), problems.append)), problems
+    return list(FORMAT.folder_events(Folder("d", path), problems.append)), problems
 
 
 def steps(found: list[Json]) -> list[tuple[Any, Any, Any]]:
@@ -52,7 +52,7 @@ def test_a_projects_directory_is_its_sessions_with_their_sub_agents(tmp_path: Pa
     written(project / "b.jsonl", *talk("b", "1", "2"))
     (project / "memory").mkdir()
     (project / "memory" / "MEMORY.md").write_text("remember")
-    assert ClaudeCode().detect_folder(Folder("p", project)) >= 90
+    assert FORMAT.detect_folder(Folder("p", project)) >= 90
     found, _ = folder_events(project)
     made = steps(found)
     assert len(set(made)) == len(made)
@@ -66,16 +66,16 @@ def test_a_projects_directory_is_its_sessions_with_their_sub_agents(tmp_path: Pa
 def test_a_sessions_own_directory_is_its_sub_agents(tmp_path: Path) -> None:
     own = tmp_path / SESSION
     shutil.copytree(AGENTS / SESSION, own)
-    assert ClaudeCode().detect_folder(Folder("d", own)) >= 90
+    assert FORMAT.detect_folder(Folder("d", own)) >= 90
     found, _ = folder_events(own)
     assert {thread for _, thread, _ in steps(found)} >= {"agent-a1", "agent-n1"}
 
 
 def test_other_directories_are_not_claimed(tmp_path: Path) -> None:
-    assert ClaudeCode().detect_folder(Folder("d", tmp_path)) == 0
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) == 0
     written(tmp_path / "a.jsonl", *talk("a", "1"))
     (tmp_path / "b.jsonl").write_text('{"type":"session","id":"x"}\n')
-    assert ClaudeCode().detect_folder(Folder("d", tmp_path)) == 0
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) == 0
 
 
 def test_a_resumed_session_repeats_the_lines_of_another_and_is_one_of_its_own(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_told(tmp_path
     folder = Folder("d", tmp_path)
     (tmp_path / "1.jsonl").unlink()
     problems: list[Problem] = []
-    found = list(ClaudeCode().folder_events(folder, problems.append))
+    found = list(FORMAT.folder_events(folder, problems.append))
     assert steps(found) == [("second", "main", "m-2")]
     assert [problem.slug for problem in problems] == ["no-such-file"]
 
@@ -117,8 +117,8 @@ def test_a_workflows_journal_holds_no_message(tmp_path: Path) -> None:
     found, problems = folder_events(tmp_path)
     assert steps(found) == [("s", "main", "m-1"), ("s", "agent-q1", "m-w")]
     assert not problems
-    assert ClaudeCode().detect(journal.read_bytes()) >= 50
-    alone = list(ClaudeCode().events(Source.from_bytes("journal.jsonl", journal.read_bytes()), print))
+    assert FORMAT.detect(journal.read_bytes()) >= 50
+    alone = list(FORMAT.events(Source.from_bytes("journal.jsonl", journal.read_bytes()), print))
     assert [event["event_type"] for event in alone] == ["ctxctl.source.opened"]
 
 
@@ -159,7 +159,7 @@ def test_a_record_glued_to_progress_is_read() -> None:
         ]
     )
     problems: list[Problem] = []
-    found = list(ClaudeCode().events(Source.from_bytes("x.jsonl", data), problems.append))
+    found = list(FORMAT.events(Source.from_bytes("x.jsonl", data), problems.append))
     assert [e["data"]["item_id"] for e in of_type(found, ADDED)] == ["u1", "u2", "a1"]
     assert [problem.slug for problem in problems][:1] == ["glued-lines"]
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.formats import registry
-from ctxctl.formats.claude_code import ClaudeCode
+from ctxctl.formats.claude_code import FORMAT
 from ctxctl.formats.claude_code.requests import RECORDED, is_since
 from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source, open_source
@@ -41,7 +41,7 @@ def lines(path: Path = CAPTURE) -> list[Json]:
 def read(path: Path) -> tuple[list[Json], list[Problem]]:
     problems: list[Problem] = []
     with open_source(path) as source:
-        return list(ClaudeCode().events(source, problems.append)), problems
+        return list(FORMAT.events(source, problems.append)), problems
 
 
 def canonical(value: Any) -> str:
@@ -366,7 +366,7 @@ def test_nonsense_in_records_raises_nothing() -> None:
             for wrong in (None, 0, -5, 2**70, "", "zz", [], [None], {}, {"a": [1]}, True):
                 broken = [{**one, field: wrong} if one["type"] == kind else one for one in lines()[:40]]
                 data = b"".join(json.dumps(one).encode() + b"\n" for one in broken)
-                list(ClaudeCode().events(Source.from_bytes("s.jsonl", data), lambda _: None))
+                list(FORMAT.events(Source.from_bytes("s.jsonl", data), lambda _: None))
 
 
 def test_a_type_of_the_future_and_a_newer_version_are_told() -> None:

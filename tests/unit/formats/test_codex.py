@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.codex import Codex, CodexExec
+from ctxctl.formats.codex import CODEX, CODEX_EXEC
 from ctxctl.formats.codex.forks import born
 from ctxctl.formats.codex.items import cut
 from ctxctl.inspector import Inspector
@@ -432,14 +432,14 @@ def test_an_exec_log_tells_what_was_done_and_no_bill_of_a_request() -> None:
 @pytest.mark.parametrize("name", ROLLOUTS)
 def test_rollouts_are_known_by_their_lines(name: str) -> None:
     data = fixture(name).read_bytes()
-    assert Codex().detect(data) >= 75
-    assert Codex().detect(b"\xef\xbb\xbf\n\n{broken\n" + data) >= 75
-    assert CodexExec().detect(data) == 0
+    assert CODEX.detect(data) >= 75
+    assert CODEX.detect(b"\xef\xbb\xbf\n\n{broken\n" + data) >= 75
+    assert CODEX_EXEC.detect(data) == 0
 
 
 def test_a_first_line_longer_than_the_head_is_enough() -> None:
-    assert Codex().detect(fixture("rollout").read_bytes()[:300]) >= 75
-    assert CodexExec().detect(fixture("exec").read_bytes()) >= 75
+    assert CODEX.detect(fixture("rollout").read_bytes()[:300]) >= 75
+    assert CODEX_EXEC.detect(fixture("exec").read_bytes()) >= 75
 
 
 @pytest.mark.parametrize(
@@ -453,8 +453,8 @@ def test_a_first_line_longer_than_the_head_is_enough() -> None:
     ],
 )
 def test_other_lines_are_not_claimed(line: bytes) -> None:
-    assert Codex().detect(line) == 0
-    assert CodexExec().detect(line) == 0
+    assert CODEX.detect(line) == 0
+    assert CODEX_EXEC.detect(line) == 0
 
 
 @pytest.mark.parametrize("how", DAMAGES)

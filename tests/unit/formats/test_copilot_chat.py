@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.copilot_chat import ChatReplay, CopilotChat
+from ctxctl.formats.copilot_chat import COPILOT_CHAT, COPILOT_CHATREPLAY
 from ctxctl.formats.copilot_chat.elements import pieces, rendered
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
@@ -68,11 +68,11 @@ def stored(chat: Json) -> list[Json]:
 def test_a_log_of_changes_holds_what_the_export_holds(tmp_path: Path) -> None:
     records = stored(json.loads(EXPORT.read_text()))
     path = written(tmp_path, *records)
-    assert CopilotChat().detect(path.read_bytes()) >= 80
+    assert COPILOT_CHAT.detect(path.read_bytes()) >= 80
     wanted = [(w.turn, w.items) for w in windows(EXPORT, "copilot-chat")]
     assert [(w.turn, w.items) for w in windows(path, "copilot-chat")] == wanted
     lost = jsonl(*records[1:])
-    assert CopilotChat().detect(lost) >= 75
+    assert COPILOT_CHAT.detect(lost) >= 75
     assert of_type(imported("copilot-chat", lost)[0], "context.assembly.created")
 
 
@@ -153,11 +153,11 @@ def test_a_tree_of_any_depth_is_rendered() -> None:
 
 def test_each_is_known_by_its_first_bytes() -> None:
     export, replay = EXPORT.read_bytes(), REPLAY.read_bytes()
-    assert CopilotChat().detect(export) >= 90
-    assert CopilotChat().detect(json.dumps(json.loads(export)).encode()[:300]) >= 80
-    assert ChatReplay().detect(replay) >= 90
-    assert CopilotChat().detect(replay) == ChatReplay().detect(export) == 0
-    assert ChatReplay().detect(b'{"prompts": []}') == 0
+    assert COPILOT_CHAT.detect(export) >= 90
+    assert COPILOT_CHAT.detect(json.dumps(json.loads(export)).encode()[:300]) >= 80
+    assert COPILOT_CHATREPLAY.detect(replay) >= 90
+    assert COPILOT_CHAT.detect(replay) == COPILOT_CHATREPLAY.detect(export) == 0
+    assert COPILOT_CHATREPLAY.detect(b'{"prompts": []}') == 0
 
 
 @pytest.mark.parametrize("path", [EXPORT, REPLAY], ids=["export", "replay"])

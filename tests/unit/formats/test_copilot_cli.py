@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.copilot_cli import CopilotCli
+from ctxctl.formats.copilot_cli import FORMAT
 from ctxctl.formats.copilot_cli.blocks import pieces
 from tests.unit.formats.agent_help import (
     DAMAGES,
@@ -198,12 +198,12 @@ def test_the_pieces_of_a_prompt_are_the_whole(sent: str, typed: str | None) -> N
 def test_both_forms_are_known_by_their_lines() -> None:
     for path in (LOG, STREAM):
         data = path.read_bytes()
-        assert CopilotCli().detect(data) >= 85
-        assert CopilotCli().detect(b"\n{broken\n" + data) >= 85
-    assert CopilotCli().detect(LOG.read_bytes()[:180]) >= 85
+        assert FORMAT.detect(data) >= 85
+        assert FORMAT.detect(b"\n{broken\n" + data) >= 85
+    assert FORMAT.detect(LOG.read_bytes()[:180]) >= 85
     other = b'{"type":"message","id":"a","parentId":null,"timestamp":"x","message":{}}'
-    assert CopilotCli().detect(other) == 0
-    assert CopilotCli().detect(b'{"type":"item.completed","data":{}}') == 0
+    assert FORMAT.detect(other) == 0
+    assert FORMAT.detect(b'{"type":"item.completed","data":{}}') == 0
 
 
 @pytest.mark.parametrize("how", DAMAGES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.gemini_cli import GeminiCli
+from ctxctl.formats.gemini_cli import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows, written
 
 NAME = "gemini-cli"
@@ -236,8 +236,8 @@ def test_printed_pieces_are_one_text_and_a_new_answer_is_a_new_request() -> None
 @pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
 def test_captures_are_known(path: Path) -> None:
     data = path.read_bytes()
-    assert GeminiCli().detect(data) >= 80
-    assert GeminiCli().detect(b"\xef\xbb\xbf\r\n" + data) >= 80
+    assert FORMAT.detect(data) >= 80
+    assert FORMAT.detect(b"\xef\xbb\xbf\r\n" + data) >= 80
 
 
 @pytest.mark.parametrize(
@@ -251,8 +251,8 @@ def test_captures_are_known(path: Path) -> None:
     ],
 )
 def test_other_captures_are_left_alone(other: Any) -> None:
-    assert GeminiCli().detect(jsonl(other)) == 0
-    assert GeminiCli().detect(json.dumps(other, indent=2).encode()) == 0
+    assert FORMAT.detect(jsonl(other)) == 0
+    assert FORMAT.detect(json.dumps(other, indent=2).encode()) == 0
 
 
 @pytest.mark.parametrize("odd", [None, 1, "x", [], {}, [1, None, {"type": 3}]])
@@ -278,5 +278,5 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
     names = ("type", "role", "content", "message", "method", "response", "id", "sessionId", "parts", "info")
     for name in names:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
-        assert 0 <= GeminiCli().detect(jsonl(record, odd, [odd])) <= 100
-        assert 0 <= GeminiCli().detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+        assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
+        assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100

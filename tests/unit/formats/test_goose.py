@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.goose import Goose
+from ctxctl.formats.goose import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
 NAME = "goose"
@@ -178,7 +178,7 @@ def result(native: str) -> Json:
 def test_the_database_gives_what_the_export_gives(tmp_path: Path, wal: bool) -> None:
     path = tmp_path / "sessions.db"
     data = database(path, wal=wal)
-    assert Goose().detect(data[: 64 * 1024]) >= 90
+    assert FORMAT.detect(data[: 64 * 1024]) >= 90
     found = windows(path, NAME)
     wanted = [w.items for w in windows(EXPORT, NAME)]
     for session in ("20260201_3", "20260201_4"):
@@ -222,7 +222,7 @@ def test_a_view_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_sessions_are_known(first: Json) -> None:
-    assert Goose().detect(b'\xef\xbb\xbf\n{"torn\n' + jsonl(first)) >= 50
+    assert FORMAT.detect(b'\xef\xbb\xbf\n{"torn\n' + jsonl(first)) >= 50
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_sessions_are_known(first: Json) -> None:
     ],
 )
 def test_other_captures_are_left_alone(other: Json) -> None:
-    assert Goose().detect(jsonl(other)) == 0
-    assert Goose().detect(b"SQLite format 3\0" + b"CREATE TABLE ItemTable (key TEXT)") == 0
+    assert FORMAT.detect(jsonl(other)) == 0
+    assert FORMAT.detect(b"SQLite format 3\0" + b"CREATE TABLE ItemTable (key TEXT)") == 0
 
 
 @pytest.mark.parametrize("odd", [None, 1, "x", [], {}, [1, None, {"type": 3}]])
@@ -256,5 +256,5 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
     names = ("type", "role", "content", "message", "method", "response", "id", "sessionId", "parts", "info")
     for name in names:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
-        assert 0 <= Goose().detect(jsonl(record, odd, [odd])) <= 100
-        assert 0 <= Goose().detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+        assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
+        assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100

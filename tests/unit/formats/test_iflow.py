@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from ctxctl.formats import registry
-from ctxctl.formats.claude_code import ClaudeCode
-from ctxctl.formats.iflow import IFlow
+from ctxctl.formats.claude_code import FORMAT as CLAUDE_CODE
+from ctxctl.formats.iflow import FORMAT as IFLOW
 from ctxctl.formats.kit.folder import Folder
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, of_type, windows
 
@@ -30,17 +30,17 @@ def test_its_lines_are_told_from_claude_codes() -> None:
     assert found is not None
     assert found.name == "iflow"
     for path in CLAUDE.rglob("*.jsonl"):
-        assert IFlow().detect(path.read_bytes()) == 0, path
+        assert IFLOW.detect(path.read_bytes()) == 0, path
 
 
 def test_a_line_longer_than_the_head_is_known_too() -> None:
     head = jsonl(line("user", "u", None, "x" * 9000))[:4000]
-    assert IFlow().detect(head) > ClaudeCode().detect(head) > 0
+    assert IFLOW.detect(head) > CLAUDE_CODE.detect(head) > 0
     renamed = jsonl({**line("user", "u", None, "hi"), "sessionId": "5e55"})
-    assert IFlow().detect(renamed) == 0
+    assert IFLOW.detect(renamed) == 0
     wrapped = {"functionResponse": {"id": "c", "name": "f", "response": {"output": "ok"}}}
     block = {"type": "tool_result", "tool_use_id": "c", "content": wrapped}
-    assert IFlow().detect(jsonl({**line("user", "u", None, [block]), "sessionId": "5e55"})) > 95
+    assert IFLOW.detect(jsonl({**line("user", "u", None, [block]), "sessionId": "5e55"})) > 95
 
 
 def test_an_answer_is_one_request_and_its_overlapping_lines_one_call_each() -> None:
@@ -103,6 +103,6 @@ def test_a_projects_directory_is_its_sessions(tmp_path: Path) -> None:
     for name in ("session-a.jsonl", "session-b.jsonl"):
         shutil.copy(CAPTURE, tmp_path / name)
     folder = Folder("p", tmp_path)
-    assert IFlow().detect_folder(folder) > ClaudeCode().detect_folder(folder)
-    found = list(IFlow().folder_events(folder, lambda _: None))
+    assert IFLOW.detect_folder(folder) > CLAUDE_CODE.detect_folder(folder)
+    found = list(IFLOW.folder_events(folder, lambda _: None))
     assert len([e for e in found if e["event_type"] == "context.assembly.created"]) == 10

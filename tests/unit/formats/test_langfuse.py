@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.langfuse import Langfuse
+from ctxctl.formats.langfuse import FORMAT
 from ctxctl.formats.spans.billing import of_details
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, records, requests
 
@@ -218,7 +218,7 @@ def test_an_observation_that_was_told_twice_is_one() -> None:
     "head", [b"", b"{}", b'{"observations": []}', b'{"trace": {}, "steps": []}', b'[{"type": "x"}]']
 )
 def test_other_files_are_not_claimed(head: bytes) -> None:
-    assert Langfuse().detect(head) == 0
+    assert FORMAT.detect(head) == 0
 
 
 def beeai() -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.langsmith import LangSmith
+from ctxctl.formats.langsmith import FORMAT
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, requests
 
 ROOT = FIXTURES / "langsmith"
@@ -130,4 +130,4 @@ def test_inputs_alone_are_no_request() -> None:
     "head", [b"", b"{}", b'{"id": 1, "outputs": {}}', b'{"run_type": "x"}', b'[{"post": []}]']
 )
 def test_other_files_are_not_claimed(head: bytes) -> None:
-    assert LangSmith().detect(head) == 0
+    assert FORMAT.detect(head) == 0

@@ -11,7 +11,7 @@ import pytest
 
 from ctxctl.errors import UnavailableError
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.luminarys import Luminarys
+from ctxctl.formats.luminarys import FORMAT
 from ctxctl.formats.luminarys.calls import STATE_LIMIT, arrangement
 from ctxctl.inspector.blame import blame
 from tests.unit.formats.seed_help import (
@@ -354,7 +354,7 @@ def test_pairs_in_the_order_of_their_numbers_and_only_once(tmp_path: Path) -> No
     (tmp_path / "calls.jsonl").write_bytes(
         lines({"request": {**asked(2), "payload": None}, "response": {"version": 1}})
     )
-    assert Luminarys().detect_folder(Folder("d", tmp_path)) > 90
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) > 90
     found, problems = events("luminarys", tmp_path)
     assert [a["assembly_id"] for a in model(found)] == ["asm-r1", "asm-r2", "asm-r10"]
     assert not problems
@@ -364,9 +364,9 @@ def test_detection() -> None:
     assert detected(packed(asked(1))) == "luminarys"
     assert detected(packed(answered())) == "luminarys"
     assert detected((HERE / "calls.jsonl").read_bytes()) == "luminarys"
-    assert Luminarys().detect(packed({"version": 1, "spans": []})) == 0
-    assert Luminarys().detect(b'{"jsonrpc":"2.0","method":"tools/call","params":{}}\n') == 0
-    assert Luminarys().detect(b"") == 0
+    assert FORMAT.detect(packed({"version": 1, "spans": []})) == 0
+    assert FORMAT.detect(b'{"jsonrpc":"2.0","method":"tools/call","params":{}}\n') == 0
+    assert FORMAT.detect(b"") == 0
 
 
 DECODED = {

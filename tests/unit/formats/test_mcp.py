@@ -111,7 +111,7 @@ def test_wrapped_messages_are_read_too() -> None:
     ],
 )
 def test_what_it_is_not(head: bytes) -> None:
-    for importer in registry.FORMATS:
+    for importer in registry.built_in():
         if importer.name.startswith("mcp-"):
             assert importer.detect(head) < 50
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.opencode import OpenCode
+from ctxctl.formats.opencode import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 NAME = "opencode"
@@ -243,7 +243,7 @@ def test_the_database_gives_what_the_export_gives(tmp_path: Path) -> None:
                 found = (part["id"], one["info"]["id"], native, json.dumps(part))
                 made.execute("INSERT INTO part VALUES (?, 0, 0, ?, ?, ?)", found)
     made.close()
-    assert OpenCode().detect(path.read_bytes()[: 64 * 1024]) >= 90
+    assert FORMAT.detect(path.read_bytes()[: 64 * 1024]) >= 90
     found_windows = windows(path, NAME)
     assert [w.items for w in found_windows if w.thread == "main"] == [w.items for w in windows(EXPORT, NAME)]
     assert [w.thread for w in found_windows][-1] == "child"
@@ -252,14 +252,14 @@ def test_the_database_gives_what_the_export_gives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [EXPORT, HOOKS, RUN])
 def test_captures_are_known(path: Path) -> None:
     data = path.read_bytes()
-    assert OpenCode().detect(data) >= 90
-    assert OpenCode().detect(b"\xef\xbb\xbf\n" + data[: len(data) * 2 // 3]) >= 90
+    assert FORMAT.detect(data) >= 90
+    assert FORMAT.detect(b"\xef\xbb\xbf\n" + data[: len(data) * 2 // 3]) >= 90
 
 
 def test_compact_exports_are_known_and_other_messages_are_not() -> None:
-    assert OpenCode().detect(exported()) >= 90
-    assert OpenCode().detect(b'{"messages":[{"role":"user","content":"x"}]}') == 0
-    assert OpenCode().detect(b'["event",{"name":"x"}]\n') == 0
+    assert FORMAT.detect(exported()) >= 90
+    assert FORMAT.detect(b'{"messages":[{"role":"user","content":"x"}]}') == 0
+    assert FORMAT.detect(b'["event",{"name":"x"}]\n') == 0
 
 
 @pytest.mark.parametrize("odd", [None, 1, "x", [], {}, [1, None, {"type": 3}]])
@@ -292,8 +292,8 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
     names = ("type", "role", "content", "message", "method", "response", "id", "sessionId", "parts", "info")
     for name in names:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
-        assert 0 <= OpenCode().detect(jsonl(record, odd, [odd])) <= 100
-        assert 0 <= OpenCode().detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+        assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
+        assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
 
 
 def test_what_the_person_ran_is_no_request(tmp_path: Path) -> None:

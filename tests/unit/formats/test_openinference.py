@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ctxctl.formats.openinference import OpenInference
+from ctxctl.formats.openinference import FORMAT
 from tests.unit.formats.spans_help import FIXTURES, bills, items, read, records, requests
 
 ROOT = FIXTURES / "openinference"
@@ -94,4 +94,4 @@ def test_indexes_without_end_are_left_out() -> None:
 
 @pytest.mark.parametrize("head", [b"", b"{}", b'{"a": "openinference.span.kind"}', b'[{"llm": 1}]'])
 def test_other_files_are_not_claimed(head: bytes) -> None:
-    assert OpenInference().detect(head) == 0
+    assert FORMAT.detect(head) == 0

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ctxctl.formats.openinference import OpenInference
-from ctxctl.formats.otel import Otel
+from ctxctl.formats.openinference import FORMAT as OPENINFERENCE
+from ctxctl.formats.otel import FORMAT as OTEL
 from tests.unit.formats.spans_help import FIXTURES, bills, chat, items, read, records, requests, span
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -255,13 +255,13 @@ def test_protobuf() -> None:
     ],
 )
 def test_other_files_are_not_claimed(head: bytes) -> None:
-    assert Otel().detect(head) == 0
-    assert OpenInference().detect(head) == 0
+    assert OTEL.detect(head) == 0
+    assert OPENINFERENCE.detect(head) == 0
 
 
 @pytest.mark.parametrize("name", ["otlp.json", "exports.jsonl", "copilot.jsonl"])
 def test_it_is_known_with_a_byte_order_mark_and_by_a_cut_head(name: str) -> None:
     data = fixture(name)
-    assert Otel().detect(b"\xef\xbb\xbf\n" + data) >= 50
-    assert Otel().detect(data[: len(data) * 3 // 4]) >= 50
-    assert Otel().detect(data[40:] if name != "otlp.json" else data) >= 50
+    assert OTEL.detect(b"\xef\xbb\xbf\n" + data) >= 50
+    assert OTEL.detect(data[: len(data) * 3 // 4]) >= 50
+    assert OTEL.detect(data[40:] if name != "otlp.json" else data) >= 50

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.formats.capture import detect as detect_folder
+from ctxctl.formats.folders import detect as detect_folder
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.trace.source import Source

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.formats.pi import Pi
+from ctxctl.formats.pi import FORMAT
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, jsonl, of_type, windows, written
 
 NAME = "pi"
@@ -211,12 +211,12 @@ def test_a_trajectory_has_the_context_of_each_attempt(tmp_path: Path) -> None:
     ],
 )
 def test_sessions_are_known_by_any_of_their_lines(first: Json) -> None:
-    assert Pi().detect(b'\xef\xbb\xbf\n{"type":"mess\n' + jsonl(first)) >= 80
+    assert FORMAT.detect(b'\xef\xbb\xbf\n{"type":"mess\n' + jsonl(first)) >= 80
 
 
 def test_one_message_by_itself_is_known_however_it_is_laid_out() -> None:
     message = json.loads(LINEAR.read_bytes().split(b"\n")[2])["message"]
-    assert Pi().detect(json.dumps(message, indent=1).encode()) >= 80
+    assert FORMAT.detect(json.dumps(message, indent=1).encode()) >= 80
     found, _ = imported(NAME, json.dumps(message, indent=1).encode())
     assert len(of_type(found, "context.injection.applied")) == 1
 
@@ -231,7 +231,7 @@ def test_one_message_by_itself_is_known_however_it_is_laid_out() -> None:
     ],
 )
 def test_other_logs_are_left_alone(other: Json) -> None:
-    assert Pi().detect(jsonl(other)) == 0
+    assert FORMAT.detect(jsonl(other)) == 0
 
 
 @pytest.mark.parametrize("odd", [None, 1, "x", [], {}, [1, None, {"type": 3}], {"role": []}])
@@ -255,5 +255,5 @@ def test_detection_takes_fields_of_any_type(odd: Any) -> None:
     names = ("type", "role", "content", "message", "method", "response", "id", "sessionId", "parts", "info")
     for name in names:
         record = {"type": "message", "role": "user", "content": [], "message": {"role": odd}, name: odd}
-        assert 0 <= Pi().detect(jsonl(record, odd, [odd])) <= 100
-        assert 0 <= Pi().detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100
+        assert 0 <= FORMAT.detect(jsonl(record, odd, [odd])) <= 100
+        assert 0 <= FORMAT.detect(json.dumps({name: [{"type": odd}]}, indent=1).encode()) <= 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ctxctl.formats.pi import Pi
-from ctxctl.formats.pi_rpc import PiRpc
+from ctxctl.formats.pi import FORMAT as PI
+from ctxctl.formats.pi_rpc import FORMAT as PI_RPC
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, jsonl, windows, written
 
 NAME = "pi-rpc"
@@ -65,8 +65,8 @@ def test_after_a_compaction_only_its_summary_is_known_to_stay(tmp_path: Path) ->
 
 def test_streams_and_sessions_are_not_mixed_up() -> None:
     for path in (STREAM, KEPT):
-        assert PiRpc().detect(path.read_bytes()) >= 90
-        assert Pi().detect(path.read_bytes()) == 0
-    assert PiRpc().detect(jsonl(*raw_log())) >= 90
+        assert PI_RPC.detect(path.read_bytes()) >= 90
+        assert PI.detect(path.read_bytes()) == 0
+    assert PI_RPC.detect(jsonl(*raw_log())) >= 90
     for path in (FIXTURES / "pi").iterdir():
-        assert PiRpc().detect(path.read_bytes()) == 0
+        assert PI_RPC.detect(path.read_bytes()) == 0

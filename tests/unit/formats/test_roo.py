@@ -11,7 +11,7 @@ import pytest
 
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.roo.task import bill
+from ctxctl.formats.roo.reader import bill
 from ctxctl.inspector import Inspector
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, of_type, windows
 
@@ -157,7 +157,7 @@ def condensed_in_place(path: Path, report: str = REPORT) -> None:
 def told(path: Path) -> list[Json]:
     """The events of a task's directory."""
     importer = registry.by_name(NAME)
-    assert isinstance(importer, registry.FolderFormat)
+    assert importer.reads_folders
     return list(importer.folder_events(Folder("tasks", path), lambda problem: None))
 
 
@@ -231,7 +231,7 @@ def test_directories_of_tasks_are_sessions(tmp_path: Path) -> None:
         shutil.copytree(TASK, tmp_path / name)
     folder = Folder("tasks", tmp_path)
     importer = registry.by_name(NAME)
-    assert isinstance(importer, registry.FolderFormat)
+    assert importer.reads_folders
     assert importer.detect_folder(folder) >= 90
     events = list(registry.events(registry.by_name(NAME), folder, lambda problem: None))
     assert {e.get("session_id") for e in events} == {"t-1", "t-2", None}

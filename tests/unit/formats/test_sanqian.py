@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxctl.formats.sanqian import Sanqian
+from ctxctl.formats.sanqian import FORMAT
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,
@@ -212,8 +212,8 @@ def test_deep_values_are_cut() -> None:
 
 
 def test_detection() -> None:
-    assert Sanqian().detect(lines({"kind": "selectApp", "app": "x"})) > 50
-    assert Sanqian().detect(lines({"kind": "sessionEnd"})) == 0
+    assert FORMAT.detect(lines({"kind": "selectApp", "app": "x"})) > 50
+    assert FORMAT.detect(lines({"kind": "sessionEnd"})) == 0
 
 
 def test_the_sdks_own_events_push_and_take_back() -> None:
@@ -221,4 +221,4 @@ def test_the_sdks_own_events_push_and_take_back() -> None:
     came = {"kind": "resourcePushed", "turn": 1, "resource": stored}
     gone = {"kind": "resourceRemoved", "turn": 2, "resourceId": "mail:m"}
     assert flow(came, gone) == [("t1", "+", "mail:m"), ("t2", "-", "mail:m")]
-    assert Sanqian().detect(lines(came)) > 90
+    assert FORMAT.detect(lines(came)) > 90

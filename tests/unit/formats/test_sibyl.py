@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.formats.sibyl import Sibyl
+from ctxctl.formats.sibyl import FORMAT
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,
@@ -438,13 +438,13 @@ def test_directories(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps(pack(item("a", "B")), indent=2))
     (tmp_path / "a.json").write_text(json.dumps(pack(item("a", "A"))))
     (tmp_path / "README.md").write_text("# Notes")
-    assert Sibyl().detect_folder(Folder("d", tmp_path)) > 95
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) > 95
     found, problems = events("sibyl", tmp_path)
     files = [e["metadata"]["ctxctl"]["source_file"] for e in found if e["event_type"] == SELECTED]
     assert files == ["a.json", "b.json"]
     assert not problems
     (tmp_path / "other.json").write_text('{"unrelated": 1}')
-    assert Sibyl().detect_folder(Folder("d", tmp_path)) == 0
+    assert FORMAT.detect_folder(Folder("d", tmp_path)) == 0
 
 
 # -- detection and nonsense ----------------------------------------------------------------------------------
@@ -455,7 +455,7 @@ def test_detection() -> None:
     assert detected(json.dumps(whole).encode()) == "sibyl"
     assert detected(b"\xef\xbb\xbf\n" + json.dumps(whole, indent=2).encode()) == "sibyl"
     assert detected(json.dumps(whole, indent=2).encode()[:400]) == "sibyl"
-    assert Sibyl().detect(lines(call(1))) == 80, "the name of the tool and its arguments are all there is"
+    assert FORMAT.detect(lines(call(1))) == 80, "the name of the tool and its arguments are all there is"
     assert detected(b'{"broken\n' + lines(call(1), answer(1, structured(whole)))) == "sibyl"
     assert detected(b"# Sibyl Context Pack: g\n") == "sibyl"
     smoke = {"expect": {"equals": {}}, "id": "x", "kind": "rest", "method": "GET", "path": "/"}
@@ -467,10 +467,10 @@ def test_not_detected() -> None:
     quoted = json.dumps(
         {"type": "user", "message": {"role": "user", "content": json.dumps(pack(item("a", "A")))}}
     )
-    assert Sibyl().detect(quoted.encode()) == 0
-    assert Sibyl().detect(b'{"goal": "x", "sections": []}\n') == 0
-    assert Sibyl().detect(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n') == 0
-    assert Sibyl().detect(b"# Some other pack\n") == 0
+    assert FORMAT.detect(quoted.encode()) == 0
+    assert FORMAT.detect(b'{"goal": "x", "sections": []}\n') == 0
+    assert FORMAT.detect(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n') == 0
+    assert FORMAT.detect(b"# Some other pack\n") == 0
 
 
 def test_odd_values_are_survived() -> None:

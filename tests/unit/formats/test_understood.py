@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.formats.fidelity import HeldAgainst
+from ctxctl.formats.about import HeldAgainst
 from ctxctl.formats.understood import MAX_TYPES, Understood, is_newer, of
 from tests.unit.formats.seed_help import FIXTURES, events, lines
 

@@ -100,9 +100,7 @@ def read(data: bytes | str | Json | list[Any] | Path) -> Import:
         if path.is_dir():
             folder = Folder(str(path), path)
             found = next(
-                f
-                for f in registry.FORMATS
-                if isinstance(f, registry.FolderFormat) and f.detect_folder(folder)
+                f for f in registry.built_in() if f.detect_folder is not None and f.detect_folder(folder)
             )
             assert isinstance(found, registry.Format)
             return Import(found.name, list(found.folder_events(folder, problems.append)), problems)

@@ -24,15 +24,16 @@ from ctxctl.formats.lines import Report
 from ctxctl.formats.roo.messages import History, milliseconds, moment, opened, shown
 from ctxctl.trace.source import Source
 
+_NAME = "roo"
 HISTORY: Final = "api_conversation_history.json"
 CHAT: Final = "ui_messages.json"
 FILES: Final = "task_metadata.json"
 _TOLD: Final = ("prevContextTokens", "newContextTokens", "cost", "messagesRemoved")
 
 
-def events(name: str, source: Source, report: Report) -> Iterator[Json]:
+def read(source: Source, report: Report) -> Iterator[Json]:
     """One of a task's files by itself; one document."""
-    run = Run(name, report)
+    run = Run(_NAME, report)
     value = document(source, run.report)
     if isinstance(value, dict):
         _files(run, value)
@@ -54,9 +55,9 @@ def tasks(folder: Folder) -> dict[str, set[str]]:
     return {top: names for top, names in found.items() if names & {HISTORY, CHAT}}
 
 
-def folder_events(name: str, folder: Folder, report: Report) -> Iterator[Json]:
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
     """Every task below a directory, each a session named as its directory."""
-    run = Run(name, report)
+    run = Run(_NAME, report)
     for top, names in sorted(tasks(folder).items()):
         run.session = (top or str(folder.path.resolve())).rpartition("/")[2]
         prefix = f"{top}/" if top else ""

@@ -34,9 +34,9 @@ class _Item:
 class Log:
     """Reads one log."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, name: str, report: Report) -> None:
         self._report = report
-        self._make = Maker(NAME, "sq-")
+        self._make = Maker(name, "sq-")
         self._out: list[Json] = []
         self._line = Line(0, 0, b"")
         self._session: str | None = None

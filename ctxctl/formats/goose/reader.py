@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json
+from ctxctl.formats.goose import NAME, SQLITE
 from ctxctl.formats.goose_recordings.reader import parts_of, tool_parts
-from ctxctl.formats.kit.database import read, value
+from ctxctl.formats.kit.database import read as read_database
+from ctxctl.formats.kit.database import value
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import Part, mapping, moment, string
 from ctxctl.formats.kit.run import Run
+from ctxctl.formats.kit.skim import skim
 from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
@@ -213,7 +216,7 @@ def database_events(name: str, source: Source, report: Report) -> Iterator[Json]
     """The events of a database: every session of it, message by message as they were stored."""
     run = Run(name, report)
     run.line = Line(1, 0, b"")
-    return read(run, source, _sessions)
+    return read_database(run, source, _sessions)
 
 
 def _sessions(run: Run, database: sqlite3.Connection) -> Iterator[Json]:
@@ -262,3 +265,13 @@ def _message(record: Json) -> Json | None:
         "content": content,
         "metadata": value(record.get("metadata_json")),
     }
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: of its database, of an export, or of a session's lines."""
+    head = source.read(0, 64 * 1024)
+    if head.startswith(SQLITE):
+        return database_events(NAME, source, report)
+    if skim(head).has("conversation"):
+        return exported(NAME, source, report)
+    return events(NAME, source, report)

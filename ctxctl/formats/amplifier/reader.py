@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from ctxctl.formats.amplifier import detection
 from ctxctl.formats.amplifier import parts as shapes
 from ctxctl.formats.amplifier.parts import plain
 from ctxctl.formats.amplifier.records import Record, body, distinct, record, reported
 from ctxctl.formats.amplifier.requests import Requests
-from ctxctl.formats.amplifier.transcript import NAME, Script
+from ctxctl.formats.amplifier.transcript import NAME, Script, Transcript
 from ctxctl.formats.build import Json, canonical, digest_of
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, call_title, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
 from ctxctl.model import vocab
+from ctxctl.model.problem import Problem
 from ctxctl.trace.source import Source
 
 if TYPE_CHECKING:
@@ -184,6 +186,7 @@ def _own_bill(sent: Json | None, model: str | None) -> Json | None:
     return wire.usage(sent, model) if wire is not None and sent is not None else None
 
 
+_HEAD: Final = 64 * 1024
 _JOINS: Final = ("llm:request:raw", "llm:request:debug")
 """Events that belong to the request announced before them."""
 _Handler = Callable[[Session, Record], None]
@@ -366,3 +369,15 @@ class Log(Run):
 
     def _steered(self, session: Session, found: Record) -> None:
         session.say(Part("user_message", plain(found.data.get("content")), "user", line=found.line.number))
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: of a log, each request with its window, usage, budget and compactions; streams."""
+    head = source.read(0, _HEAD)
+    if detection.card(head):
+        message = "the card of a session; what models saw is in the files beside it: open the directory"
+        report(Problem(1, 0, "no-model-calls", message))
+        return iter(())
+    if detection.log(head) < detection.transcript(head):
+        return Transcript(report).events(source)
+    return Log(report).events(source)

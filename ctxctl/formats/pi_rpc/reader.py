@@ -9,7 +9,7 @@ from typing import Any, Final
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.parts import moment, string
 from ctxctl.formats.lines import Line, Report, load
-from ctxctl.formats.pi.session import Session
+from ctxctl.formats.pi.reader import Session
 from ctxctl.trace.source import Source
 
 RAW: Final = "agentv.raw_provider_log_line"

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from ctxctl.formats.aider import is_log
+from ctxctl.formats.aider.log import Log
 from ctxctl.formats.build import Json
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
@@ -19,6 +21,8 @@ from ctxctl.formats.lines import lines as lines_of
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
+_NAME: Final = "aider"
+_HEAD: Final = 1 << 16
 _STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _TOKENS: Final = re.compile(r"Tokens: (.+ received)")
 _EXACT: Final = re.compile(r"(\d{1,3}(?:,\d{3})*|\d+) sent, (\d{1,3}(?:,\d{3})*|\d+) received\Z")
@@ -283,3 +287,9 @@ class Restored:
         if text.strip():
             self._messages.append((self._role, text))
         self._lines = []
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: a chat history, or the log of what went to the model."""
+    reader = Log if is_log(source.read(0, _HEAD)) else History
+    return reader(_NAME, report).events(source)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Json, canonical
+from ctxctl.formats.gemini_cli import is_lines, layout_score
 from ctxctl.formats.gemini_cli.chat import Chat, is_sent
 from ctxctl.formats.gemini_cli.contents import Cutter
 from ctxctl.formats.kit.document import document
@@ -21,6 +22,8 @@ from ctxctl.formats.lines import Line, Report
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
+_NAME: Final = "gemini-cli"
+_HEAD: Final = 64 * 1024
 _GREETING: Final = "Got it. Thanks for the context!"
 """What the CLI lets the model say to the set-up; nobody was asked."""
 
@@ -331,3 +334,11 @@ class Printed:
         text, line, several = "".join(pieces), self._at, len(pieces) > 1
         parts = [Part("assistant_message", text, "assistant", line=line, derived=several)] if text else []
         self._run.thread().append(*parts, *calls)
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: one document, or lines."""
+    head = source.read(0, _HEAD)
+    if layout_score(head) and not is_lines(head):
+        return whole(_NAME, source, report)
+    return Lines(_NAME, report).events(source)

@@ -8,7 +8,9 @@ from typing import Any
 from ctxctl.formats import build
 from ctxctl.formats.build import Json
 from ctxctl.formats.claude_code import prompts
+from ctxctl.formats.iflow import transcripts
 from ctxctl.formats.kit.conversation import Conversation
+from ctxctl.formats.kit.folder import Folder, several
 from ctxctl.formats.kit.parts import Part, count, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
@@ -17,6 +19,7 @@ from ctxctl.formats.wire.dialect import Names
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
 
+_NAME = "iflow"
 _DIALECT = Anthropic()
 _COUNTS = ("input_tokens", "output_tokens")
 
@@ -135,3 +138,21 @@ def _unwrapped(block: Any) -> Any:
     output = response.get("output")
     text = output if isinstance(output, str) and len(response) == 1 else build.canonical(response)
     return {**block, "content": text}
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The session's steps, as its lines come."""
+    return Session(_NAME, report).events(source)
+
+
+class _Transcripts:
+    """Reads each of several transcripts by itself."""
+
+    def events(self, source: Source, report: Report) -> Iterator[Json]:
+        """The session's events."""
+        return read(source, report)
+
+
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
+    """Each session in the order of the files' names."""
+    yield from several(folder, [(name, _Transcripts()) for name in transcripts(folder)], report)

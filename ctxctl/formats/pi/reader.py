@@ -13,10 +13,12 @@ from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part, count, shallow, string
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.lines import Report
-from ctxctl.formats.pi import messages
+from ctxctl.formats.pi import TRAJECTORY, messages
 from ctxctl.formats.pi.system import Reader, System, reader_of
 from ctxctl.model import vocab
 from ctxctl.trace.source import Source
+
+_NAME = "pi"
 
 _COUNTS = ("input", "output", "cacheRead", "cacheWrite")
 
@@ -425,3 +427,12 @@ def _kept(compaction: Entry) -> list[Entry]:
             return found
         older = older.parent
     return []
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The file's events: a session, or a trajectory of OpenClaw."""
+    if TRAJECTORY.search(source.read(0, 64 * 1024)):
+        from ctxctl.formats.pi.trajectory import Trajectory
+
+        return Trajectory(_NAME, report).events(source)
+    return Session(_NAME, report).events(source)

@@ -40,8 +40,8 @@ _TRANSIENT: Final = re.compile(
 class Session(Run):
     """One session; sub-agents are threads."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._lanes: dict[str | None, Lane] = {}
         self._agents: dict[str, Json] = {}
         """What `subagent.started` told, by the tool call that started it."""

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ctxctl.formats.build import Maker, Place
-from ctxctl.formats.claude_code import blocks, prompts
+from ctxctl.formats.claude_code import blocks, main_transcripts, prompts
 from ctxctl.formats.claude_code.blocks import Entry
-from ctxctl.formats.claude_code.carried import Carried
+from ctxctl.formats.claude_code.carried import Carried, carried
 from ctxctl.formats.claude_code.chain import Node, Unit
 from ctxctl.formats.claude_code.requests import RECORDED, WORDED, Requests, is_since
 from ctxctl.formats.claude_code.routing import Agents, Compactions, Graph, Progress, Routing, impossible
 from ctxctl.formats.claude_code.sent import attachment
 from ctxctl.formats.claude_code.steps import Steps
 from ctxctl.formats.claude_code.threads import Origin, Thread
+from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.kit.parts import string
 from ctxctl.formats.lines import Json, Line, Report, values
 from ctxctl.formats.understood import of
@@ -485,3 +486,35 @@ def _sets_off(value: Json, entries: list[Entry]) -> bool:
         return False
     texts = [entry for entry in entries if entry.kind != "image"]
     return any(entry.kind == "user_message" for entry in texts) or not texts
+
+
+def read(source: Source, report: Report) -> Iterator[Json]:
+    """The session's steps as `context_event` records; bounded by the session, linear in the file."""
+    return Session(report).events(source)
+
+
+def read_folder(folder: Folder, report: Report) -> Iterator[Json]:
+    """Each session in the order of the files' names; its sub-agents' files are read along with it.
+
+    An API call that stands in several of them is one request, of the file that has it first.
+    """
+    mains = main_transcripts(folder)
+    readers = beside(folder, mains, report)
+    yield from several(folder, [(name, readers[name]) for name in mains], report)
+
+
+def beside(folder: Folder, names: list[str], report: Report) -> dict[str, Importer]:
+    """By file, what reads it as one of these: none bills what another one does."""
+    elsewhere = carried(folder, names, report)
+    return {name: _Beside(elsewhere.get(name, _NOTHING)) for name in names}
+
+
+class _Beside:
+    """Reads one of several transcripts, without requests for what another file bills."""
+
+    def __init__(self, copied: Carried) -> None:
+        self._copied = copied
+
+    def events(self, source: Source, report: Report) -> Iterator[Json]:
+        """The session's events."""
+        return Session(report, self._copied).events(source)

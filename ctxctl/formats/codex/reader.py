@@ -48,8 +48,8 @@ _DISPLAY: Final = re.compile(
 class Rollout(Run):
     """One rollout: one thread of one session."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._items = Items()
         self._counts = Counts()
         self._fork: Fork | None = None

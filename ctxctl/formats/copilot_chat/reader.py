@@ -5,13 +5,12 @@ VS Code's own store of a chat: a snapshot on the first line, then a change of it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from ctxctl.formats.build import VERSION_DIGITS, Json, canonical, digest_of
-from ctxctl.formats.copilot_chat import elements
+from ctxctl.formats.copilot_chat import elements, is_log
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.parts import Part, call_title, listed, parsed, string
@@ -26,8 +25,8 @@ _HEAD: Final = 1024
 class Export(Run):
     """One exported chat: a turn is a request of the panel, a step a round of tool calls or the answer."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(NAME, report)
+    def __init__(self, name: str, report: Report) -> None:
+        super().__init__(name, report)
         self._model: str | None = None
 
     def events(self, source: Source) -> Iterator[Json]:
@@ -193,19 +192,7 @@ def _time(value: Any) -> str | None:
         return None
 
 
-_ENTRY: Final = re.compile(rb'\{\s*"kind"\s*:\s*(?:0\s*,\s*"v"|[123]\s*,\s*"k")\s*:')
-_REQUESTS: Final = re.compile(rb'"k"\s*:\s*\[\s*"requests"')
 _INITIAL, _SET, _PUSH, _DELETE = range(4)
-
-
-def is_log(body: bytes) -> bool:
-    """Whether a file begins like such a store."""
-    return _ENTRY.match(body) is not None
-
-
-def changes_requests(body: bytes) -> bool:
-    """Whether a store's first line changes the requests: its snapshot is lost."""
-    return is_log(body) and _REQUESTS.search(body[:200]) is not None
 
 
 def final_state(run: Run, source: Source) -> Any:

@@ -1,0 +1,83 @@
+"""What plug-ins bring through entry points, and what this package brings through the same ones.
+
+The plug-ins of this package are named here too, as `pyproject.toml` names them: reading the metadata of
+all installed packages takes milliseconds, and a source tree has none.  A test holds both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+FORMATS: Final = "ctxctl.formats"
+POLICIES: Final = "ctxctl.policies"
+BUNDLED: Final[dict[str, dict[str, str]]] = {
+    FORMATS: {
+        "agent-context": "ctxctl.formats.agent_context:FORMAT",
+        "amplifier": "ctxctl.formats.amplifier:FORMAT",
+        "luminarys": "ctxctl.formats.luminarys:FORMAT",
+        "sanqian": "ctxctl.formats.sanqian:FORMAT",
+        "sibyl": "ctxctl.formats.sibyl:FORMAT",
+    },
+    POLICIES: {
+        "sanqian": "ctxctl.policies.sanqian:Sanqian",
+        "amplifier": "ctxctl.policies.amplifier.policy:Amplifier",
+        "amplifier_contract": "ctxctl.policies.amplifier.contract:AmplifierContract",
+        "sibyl": "ctxctl.policies.sibyl.policy:Sibyl",
+        "luminarys": "ctxctl.policies.luminarys:Luminarys",
+    },
+}
+"""By group and name, `module:name` of the plug-ins that come with this package, in the order of lists."""
+
+
+class Plugin(NamedTuple):
+    """What one entry point brought."""
+
+    name: str
+    value: str
+    """`module:name`, as its package declares it."""
+    made: Any = None
+    error: str | None = None
+    """Why it did not load, in one line; None where it did."""
+
+
+def loaded(value: str) -> Any:
+    """What `module:name` names; raises what the import raises, AttributeError where there is no such name.
+
+    Extras behind it (`module:name [extra]`) are passed over, as installers do by now.
+    """
+    module, _, path = value.partition("[")[0].strip().partition(":")
+    found: Any = import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def bundled(group: str, name: str, accept: Callable[[Any], Any]) -> Plugin:
+    """A plug-in that comes with this package, loaded as anybody's."""
+    return _plugin(name, BUNDLED[group][name], accept)
+
+
+def installed(group: str, accept: Callable[[Any], Any]) -> Iterator[Plugin]:
+    """The plug-ins of other packages, in the order of their metadata; reads that of all installed packages.
+
+    Args:
+        group: Of the entry points.
+        accept: Makes of what was loaded what is wanted; raises TypeError for anything else.
+    """
+    from importlib.metadata import entry_points
+
+    ours = BUNDLED.get(group, {})
+    for point in entry_points(group=group):
+        if ours.get(point.name) != point.value:
+            yield _plugin(point.name, point.value, accept)
+
+
+def _plugin(name: str, value: str, accept: Callable[[Any], Any]) -> Plugin:
+    """Load one; somebody else's package must not break ours, whatever it raises."""
+    try:
+        return Plugin(name, value, accept(loaded(value)))
+    except Exception as error:
+        told = " ".join(str(error).split())[:200]
+        return Plugin(name, value, error=f"{type(error).__name__}: {told}")

@@ -1,0 +1,82 @@
+"""The table of formats says what each declaration says, and no hint passes a capture over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctxctl.formats import registry
+from ctxctl.formats.kit import database
+from ctxctl.formats.outline import outline
+from ctxctl.formats.table import TABLE, Words
+from ctxctl.trace.guess import is_native
+from ctxctl.trace.source import open_source
+
+ROOT = Path(__file__).resolve().parents[3]
+SURE = 50
+
+
+def files() -> list[Path]:
+    return sorted(path for path in (ROOT / "fixtures").rglob("*") if path.is_file())
+
+
+def heads(path: Path) -> Iterator[bytes]:
+    """What detection may look at of a file: whole heads, heads that are cut short, outlines, schemas."""
+    try:
+        with open_source(path) as source:
+            head = source.read(0, registry.HEAD)
+    except Exception:
+        return
+    if head.startswith(b"SQLite format 3\0"):
+        yield from database.schemas(path, lambda: head)
+    yield head
+    yield from (head[:size] for size in (200, 1000, 5000, 20_000) if size < len(head))
+    yield outline(head)
+    yield b"\xef\xbb\xbf \n" + head
+
+
+@pytest.mark.parametrize("folder", sorted({path.relative_to(ROOT / "fixtures").parts[0] for path in files()}))
+def test_no_format_that_accepts_a_capture_is_passed_over(folder: str) -> None:
+    declared = {one.name: one for one in registry.built_in()}
+    missed: list[str] = []
+    for path in files():
+        if path.relative_to(ROOT / "fixtures").parts[0] != folder:
+            continue
+        for head in heads(path):
+            words = Words(head)
+            scores = {entry: declared[entry.name].detect(head) for entry in TABLE}
+            missed += [
+                f"{entry.name}: {path.name}, {len(head)} bytes, {score}"
+                for entry, score in scores.items()
+                if (score >= SURE and not words.admit(entry)) or score > entry.most
+            ]
+            best = max(scores.values())
+            asked = registry.of_head(head) if not is_native(head) else None
+            expected = next((e.name for e, score in scores.items() if score == best >= SURE), None)
+            assert is_native(head) or (asked.name if asked else None) == expected
+    assert not missed
+
+
+def test_names_are_those_of_the_declarations() -> None:
+    assert [entry.name for entry in TABLE] == [one.name for one in registry.built_in()]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b'{"\\u0074ype":"thread.started","thread_id":"t"}',
+        b'{"record_\\u0074ype":"state","type":"x"}',
+    ],
+)
+def test_keys_that_are_spelled_by_number_are_found(head: bytes) -> None:
+    assert registry.of_head(head) is not None
+
+
+def test_most_files_load_few_declarations() -> None:
+    head = (ROOT / "fixtures/claude_code/session.jsonl").read_bytes()[: registry.HEAD]
+    words = Words(head)
+    admitted = [entry.name for entry in TABLE if words.admit(entry)]
+    assert "claude-code" in admitted
+    assert len(admitted) < len(TABLE) / 3
