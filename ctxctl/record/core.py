@@ -1,11 +1,15 @@
-"""What a recorder, its turns and its steps share: from what a caller passed to entries of the journal."""
+"""What a recorder, its turns and its steps share: from what a caller passed to entries of the journal.
+
+The last window of each thread: what makes the next assembly cost what changed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -19,7 +23,6 @@ from ctxctl.record.journal import Journal, Result
 from ctxctl.record.place import Place, named
 from ctxctl.record.redact import Found, Redactor
 from ctxctl.record.sink import Sink
-from ctxctl.record.windows import Window, Windows
 
 VERSION_DIGITS: Final = 16
 _TEXT_ITEM: Final = (
@@ -309,3 +312,38 @@ def _is_name(event_type: object) -> bool:
 
 
 _SEPARATORS: Final = str.maketrans("", "", "._-")
+
+
+_THREADS_DIFFED: Final = 1024
+
+
+class Window(NamedTuple):
+    """The blocks of an assembly, each as JSON."""
+
+    assembly_id: str
+    blocks: list[bytes]
+    generation: int
+
+
+class Windows:
+    """The last assembly of each thread and target; of the threads used last, the rest is told whole again."""
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[tuple[str, str], Window] = OrderedDict()
+
+    def base(self, key: tuple[str, str], generation: int) -> Window | None:
+        """What the next assembly can build on."""
+        found = self._last.get(key)
+        return found if found is not None and found.generation == generation else None
+
+    def last(self, key: tuple[str, str]) -> str | None:
+        """Id of the last assembly."""
+        found = self._last.get(key)
+        return found.assembly_id if found is not None else None
+
+    def keep(self, key: tuple[str, str], window: Window) -> None:
+        """This one was written."""
+        self._last[key] = window
+        self._last.move_to_end(key)
+        if len(self._last) > _THREADS_DIFFED:
+            self._last.popitem(last=False)

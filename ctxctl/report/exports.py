@@ -80,9 +80,9 @@ def _markdown(inspector: Inspector, how: Manner, report: Report, progress: Progr
 
 
 def _csv(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:
-    from ctxctl.report.tabular import csv
+    from ctxctl.report.tabular import rows
 
-    return csv.written(inspector, how.table, progress)
+    return rows.written(inspector, how.table, progress)
 
 
 def _parquet(inspector: Inspector, how: Manner, _report: Report, progress: Progress) -> Iterator[bytes]:

@@ -1,7 +1,11 @@
-"""The report of a trace as markdown: small enough for an issue or a pull request on GitHub."""
+"""The report of a trace as markdown: small enough for an issue or a pull request on GitHub.
+
+Text of a trace in GitHub's markdown: in code spans, where nothing is markup, a link or a mention.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -16,10 +20,10 @@ from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header
 from ctxctl.report.heading import how_known, learned
-from ctxctl.report.markdown.escape import code, details, table
 from ctxctl.report.markdown.gather import Gathered, Where, address
 from ctxctl.report.misses import misses_text
 from ctxctl.report.sent import against, beside, known_by, limit
+from ctxctl.text import ELLIPSIS, visible
 from ctxctl.tokens.catalogue.rates import RateBook
 
 Only = Callable[[Step | Turn], bool]
@@ -264,3 +268,40 @@ class _Report:
         notes = [f"Prices: {self._say(note, 200)}" for note in list(costs.notes)[:5]]
         lines = table(["kind", "steps", "tokens", "counted"], rows, {1, 2, 3})
         return details("What the context was spent on, by kind", [*lines, "", *notes])
+
+
+_RUN: Final = re.compile("`+")
+_LONGEST: Final = 8
+"""Backticks in a row that a fence goes around; parsers give up on very long fences."""
+
+
+def code(text: str, most: int = 80) -> str:
+    """A text as one code span, cut to `most` characters; one line, also where it stands in a table.
+
+    A pipe would end the cell of a table whatever stands around it, so it is written as its code point.
+    """
+    shown = visible(text[: most * 2])
+    if len(shown) > most or len(text) > most * 2:
+        shown = shown[:most] + ELLIPSIS
+    shown = shown.replace("|", "⟨U+007C⟩")
+    longest = max((len(run) for run in _RUN.findall(shown)), default=0)
+    if longest > _LONGEST:
+        shown = shown.replace("`", "⟨U+0060⟩")
+        longest = 0
+    if not shown.strip():
+        return "` `"
+    fence = "`" * (longest + 1)
+    pad = " " if shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def table(heads: list[str], rows: list[list[str]], right: set[int] | None = None) -> list[str]:
+    """A table; cells are markdown already."""
+    rule = ["---:" if right and n in right else "---" for n in range(len(heads))]
+    lines = [heads, rule, *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def details(summary: str, lines: list[str]) -> list[str]:
+    """A part that is opened by a click; `summary` holds no text of a trace."""
+    return ["<details>", f"<summary>{summary}</summary>", "", *lines, "", "</details>", ""]
