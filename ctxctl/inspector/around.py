@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.engine.query import Query, Value
 from ctxctl.engine.query.facts import CENTS
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step
 

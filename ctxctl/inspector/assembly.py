@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from ctxctl.engine.rendering import json_in
+from ctxctl.engine.replay.renderings import json_in
 from ctxctl.model.content import Content
 from ctxctl.model.results import Placement, Step
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.rendering import difference
+from ctxctl.engine.replay.renderings import difference
 from ctxctl.model.results import Change, Frame
 
 if TYPE_CHECKING:

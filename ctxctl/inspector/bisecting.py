@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.query import Query
-from ctxctl.engine.track import ThreadKey
-from ctxctl.engine.turnalign import Aligned
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.textdiff.turn_alignment import Aligned
 from ctxctl.inspector.ceilings import Ceilings
 from ctxctl.inspector.course import UNKNOWN, Course, courses
 from ctxctl.inspector.sessions import CoursePair, differences, paired_threads, turns_of

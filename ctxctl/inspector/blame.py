@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.alike import Alike, Texts
-from ctxctl.engine.cursor import At
-from ctxctl.engine.entering import Entries, Since
-from ctxctl.engine.frames import Delta, delta_of
+from ctxctl.engine.textdiff.near_duplicates import Alike, Texts
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.entry_log import Entries, Since
+from ctxctl.engine.replay.frames import Delta, delta_of
 from ctxctl.engine.query.facts import server_of
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.assembly import joints, text_of
 from ctxctl.inspector.between import several_sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.errors import UsageError
 from ctxctl.inspector.places import Places
 from ctxctl.model import vocab

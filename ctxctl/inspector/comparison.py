@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.cursor import ignore
-from ctxctl.engine.editing import Edits
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Rules
+from ctxctl.engine.replay.cursor import ignore
+from ctxctl.engine.replay.edits import Edits
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Rules
 from ctxctl.inspector.facade import Inspector, Progress
 from ctxctl.inspector.params import Params
 from ctxctl.inspector.sides import ContextCosts, Tally, limits_of, recorded_limits, side

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ctxctl.engine.prefix import provider_order
+from ctxctl.engine.sizes.prefix import provider_order
 from ctxctl.inspector.bills import NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate
 from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.facade import Inspector, Progress

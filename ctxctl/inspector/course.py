@@ -10,10 +10,10 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.cursor import At
-from ctxctl.engine.frames import delta_of
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.costs import cost_of
 from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.inspector.where import Where

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.doubts import doubted
+from ctxctl.engine.sizes.doubts import doubted
 from ctxctl.model.money import BILL_PARTS, Tokens
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.editing import Edits, Text
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.edits import Edits, Text
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Facets, Inventory, Shelf
 from ctxctl.inspector.resolver import Found, Several, TextOf, resolve, several, the_one

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.changes import Context, compare, no_cause, rescored
-from ctxctl.engine.cursor import At, Cursor, Snapshots, ignore, paired
-from ctxctl.engine.ordering import Ends
-from ctxctl.engine.placing import Count
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Encodings, Rules
+from ctxctl.engine.replay.changes import (Context, compare, no_cause, rescored)
+from ctxctl.engine.replay.cursor import (At, Cursor, Snapshots, ignore, paired)
+from ctxctl.engine.replay.ordering import Ends
+from ctxctl.engine.replay.placements import Count
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Encodings, Rules
 from ctxctl.errors import UsageError
 from ctxctl.inspector.address import named, resolve
 from ctxctl.inspector.assembly import joints, text_of
@@ -51,7 +51,7 @@ from ctxctl.policies.registry import Strategy
 from ctxctl.tokens.overhead import written_size
 
 if TYPE_CHECKING:
-    from ctxctl.engine.editing import Edits
+    from ctxctl.engine.replay.edits import Edits
     from ctxctl.inspector.edits import Resolved
     from ctxctl.inspector.inventory import Inventory
 

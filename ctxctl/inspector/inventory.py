@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctxctl.engine.book import Book
+from ctxctl.engine.replay.item_table import Book
 from ctxctl.engine.query.facts import server_in
-from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Budget, Compaction, Item, Redaction, Selection

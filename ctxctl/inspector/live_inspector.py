@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.cursor import At, Cursor, Recent, Snapshots, paired, remainder
-from ctxctl.engine.ordering import Ends
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Ahead
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.cursor import (At, Cursor, Recent, Snapshots, paired, remainder)
+from ctxctl.engine.replay.ordering import Ends
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Ahead
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.facade import Inspector, Outline, Progress, Reported
 from ctxctl.inspector.live_rows import LiveRows, Tail, empty, tail_of

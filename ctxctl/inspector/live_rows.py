@@ -7,8 +7,8 @@ from typing import NamedTuple, overload
 
 import msgspec
 
-from ctxctl.engine.cursor import At
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.survey import Survey, row_of
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Summary, Turn

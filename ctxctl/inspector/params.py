@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.rules import Ahead, Catalogued, Threshold
-from ctxctl.engine.track import ThreadKey, Tracker
+from ctxctl.engine.replay.rules import Ahead, Catalogued, Threshold
+from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
 from ctxctl.errors import UsageError
 from ctxctl.formats.capture import NATIVE
 from ctxctl.inspector import calibrating

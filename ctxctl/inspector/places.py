@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import xxhash
 
-from ctxctl.engine.ordering import Until
-from ctxctl.engine.track import Place, ThreadKey, Tracker
+from ctxctl.engine.replay.ordering import Until
+from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
 from ctxctl.inspector.veil import Veil
 from ctxctl.model import vocab
 from ctxctl.model.event import Event

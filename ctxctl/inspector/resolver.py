@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ctxctl.engine.book import base_id, version_of
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.inventory import Came, Inventory, Shelf
 from ctxctl.model.addresses import prefix

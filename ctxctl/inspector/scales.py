@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ctxctl.engine.scales import RAW, Entered, Expectation, Plain, Scale, Scales
+from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Plain, Scale, Scales)
 from ctxctl.model.vocab import MODEL, OPENAI_CHAT
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.track import ThreadKey
-from ctxctl.engine.turnalign import Aligned, aligned
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
 from ctxctl.inspector.course import Course, TurnCourse, content_key, courses
 from ctxctl.model.results import Placement
 from ctxctl.model.sessions import (

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxctl.engine.doubts import believed_output
-from ctxctl.engine.entering import Entries
+from ctxctl.engine.sizes.doubts import believed_output
+from ctxctl.engine.replay.entry_log import Entries
 from ctxctl.engine.query.facts import breaks
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.doubted import replaced_parts
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Step, Turn
 
 if TYPE_CHECKING:
-    from ctxctl.engine.replay import Engine
+    from ctxctl.engine.replay.run import Engine
 
 
 class Survey:

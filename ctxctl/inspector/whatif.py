@@ -13,8 +13,8 @@ from dataclasses import replace
 import msgspec
 
 from ctxctl.config import load as load_settings
-from ctxctl.engine.making import Trim
-from ctxctl.engine.placing import Count
+from ctxctl.engine.simulate.placements import Trim
+from ctxctl.engine.replay.placements import Count
 from ctxctl.errors import UsageError
 from ctxctl.inspector.comparison import Comparison, Supposed
 from ctxctl.inspector.edits import Resolved

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.query import Query, Word
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.around import Arounds
 from ctxctl.inspector.search import Look
 from ctxctl.model.addresses import prefix

@@ -13,8 +13,8 @@ from ctxctl.model.findings import Place
 from ctxctl.model.records import Item
 
 if TYPE_CHECKING:
-    from ctxctl.engine.thread import Sealed, ThreadState
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.thread import Sealed, ThreadState
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.inspector.facade import Inspector
     from ctxctl.model.content import Content
     from ctxctl.model.event import Event

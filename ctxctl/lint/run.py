@@ -14,9 +14,9 @@ from ctxctl.model.records import Item
 from ctxctl.tokens.catalogue.rates import RateBook
 
 if TYPE_CHECKING:
-    from ctxctl.engine.cursor import At
-    from ctxctl.engine.replay import Engine
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.cursor import At
+    from ctxctl.engine.replay.run import Engine
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.inspector.facade import Inspector, Progress
     from ctxctl.lint.choice import Choice
     from ctxctl.lint.rule import Hit, Rule

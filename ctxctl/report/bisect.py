@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ctxctl.engine.cursor import At
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.bisecting import Parted, Parting, Turned
 from ctxctl.inspector.where import address
 from ctxctl.labels import plural

@@ -18,7 +18,7 @@ from ctxctl.report.tables import labelled
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.engine.textdiff import TextDiff
+    from ctxctl.engine.textdiff.unified import TextDiff
 
 Text = Callable[[Placement], str | None]
 """The text of a placement; None where the trace has none."""
@@ -93,7 +93,7 @@ class Patch(msgspec.Struct, frozen=True, eq=False):
 
 def patches(comparison: Comparison, *, whole: bool) -> Iterator[Patch]:
     """A diff for every updated item; with `whole`, added and removed items too, whole."""
-    from ctxctl.engine.textdiff import unified
+    from ctxctl.engine.textdiff.unified import unified
 
     hidden = comparison.b.frame.step.told.withheld | comparison.a.frame.step.told.withheld
     for change in rows(comparison.changes):
@@ -118,7 +118,7 @@ def _text(side: Side, item: str) -> str | None:
 
 def _whole(sign: Literal["+", "-"], text: str | None) -> TextDiff | None:
     """A text that is all new or all gone."""
-    from ctxctl.engine.textdiff import DiffLine, TextDiff
+    from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
 
     if text is None:
         return None

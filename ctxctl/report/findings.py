@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ctxctl.engine.cursor import At
-from ctxctl.engine.replay import Engine
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.run import Engine
 from ctxctl.inspector import Inspector
 from ctxctl.lint.choice import configured
 from ctxctl.lint.run import Pass

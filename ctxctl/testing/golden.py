@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.changes import longest_increasing
+from ctxctl.engine.replay.changes import longest_increasing
 from ctxctl.errors import CtxctlError, UnreadableError, UsageError
 from ctxctl.labels import noun, plural
 from ctxctl.text import visible
@@ -366,7 +366,7 @@ def _texts(difference: Difference) -> Iterator[str]:
         or now.text is None
     ):
         return
-    from ctxctl.engine.textdiff import unified
+    from ctxctl.engine.textdiff.unified import unified
 
     lines = unified(before.text, now.text).lines
     for line in lines[:_LINES]:

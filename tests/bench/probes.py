@@ -94,7 +94,7 @@ def tiktoken_pass(path: str) -> None:
 
 def index(path: str) -> None:
     """Read the headers of a whole trace and save where each step begins."""
-    from ctxctl.engine.track import Tracker
+    from ctxctl.engine.replay.step_tracker import Tracker
     from ctxctl.trace.index import StepIndex
     from ctxctl.trace.reader import Trace
     from ctxctl.trace.source import open_source
@@ -200,7 +200,7 @@ def _log(rng: random.Random) -> list[str]:
 
 def diff_ours(sort: str, share: str) -> None:
     """Print the seconds of our diff of two versions of a 1 MB item, its lines, and whether it is minimal."""
-    from ctxctl.engine.textdiff import unified
+    from ctxctl.engine.textdiff.unified import unified
 
     old, new = _versions(sort, share)
     start = time.process_time()

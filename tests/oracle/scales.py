@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctxctl.engine.cursor import Snapshots
-from ctxctl.engine.scales import RAW, Entered, Expectation, Scale
+from ctxctl.engine.replay.cursor import Snapshots
+from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Scale)
 from ctxctl.inspector import Inspector, facade
 from tests.oracle import real
 from tests.oracle.build import Event

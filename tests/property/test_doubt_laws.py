@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.doubts import Answer, Before, Billed, doubts, input_is_sound
+from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, doubts, input_is_sound)
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs, walk
 from ctxctl.inspector.doubted import replaced_parts

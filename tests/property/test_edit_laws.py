@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import UsageError
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.whatif import WhatIfs, side

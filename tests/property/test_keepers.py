@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.changes import Cause
-from ctxctl.engine.fitting import Fitted, Fitting
-from ctxctl.engine.frames import delta_of
-from ctxctl.engine.scales import RAW
+from ctxctl.engine.replay.changes import Cause
+from ctxctl.engine.simulate.fitting import Fitted, Fitting
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.sizes.scales import RAW
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 from ctxctl.policies.registry import by_name

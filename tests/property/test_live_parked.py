@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.book import Version
-from ctxctl.engine.cursor import At, Snapshots, ignore, paired
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.rules import Rules
+from ctxctl.engine.replay.item_table import Version
+from ctxctl.engine.replay.cursor import (At, Snapshots, ignore, paired)
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Rules
 from ctxctl.inspector import Inspector
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
@@ -142,7 +142,7 @@ def own_bytes(snapshots: Snapshots, engine: Engine) -> int:
 def test_snapshots_hold_as_much_as_is_reckoned_and_no_more_than_they_may(
     trace: Path, monkeypatch: pytest.MonkeyPatch, *, append: bool
 ) -> None:
-    monkeypatch.setattr("ctxctl.engine.cursor._CELLS", 6_000)
+    monkeypatch.setattr("ctxctl.engine.replay.cursor._CELLS", 6_000)
     events: list[dict] = []
     for n in range(600):
         ids = {"turn": f"t{n}", "step": f"s{n}"}

@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.misses import FLOOR, Cached, Request, after, missed
+from ctxctl.engine.sizes.cache_misses import (FLOOR, Cached, Request, after, missed)
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.costs import Costs, walk
 from ctxctl.model.results import Step

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.tokens import encodings
 from tests.oracle import real
 from tests.oracle.build import Event

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.model.results import Placement
 from ctxctl.model.whatif import Limits
 from tests.oracle import real, scales

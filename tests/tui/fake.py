@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxctl.engine.cursor import At
+from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import CtxctlError
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.calibrating import NOTHING

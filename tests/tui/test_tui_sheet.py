@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.textdiff import DiffLine, TextDiff, unified
+from ctxctl.engine.textdiff.unified import DiffLine, TextDiff, unified
 from ctxctl.text import cells
 from ctxctl.tui.screens.diff.sheet import OVER, Section, Sheet, SheetRows, layout, make, row_parts
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ctxctl.engine.rules import Catalogued, Rules, Threshold
-from ctxctl.engine.scales import Entered, Expectation, Plain
+from ctxctl.engine.replay.rules import Catalogued, Rules, Threshold
+from ctxctl.engine.sizes.scales import Entered, Expectation, Plain
 from ctxctl.inspector import Inspector
 from ctxctl.model.whatif import Limits
 from tests.oracle import build

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.engine.book import base_id, version_of
+from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.inspector.veil.secrets import LEAST, Secrets
 from ctxctl.inspector.veil.shingles import Shingles
 from ctxctl.model.content import Content

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from ctxctl.engine.book import base_id, version_of
+from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.inspector.veil.learning import Learning
 from ctxctl.inspector.veil.scan import redacts, trace_redacts
 from ctxctl.inspector.veil.secrets import LEAST, Secrets

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.book import version_of
+from ctxctl.engine.replay.item_table import version_of
 from ctxctl.inspector.resolver import ItemRefs
 from ctxctl.inspector.why.chronicle import INJECTED, Chronicle, Entry, Row
 from ctxctl.inspector.why.evidence import Evidence, came_numbers, came_text

@@ -11,9 +11,9 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from ctxctl.engine.frames import FrameState
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.frames import FrameState
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model.results import Change, Step, Turn
 from ctxctl.model.vocab import CAUSES, LimitSource, UsedMethod
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from ctxctl.engine.book import version_of
-from ctxctl.engine.facts import UNCHANGED
+from ctxctl.engine.replay.item_table import version_of
+from ctxctl.engine.replay.step_facts import UNCHANGED
 from ctxctl.inspector.resolver import ItemRefs
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.labels import plural

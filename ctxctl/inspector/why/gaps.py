@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ctxctl.engine.told import OVER
+from ctxctl.engine.replay.annotations import OVER
 from ctxctl.inspector.why.chronicle import SURFACE, TOLD_MISSING, Chronicle
 from ctxctl.inspector.why.reading import Reader
 from ctxctl.model import vocab

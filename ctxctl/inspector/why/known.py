@@ -11,7 +11,7 @@ import msgspec
 import xxhash
 
 from ctxctl import config
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.inspector.why.chronicle import ITEMS, ROWS, STEPS, Chronicle
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.catalogue.table import load as table

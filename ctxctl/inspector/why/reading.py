@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Injection

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ctxctl.engine.cursor import ignore
-from ctxctl.engine.history import FOR_ROOM, ROOM_REASONS
-from ctxctl.engine.replay import Engine
-from ctxctl.engine.track import ThreadKey
+from ctxctl.engine.replay.cursor import ignore
+from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
 from ctxctl.errors import UsageError
 from ctxctl.inspector.params import fits
 from ctxctl.inspector.why.known import chronicle_of

@@ -9,7 +9,7 @@ from ctxctl.labels import plural, share
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look
 
 _TOLD: Final = 0.2

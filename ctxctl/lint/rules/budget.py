@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from ctxctl.engine.facts import exceeds
+from ctxctl.engine.replay.step_facts import exceeds
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Budget
 from ctxctl.model.sizes import limit_words, sent_of

@@ -9,7 +9,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look
     from ctxctl.model.results import Placement
 

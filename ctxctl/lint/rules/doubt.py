@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.doubts import doubted
+from ctxctl.engine.sizes.doubts import doubted
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ctxctl.model import vocab
 from ctxctl.model.records import Item, Missing
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look, Seen
 
 _OVER: Final = frozenset({"resolved", "declined", "expired"})

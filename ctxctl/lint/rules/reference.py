@@ -10,7 +10,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.vocab import segment_of
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look, Running
     from ctxctl.model.results import Placement
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.engine.book import base_id, version_of
+from ctxctl.engine.replay.item_table import base_id, version_of
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model import vocab
 from ctxctl.model.records import Assembly, Selection
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look, Seen
 
 _MOST: Final = 1 << 14

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ctxctl.engine.facts import UNCHANGED
+from ctxctl.engine.replay.step_facts import UNCHANGED
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model import vocab
 from ctxctl.model.records import Selection, Surface
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look, Seen
     from ctxctl.model.records import Ref
 

@@ -10,7 +10,7 @@ from ctxctl.lint.carried import Carried
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Look
     from ctxctl.model.results import Placement
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ctxctl.lint.rule import NO_HITS, Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.engine.book import Version
-    from ctxctl.engine.track import ThreadKey
+    from ctxctl.engine.replay.item_table import Version
+    from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.lint.look import Seen
     from ctxctl.model.records import Item
 

@@ -18,7 +18,7 @@ from ctxctl.tui.screens.diff.sheet import Section, Sheet, make
 from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, Pair, TextKey
 
 if TYPE_CHECKING:
-    from ctxctl.engine.textdiff import TextDiff
+    from ctxctl.engine.textdiff.unified import TextDiff
     from ctxctl.inspector import Inspector
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request
@@ -80,7 +80,7 @@ def shown(inspector: Inspector, content: Content | None) -> str:
 
 def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
     """Two texts line by line; one that is not there has no lines."""
-    from ctxctl.engine.textdiff import unified
+    from ctxctl.engine.textdiff.unified import unified
 
     if found.before is not None and found.after is not None:
         old, new = shown(sides.one, found.before), shown(sides.two, found.after)
@@ -94,7 +94,7 @@ def text_diff(sides: Ends, found: Texts, *, whole: bool) -> TextDiff:
 
 def _plain(sign: Literal[" ", "-", "+"], text: str) -> TextDiff:
     """A text that is all new, all gone, or all as it was."""
-    from ctxctl.engine.textdiff import DiffLine, TextDiff
+    from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
 
     lines = tuple(DiffLine(sign, line) for line in text.split("\n"))
     return TextDiff(lines, False, len(lines) if sign == "+" else 0, len(lines) if sign == "-" else 0)

@@ -331,7 +331,7 @@ def _diff(
         return None, _NOT_BOTH
     if before.content is after.content or before.content.digest == after.content.digest:
         return None, same
-    from ctxctl.engine.textdiff import unified
+    from ctxctl.engine.textdiff.unified import unified
 
     old, new = _comparable(inspector, before.content, check), _comparable(inspector, after.content, check)
     check()

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import pytest
 
-from ctxctl.engine.book import Book, base_id, version_of
+from ctxctl.engine.replay.item_table import Book, base_id, version_of
 from ctxctl.model.records import Item
 
 DIGEST = sha256(b"text").hexdigest()

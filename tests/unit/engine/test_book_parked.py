@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.book import Book, Version
+from ctxctl.engine.replay.item_table import Book, Version
 from ctxctl.model.records import Item
 
 DID = st.tuples(st.sampled_from(["enter", "enter", "learn", "leave"]), st.integers(0, 4), st.integers(0, 3))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.engine.doubts import Answer, Before, Billed, believed_output, doubts, input_is_sound
+from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, believed_output, doubts, input_is_sound)
 from ctxctl.formats.build import Json, Maker
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from ctxctl.engine.entering import Entries, Since
-from ctxctl.engine.frames import delta_of
+from ctxctl.engine.replay.entry_log import Entries, Since
+from ctxctl.engine.replay.frames import delta_of
 from ctxctl.model.results import Placement
 
 

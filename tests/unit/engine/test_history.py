@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.changes import Cause
-from ctxctl.engine.frames import delta_of
-from ctxctl.engine.history import History, State, Unsent
+from ctxctl.engine.replay.changes import Cause
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.simulate.unfitted_window import History, State, Unsent
 from ctxctl.model.results import Placement
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.engine.limits import source_of
+from ctxctl.engine.sizes.limits import source_of
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.params import Limiter
 from ctxctl.model.records import Budget

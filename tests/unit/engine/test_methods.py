@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.engine.finish import methods
+from ctxctl.engine.replay.finish import methods
 
 
 def test_a_bounded_count_is_an_estimate_also_where_the_model_is_known() -> None:

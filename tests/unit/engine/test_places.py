@@ -8,7 +8,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.engine.track import Tracker
+from ctxctl.engine.replay.step_tracker import Tracker
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.places import places, step_index
 from ctxctl.model.results import Step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxctl.engine.prefix import possible_prefix, provider_order
+from ctxctl.engine.sizes.prefix import possible_prefix, provider_order
 from tests.unit.engine.making import placement
 
 TOOL = placement("tool", 1, tokens=10, segment="tools")

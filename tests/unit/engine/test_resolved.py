@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.engine.window import _CHAIN, Piece, Resolved
+from ctxctl.engine.replay.window import _CHAIN, Piece, Resolved
 from ctxctl.model.results import Placement
 from tests.unit.engine.making import placement
 

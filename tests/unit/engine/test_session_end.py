@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.engine.track import Tracker
+from ctxctl.engine.replay.step_tracker import Tracker
 from ctxctl.inspector import Inspector
 from ctxctl.inspector.places import places, step_index
 from ctxctl.model.results import Step, Turn

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctxctl import listdiff
-from ctxctl.engine import textdiff
-from ctxctl.engine.textdiff import unified
+from ctxctl.engine.textdiff import unified as textdiff
+from ctxctl.engine.textdiff.unified import unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d e", "a\r", "é", "\U0001f600"]), max_size=30).map(
     "\n".join

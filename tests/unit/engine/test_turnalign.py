@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.engine.turnalign import Aligned, aligned
+from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
 
 PROMPTS = st.lists(st.sampled_from(["a", "b", "c", "d", None]), max_size=12)
 

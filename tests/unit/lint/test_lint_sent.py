@@ -74,7 +74,7 @@ def limited(patch: pytest.MonkeyPatch, window: int) -> None:
     """Suppose a window for all steps."""
     from dataclasses import replace
 
-    from ctxctl.engine.rules import Rules
+    from ctxctl.engine.replay.rules import Rules
     from ctxctl.inspector import Inspector
     from ctxctl.model.whatif import Limits
 

@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ctxctl.engine.textpairs import Effort, Span, changed_words, pairs
-from ctxctl.engine.textpairs import Span as Words
+from ctxctl.engine.textdiff.line_pairs import (Effort, Span, changed_words, pairs)
+from ctxctl.engine.textdiff.line_pairs import Span as Words
 from ctxctl.labels import MINUS
 from ctxctl.text import cells, pad, visible
 from ctxctl.tui.document import SLICE, Document, Wrap
@@ -19,7 +19,7 @@ from ctxctl.tui.layout import Parts
 from ctxctl.tui.spans import pieces
 
 if TYPE_CHECKING:
-    from ctxctl.engine.textdiff import DiffLine, TextDiff
+    from ctxctl.engine.textdiff.unified import DiffLine, TextDiff
 
 BOTH: Final = "~"
 """Kind of a line that stands in both columns, changed; two lines that only share the row are `|`."""

@@ -1,0 +1,201 @@
+"""What the records of a step tell beside its frame, and which texts a redaction has taken out of view.
+
+It belongs to the step in which it is recorded, before or behind its seal: a gap found, an envelope closed
+or an item redacted shapes no frame by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from ctxctl.engine.replay.item_table import Book, Version
+from ctxctl.model.event import Event
+from ctxctl.model.records import Assembly, Compaction, Envelope, Missing, Redaction
+from ctxctl.model.results import Placement
+from ctxctl.model.told import UNREDACTED, Bound, Compacted, Ids, MissingContext, Origin, Redacted, Told
+
+_LACKING = 1000
+"""Gaps remembered until they are resolved."""
+OVER = frozenset({"resolved", "declined", "expired"})
+Veiled = Callable[[Placement, str, str | None], Placement]
+"""Takes a copy, what was done to its text, and the ref of the item that took its place."""
+
+
+class Telling:
+    """What the open step of a thread has told so far; of some of it, what earlier steps told."""
+
+    def __init__(self) -> None:
+        self.ids = Ids()
+        self.missing: dict[str, Missing] = {}
+        self.redactions: list[Redaction] = []
+        self.envelopes: list[Envelope] = []
+        self._lacking: dict[str, Missing] = {}
+        self._raw: dict[str, frozenset[str | None]] = {}
+        """Versions of redacted items that said what was redacted, by item."""
+        self._digests: dict[str, str] = {}
+        """Digests of their texts, with the state that took their place."""
+        self._instead: dict[str, str] = {}
+        """What a redaction put in the place of an item: another one's ref."""
+
+    def copy(self) -> Telling:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Telling()
+        twin.ids = self.ids
+        twin.missing = dict(self.missing)
+        twin.redactions, twin.envelopes = list(self.redactions), list(self.envelopes)
+        twin._lacking = dict(self._lacking)
+        twin._raw, twin._digests = dict(self._raw), dict(self._digests)
+        twin._instead = dict(self._instead)
+        return twin
+
+    def opens(self) -> None:
+        """A new step begins."""
+        self.ids = Ids()
+        if self.missing:
+            self.missing = {}
+        if self.redactions:
+            self.redactions = []
+        if self.envelopes:
+            self.envelopes = []
+
+    def named(self, event: Event) -> None:
+        """An event of the step names ids: the first context, and of the rest the last ones, count."""
+        now = self.ids
+        self.ids = Ids(
+            now.context_id or event.context_id,
+            event.task_id or now.task_id,
+            event.run_id or now.run_id,
+            event.attempt_id or now.attempt_id,
+        )
+
+    def lacks(self, record: Missing) -> None:
+        """A record of missing context; what earlier ones said of the same gap is kept."""
+        name = record.missing_id or f"?{len(self.missing)}"
+        before = self.missing.get(name) or self._lacking.get(name)
+        if before is not None:
+            kept = {
+                field: value
+                for field in Missing.__struct_fields__
+                if getattr(record, field) in (None, (), {}) and (value := getattr(before, field))
+            }
+            record = msgspec.structs.replace(record, **kept)
+        self.missing[name] = record
+        self._lacking.pop(name, None)
+        if record.status not in OVER and record.missing_id is not None:
+            self._lacking[name] = record
+            if len(self._lacking) > _LACKING:
+                del self._lacking[next(iter(self._lacking))]
+
+    def redacted(self, record: Redaction, book: Book) -> None:
+        """A redaction: versions of the item that said it in full are out of view from here on."""
+        self.redactions.append(record)
+        state = record.redaction_state or "unknown"
+        if state in UNREDACTED:
+            return
+        item = book.item_of(record.item_id)
+        if record.replacement is not None and book.item_of(record.replacement) != item:
+            self._instead[item] = record.replacement
+        known = self._raw.get(item, frozenset())
+        raw = [v for v in book.history(item) if _says_all(v) and v.version not in known]
+        if raw:
+            self._raw[item] = known.union(v.version for v in raw)
+            self._digests.update((v.content.digest, state) for v in raw if v.content is not None)
+
+    def bound(self, record: Envelope) -> None:
+        """An envelope; a later revision of the same snapshot takes its place."""
+        self.envelopes = [e for e in self.envelopes if e.context_id != record.context_id]
+        self.envelopes.append(record)
+        if record.context_id is not None and self.ids.context_id is None:
+            self.ids = msgspec.structs.replace(self.ids, context_id=record.context_id)
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Items of which some version is out of view."""
+        return frozenset(self._raw)
+
+    def veil(self, frame: list[Placement], veiled: Veiled) -> list[Placement] | None:
+        """The frame without the texts that are out of view; None where it shows none of them."""
+        if not self._raw:
+            return None
+        made = [self._veiled(p, veiled) for p in frame]
+        return made if any(a is not b for a, b in zip(made, frame, strict=True)) else None
+
+    def _veiled(self, p: Placement, veiled: Veiled) -> Placement:
+        if p.content is None:
+            return p
+        state = self._digests.get(p.content.digest)
+        if state is None and not p.own and p.version in self._raw.get(p.item, ()):
+            state = "unknown"  # a wrapper stands around the text
+        return p if state is None else veiled(p, state, self._instead.get(p.item))
+
+    def told(self, compactions: Iterable[Compaction], book: Book, assembly: Assembly | None) -> Told:
+        """All of it as a view reads it."""
+        return Told(
+            ids=self.ids,
+            missing=tuple(_missing(m) for m in self.missing.values()),
+            compactions=tuple(_compacted(c) for c in compactions),
+            redactions=tuple(_redactions(self.redactions, book)),
+            envelopes=tuple(Bound(e.context_id, e.scope, e.lifecycle, e.refs) for e in self.envelopes),
+            withheld=self.withheld if self._raw else frozenset(),
+            origin=None if assembly is None else _origin(assembly),
+        )
+
+
+def _origin(assembly: Assembly) -> Origin | None:
+    """What set the thread off, from the marks that importers put on its first assembly."""
+    marks = assembly.metadata.get("ctxctl")
+    if not isinstance(marks, dict):
+        return None
+    names = ("parent_thread", "parent_tool_call", "agent_type")
+    told = [value if isinstance(value := marks.get(name), str) else None for name in names]
+    return Origin(*told) if told[0] is not None or told[1] is not None else None
+
+
+def is_open(missing: MissingContext) -> bool:
+    """Whether a gap is still one."""
+    return missing.status not in OVER
+
+
+def _says_all(version: Version) -> bool:
+    """Whether a version has a text that nobody has redacted."""
+    return version.content is not None and version.record.redaction is None
+
+
+def _missing(record: Missing) -> MissingContext:
+    return MissingContext(
+        missing_id=record.missing_id, status=record.status, severity=record.severity,
+        question=record.question, summary=record.summary, needed_for=record.needed_for,
+        requested_from=record.requested_from, requested_action=record.requested_action,
+        candidate_sources=record.candidate_sources, blocked_actions=record.blocked_actions,
+        resolution_refs=record.resolution_refs,
+    )  # fmt: skip
+
+
+def _compacted(record: Compaction) -> Compacted:
+    return Compacted(
+        compaction_id=record.compaction_id, scope=record.scope, method=record.method,
+        trigger=record.trigger, summary=record.summary, source_item_refs=record.sources,
+        coverage=record.coverage, loss_notes=record.loss_notes, validation=record.validation,
+        replacement_policy=record.replacement_policy,
+    )  # fmt: skip
+
+
+def _redactions(records: list[Redaction], book: Book) -> list[Redacted]:
+    """One entry for each item: the record and the item itself may both tell of the same redaction."""
+    found: dict[str, Redacted] = {}
+    for record in records:
+        item = book.item_of(record.item_id)
+        before = found.get(item, Redacted(item, None, None, None, (), (), None, None))
+        found[item] = Redacted(
+            item=item,
+            state=record.redaction_state or before.state,
+            method=record.redaction_method or before.method,
+            reason=record.reason or before.reason,
+            fields=record.fields or before.fields,
+            policy_refs=record.policy_refs or before.policy_refs,
+            actor=record.actor or before.actor,
+            replacement=record.replacement or before.replacement,
+        )
+    return list(found.values())

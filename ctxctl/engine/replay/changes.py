@@ -1,0 +1,341 @@
+"""Which items were added, updated, removed, skipped or omitted between two frames (DESIGN section 3)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.frames import (Delta, FrameState, delta_of, flow_of)
+from ctxctl.engine.replay.renderings import rendered_anew
+from ctxctl.listdiff import Run, Work, solve
+from ctxctl.model.results import Change, Counts, Placement
+
+Signature = frozenset[int]
+"""Keys of an item's current copies: equal signatures are the same version and rendering, however often."""
+
+
+class Cause(NamedTuple):
+    """Why an item left, or was never there."""
+
+    cause: str | None
+    reason: str | None = None
+    into: str | None = None
+    simulated: bool = False
+    """A policy did it, not the runtime."""
+
+
+class Named(NamedTuple):
+    """An item named at a step without being in its frame."""
+
+    item: str
+    placement: Placement
+    cause: Cause
+
+
+class Context(NamedTuple):
+    """What the facts of a step say about its changes."""
+
+    cause_of: Callable[[str], Cause]
+    truncated: frozenset[str] = frozenset()
+    """Items that a budget record says were cut to fit."""
+    rescored: frozenset[str] = frozenset()
+    named: tuple[Named, ...] = ()
+    """Candidates, omitted and dropped items, as recorded."""
+    simulated: bool = False
+    differs: Callable[[Placement, Placement], str] = lambda _was, _now: ""
+    """What is different in two renderings of one version."""
+
+
+class Changes(NamedTuple):
+    """The changes between two frames, and the tokens that flowed."""
+
+    counts: Counts
+    changes: tuple[Change, ...]
+    new: int
+    freed: int
+    moved: frozenset[str]
+
+
+def rescored(before: Mapping[str, float], after: Mapping[str, float]) -> frozenset[str]:
+    """Items with a score in both that differ by more than the noise of the last digits."""
+    return frozenset(
+        item
+        for item, score in after.items()
+        if item in before and abs(before[item] - score) > 1e-9 * max(1.0, abs(score))
+    )
+
+
+def no_cause(_item: str) -> Cause:
+    """The cause of every removal between two frames that no facts connect."""
+    return Cause("unrecorded")
+
+
+class _Side(NamedTuple):
+    """The current copies of touched items on one side of a delta."""
+
+    copies: dict[str, list[Placement]]
+
+    def signature(self, item: str) -> Signature:
+        return frozenset(p.key for p in self.copies.get(item, ()))
+
+
+def changes_of(
+    before: list[Placement],
+    was: Mapping[str, int],
+    after: FrameState,
+    delta: Delta,
+    context: Context,
+    *,
+    list_skipped: bool = False,
+) -> Changes:
+    """Compare a frame with the one before it.
+
+    `was` counts the current copies in `before` of the items that the delta or the step names (`standing`
+    gives it), `after` is the new state and `delta` the middle in which they differ.  Work is proportional
+    to the delta and to what the step names, except for an item with several current copies, and for
+    `list_skipped`, which go through the frame.
+    """
+    flow = flow_of(delta)
+    touched = dict.fromkeys(p.item for p in delta.inserted if not p.stale)
+    touched.update(dict.fromkeys(p.item for p in delta.removed if not p.stale))
+    old = _side(touched, delta.removed, was, before)
+    new = _side(touched, delta.inserted, after.current, after.placements)
+    moved = _moved(delta)
+    writer = _Writer(after, flow.new_by_item, flow.freed_by_item, moved, context)
+    present: list[Change] = []
+    gone: list[Change] = []
+    added = updated = 0
+    for item in touched:
+        previous, now = old.copies.get(item), new.copies.get(item)
+        if not now:
+            continue
+        if now[0].carried and not previous:
+            present.append(writer.change("skipped", now[-1], now[-1]))
+        elif not previous:
+            added += 1
+            present.append(writer.change("added", now[-1], None))
+        elif old.signature(item) != new.signature(item):
+            updated += 1
+            present.append(writer.change("updated", now[-1], previous[-1]))
+        elif flow.new_by_item.get(item) or flow.freed_by_item.get(item):
+            present.append(writer.change("skipped", now[-1], previous[-1]))
+    present = _in_order(present, moved | context.rescored, after, delta, writer)
+    for item in dict.fromkeys(p.item for p in delta.removed if not p.stale):
+        if item not in new.copies and old.copies.get(item):
+            gone.append(writer.gone(old.copies[item][-1]))
+    if list_skipped:
+        present = _with_skipped(after.placements, present, writer)
+    omitted = [
+        writer.omitted(named)
+        for named in _once(context.named)
+        if named.item not in after.current and not was.get(named.item)
+    ]
+    counts = Counts(added, updated, len(gone), len(after.current) - added - updated, len(omitted))
+    return Changes(counts, (*present, *gone, *omitted), flow.new, flow.freed, moved)
+
+
+def standing(state: FrameState, delta: Delta, named: Iterable[Named]) -> dict[str, int]:
+    """Current copies, before an edit, of the items that the edit or the step's facts speak of."""
+    current = state.current
+    counts = {p.item: current.get(p.item, 0) for p in delta.removed}
+    counts.update((p.item, current.get(p.item, 0)) for p in delta.inserted)
+    counts.update((n.item, current.get(n.item, 0)) for n in named)
+    return counts
+
+
+def compare(before: list[Placement], after: list[Placement], context: Context) -> Changes:
+    """The plain definition: the changes between any two frames."""
+    state = FrameState()
+    state.move_to(after, delta_of([], after))
+    current: dict[str, int] = {}
+    for placement in before:
+        if not placement.stale:
+            current[placement.item] = current.get(placement.item, 0) + 1
+    return changes_of(before, current, state, delta_of(before, after), context)
+
+
+def _side(
+    touched: Iterable[str], middle: list[Placement], current: Mapping[str, int], frame: list[Placement]
+) -> _Side:
+    copies: dict[str, list[Placement]] = {}
+    for placement in middle:
+        if not placement.stale:
+            copies.setdefault(placement.item, []).append(placement)
+    short = {item for item in touched if len(copies.get(item, ())) < current.get(item, 0)}
+    if short:  # Other copies lie outside the middle.
+        for item in short:
+            copies[item] = []
+        for placement in frame:
+            if placement.item in short and not placement.stale:
+                copies[placement.item].append(placement)
+    return _Side(copies)
+
+
+def _moved(delta: Delta) -> frozenset[str]:
+    """Items of which a kept placement is not where both frames have it: in one order, in one segment.
+
+    Kept are as many copies as both frames hold.  Of one copy more or less it is open which one it was: taken
+    are those with which most stays, a longest common subsequence of the two frames.
+    """
+    if not delta.reordered and not _rekept(delta):
+        return frozenset()
+    before, after = ([p for p in middle if not p.stale] for middle in delta.middles())
+    kept = Counter(p.key for p in before) & Counter(p.key for p in after)
+    stayed = Counter(after[at].key for at in _in_common(*map(_marks, (before, after))))
+    return frozenset(p.item for p in after if stayed[p.key] < kept[p.key])
+
+
+def _marks(placements: list[Placement]) -> list[tuple[int, str]]:
+    return [(p.key, p.segment) for p in placements]
+
+
+def _in_common(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterable[int]:
+    """Indices in `after` of a longest common subsequence, in bounded work (a shorter one if too long)."""
+    rows = {mark: at for at, mark in enumerate(before)}
+    shared = [at for at, mark in enumerate(after) if mark in rows]
+    if len(rows) == len(before) and len(set(after)) == len(after):
+        return [shared[at] for at in longest_increasing([rows[after[at]] for at in shared])]
+    runs: list[Run] = []
+    solve(before, after, 0, 0, Work(), runs, 0)
+    return [at for run in runs for at in range(run.b, run.b + run.size)]
+
+
+def _rekept(delta: Delta) -> bool:
+    """Whether something left and came back as another object of the same key."""
+    if not delta.removed or not delta.inserted:
+        return False
+    keys = {p.key for p in delta.removed if not p.stale}
+    return any(p.key in keys for p in delta.inserted if not p.stale)
+
+
+def longest_increasing(rows: list[int]) -> set[int]:
+    """Indices of one longest strictly increasing subsequence (the one patience sorting ends with)."""
+    tails: list[int] = []
+    ends: list[int] = []
+    back: list[int] = []
+    for index, row in enumerate(rows):
+        at = bisect_left(tails, row)
+        back.append(ends[at - 1] if at else -1)
+        if at == len(tails):
+            tails.append(row)
+            ends.append(index)
+        else:
+            tails[at] = row
+            ends[at] = index
+    stay: set[int] = set()
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        stay.add(at)
+        at = back[at]
+    return stay
+
+
+def _in_order(
+    present: list[Change], noted: frozenset[str], after: FrameState, delta: Delta, writer: _Writer
+) -> list[Change]:
+    """The changes in the order of the frame, with unchanged items that moved or were rescored."""
+    listed = {change.item for change in present}
+    unchanged = {item for item in noted if item not in listed and item in after.current}
+    if not unchanged and listed <= {p.item for p in delta.inserted}:
+        return present
+    found: dict[str, Placement] = {}
+    wanted = listed | unchanged
+    for placement in after.placements:
+        if placement.item in wanted and not placement.stale and placement.item not in found:
+            found[placement.item] = placement
+    made = {change.item: change for change in present}
+    return [made.get(item) or writer.change("skipped", p, p) for item, p in found.items()]
+
+
+def _once(named: tuple[Named, ...]) -> Iterable[Named]:
+    seen: set[str] = set()
+    for entry in named:
+        if entry.item not in seen:
+            seen.add(entry.item)
+            yield entry
+
+
+def _with_skipped(frame: list[Placement], present: list[Change], writer: _Writer) -> list[Change]:
+    """All items of the frame in its order: the changed ones as they are, the others as skipped."""
+    changed = {change.item: change for change in present}
+    listed: list[Change] = []
+    seen: set[str] = set()
+    for placement in frame:
+        if placement.stale or placement.item in seen:
+            continue
+        seen.add(placement.item)
+        change = changed.get(placement.item)
+        listed.append(change if change is not None else writer.change("skipped", placement, placement))
+    return listed
+
+
+class _Writer:
+    """Makes `Change` values."""
+
+    def __init__(
+        self, after: FrameState, new: dict[str, int], freed: dict[str, int],
+        moved: frozenset[str], context: Context,
+    ) -> None:  # fmt: skip
+        self._after = after
+        self._new = new
+        self._freed = freed
+        self._moved = moved
+        self._context = context
+
+    def change(self, status: str, now: Placement, was: Placement | None) -> Change:
+        cause, anew = Cause(None), was is not None and status == "updated" and rendered_anew(was, now)
+        if was is not None and anew:
+            cause = Cause(None, self._context.differs(was, now) or None)
+        made = self._make(status, now, now.version, was.version if was is not None else None, cause)
+        if anew:
+            made = msgspec.structs.replace(made, flags=(*made.flags, "rendering"))
+        if was is not None and was.segment != now.segment and "moved" not in made.flags:
+            made = msgspec.structs.replace(made, flags=("moved", *made.flags))
+        return made
+
+    def gone(self, was: Placement) -> Change:
+        return self._make("removed", was, None, was.version, self._context.cause_of(was.item))
+
+    def omitted(self, named: Named) -> Change:
+        return self._make("omitted", named.placement, named.placement.version, None, named.cause)
+
+    def _make(
+        self, status: str, p: Placement, version: str | None, previous: str | None, cause: Cause
+    ) -> Change:
+        item = p.item
+        simulated = p.simulated or cause.simulated or self._context.simulated
+        provenance = "simulated" if simulated else "native"
+        if provenance == "native" and p.derived:
+            provenance = "derived"
+        return Change(
+            status=status,  # type: ignore[arg-type]
+            item=item, kind=p.kind, title=p.title, version=version, previous_version=previous,
+            tokens=p.tokens, in_window=self._after.held.get(item, 0),
+            new=self._new.get(item, 0), freed=self._freed.get(item, 0),
+            cause=cause.cause, reason=cause.reason, into=cause.into,
+            flags=self._flags(status, p), source=p.source,
+            provenance=provenance,  # type: ignore[arg-type]
+            line=p.line,
+        )  # fmt: skip
+
+    def _flags(self, status: str, p: Placement) -> tuple[str, ...]:
+        flags = []
+        if p.item in self._moved:
+            flags.append("moved")
+        if p.item in self._context.rescored:
+            flags.append("rescored")
+        if status != "removed" and (p.truncated or p.item in self._context.truncated):
+            flags.append("truncated")
+        if self._after.stale_copies.get(p.item):
+            flags.append("stale")
+        if p.derived:
+            flags.append("derived-identity")
+        if p.carried:
+            flags.append("carried-in")
+        if p.redaction:
+            flags.append("redacted")
+        return tuple(flags)

@@ -1,0 +1,92 @@
+"""A session as it had been without some items, or with other texts in their place: edits of a what-if.
+
+Both are edits of what was recorded, and come before any policy: what is dropped was never there for it, and
+what is set has its other text from the first frame on.  All else stays as the trace has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ctxctl.engine.replay.changes import Named
+from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.model.content import Content
+from ctxctl.model.results import Placement
+
+_NOBODY: frozenset[str] = frozenset()
+
+
+class Text(NamedTuple):
+    """What stands in the place of an item's text."""
+
+    content: Content
+    version: str | None
+    """What the version is called from now on: versions of one text are one version, and no update."""
+
+
+Texts = Mapping[str, Mapping[str | None, Text]]
+"""By item, by its version."""
+_UNSET: Texts = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What is dropped and what is set, by thread: an id means something in its own thread only."""
+
+    dropped: Mapping[ThreadKey, frozenset[str]] = field(default_factory=dict)
+    """Items that were never there."""
+    texts: Mapping[ThreadKey, Texts] = field(default_factory=dict)
+
+    def of(self, key: ThreadKey) -> Editing:
+        """The edits at work on one thread."""
+        return Editing(self.dropped.get(key, _NOBODY), self.texts.get(key, _UNSET))
+
+
+class Editing:
+    """The edits of one thread, and its recorded frame beside the edited one."""
+
+    def __init__(self, dropped: frozenset[str], texts: Texts) -> None:
+        self.dropped = dropped
+        self.texts = texts
+        self.recorded: list[Placement] = []
+        """The frame with what is dropped still in it."""
+        self._shown: list[Placement] = []
+        self._hidden = 0
+        """Placements of the recorded frame that are dropped."""
+
+    def copy(self) -> Editing:
+        """An independent copy, for a snapshot of a replay; frames are shared, they never change."""
+        twin = Editing(self.dropped, self.texts)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def changes(self, held: Mapping[str, int]) -> bool:
+        """Whether the frame is another one than the recorded one; `held`: current copies by item."""
+        return self._hidden > 0 or any(item in held for item in self.texts)
+
+    def frame(self, delta: Delta) -> Delta:
+        """How the edited frame differs from the last edited one, given the recorded frame's difference."""
+        dropped, shown = self.dropped, self._shown
+        self.recorded = after = delta.after
+        came = sum(p.item in dropped for p in delta.inserted)
+        if not came and not self._hidden:
+            self._shown = after
+            return delta
+        self._hidden += came - sum(p.item in dropped for p in delta.removed)
+        if not delta.removed and not delta.reordered and delta.prefix == len(delta.before):
+            inserted = [p for p in delta.inserted if p.item not in dropped]
+            self._shown = after = shown + inserted
+            return Delta(len(shown), 0, [], inserted, False, shown, after)
+        self._shown = after = [p for p in after if p.item not in dropped] if self._hidden else after
+        return delta_of(shown, after)
+
+    def recount(self, anew: Callable[[list[Placement]], list[Placement]]) -> None:
+        """Sizes are others from here on."""
+        self.recorded, self._shown = anew(self.recorded), anew(self._shown)
+
+    def named(self, named: Iterable[Named]) -> tuple[Named, ...]:
+        """What a step names without having it in its frame; nobody names what was never there."""
+        return tuple(one for one in named if one.item not in self.dropped)

@@ -1,0 +1,445 @@
+"""A sealed step with its usage becomes the value that every view reads: sizes, doubts of the bill, cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, doubts, input_is_sound)
+from ctxctl.engine.simulate.runtime_record import followed
+from ctxctl.engine.sizes.limits import (InForce, in_force, is_over, still_over, threshold_in_force)
+from ctxctl.engine.sizes.cache_misses import (Request, after, missed, passed)
+from ctxctl.engine.simulate.recompute import recomputed
+from ctxctl.engine.replay.renderings import rendered_anew
+from ctxctl.engine.sizes.sent import (Observed, SentSize, is_sound, sent)
+from ctxctl.engine.sizes.cache_settings import LEVELS
+from ctxctl.engine.simulate.run import verified
+from ctxctl.engine.replay.stages import (fitted_budget, provenance_of, segments_of, stage_views, supposed_budget, window_view)
+from ctxctl.engine.replay.thread import BilledStep, Sealed, ThreadState
+from ctxctl.engine.replay.annotations import is_open
+from ctxctl.model import vocab
+from ctxctl.model.records import Compaction, Usage
+from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
+from ctxctl.model.told import Told
+from ctxctl.model.vocab import MODEL, PrefixBasis
+from ctxctl.model.whatif import AS_RECORDED
+from ctxctl.tokens.calibrate.points import LEFT_SHARE
+
+if TYPE_CHECKING:
+    from ctxctl.engine.sizes.prefix import Prefix
+    from ctxctl.engine.replay.rules import Rules
+
+_CUT_SHARE = 0.02
+"""Share of the last bill that a drop must exceed: providers themselves leave out a little now and then."""
+_SCALE = 2.0
+"""Providers' tokenizers give at most this many times our count, so a counted drop explains that much."""
+
+_ERRORS: Final = {"exact": 0.02, "calibrated": 0.15}
+"""Share by which a count may be too small, by its method; what is sent around a text is not in it."""
+_FOREIGN: Final = 1.0
+"""Of a count in another model's tokens: providers' tokenizers give at most twice as many."""
+
+
+def cache_of(
+    thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window, *, real: bool
+) -> Cache:
+    """A finished step's cache.
+
+    Args:
+        thread: Remembers the bill for the thread's next step.
+        sealed: The step.
+        usage: Its bill.
+        window: Its window, for what it has recorded and what it lacks.
+        real: Whether the frame is the one that was sent: of another one a bill says nothing.
+    """
+    cached = usage.cached_tokens if usage is not None else None
+    written = usage.cache_write_tokens if usage is not None else None
+    hour = usage.cache_write_1h_tokens if usage is not None else None
+    prefix, settings = sealed.prefix, sealed.settings
+    miss = _miss(thread, sealed, usage, window) if real else None
+    if prefix is None:
+        return Cache(None, None, cached, written, hour, miss)
+    compared: PrefixBasis = "wire" if settings.request is not None else "content"
+    return Cache(prefix.tokens, _broken_by(prefix, sealed), cached, written, hour, miss, compared)
+
+
+def _broken_by(prefix: Prefix, sealed: Sealed) -> BrokenBy | None:
+    if prefix.setting is not None:
+        name, rank = prefix.setting
+        return BrokenBy(None, None, prefix.length, prefix.status, None, name, LEVELS[rank])
+    if prefix.breaker is None:
+        return None
+    item, cause, change = prefix.breaker.item, None, None
+    if prefix.status == "removed":
+        cause = sealed.context.cause_of(item).cause
+    elif prefix.was is not None and rendered_anew(prefix.was, prefix.breaker):
+        change = sealed.context.differs(prefix.was, prefix.breaker)
+    return BrokenBy(item, prefix.breaker.version, prefix.length, prefix.status, cause, change=change)
+
+
+def _miss(thread: ThreadState, sealed: Sealed, usage: Usage | None, window: Window) -> Miss | None:
+    # Another model is the miss's own cause: what it would have read under the one before was not read.
+    before, prefix = thread.cached, sealed.prefix.shared if sealed.prefix is not None else None
+    time = thread.asked or sealed.ids.time
+    if usage is None or usage.input_tokens is None or window.used_method != "reported":
+        if not thread.failures:
+            thread.cached = passed(before, prefix, time)
+        return None
+    now = Request(
+        input=usage.input_tokens,
+        read=usage.cached_tokens,
+        written=usage.cache_write_tokens,
+        written_1h=usage.cache_write_1h_tokens,
+        output=usage.output_tokens,
+        recorded=thread.frame.used,
+        unrecorded=window.unrecorded,
+        model=usage.model or thread.model,
+        provider=usage.provider,
+        time=time,
+    )
+    thread.cached = after(before, now)
+    return missed(before, now, prefix, _error(window), usage.cache_miss_cause)
+
+
+def _error(window: Window) -> float:
+    """Of the worst method that a window is counted with."""
+    named = {name.partition(":")[0] for name, tokens in window.by_method.items() if tokens}
+    return max((_ERRORS.get(name, _FOREIGN) for name in named), default=_FOREIGN)
+
+
+class HeldBill(NamedTuple):
+    """What a step's answer and content say of its bill."""
+
+    counted_output: int | None = None
+    doubts: tuple[Doubt, ...] = ()
+
+
+def answered(thread: ThreadState) -> Answer | None:
+    """What came in between the step's seal and the next step that a model answers; None: not known.
+
+    Importers and the recorder write an answer there; where only the next request's window brings it, it comes
+    too late to be held against the bill.
+    """
+    if thread.later is None:
+        return None
+    said = thought = 0
+    known = False
+    for item in thread.later.entered:
+        version = thread.book.live.get(item)
+        # A new version of what was said before is no answer.
+        if version is None or version.older is not None or not version.visible:
+            continue
+        kind = version.record.context_kind
+        if kind not in vocab.ANSWERS:
+            continue
+        placement = thread.placer.plain(version)
+        known = known or placement.method != "uncounted"
+        if kind == "reasoning":
+            thought += placement.tokens
+        else:
+            said += placement.tokens
+    return Answer(said, thought) if known else None
+
+
+def hold_bill(thread: ThreadState, usage: Usage, recorded: int) -> HeldBill:
+    """Hold a sealed step's bill against its answer and its content, and remember it for the next one's.
+
+    Nothing is said of a frame that was supposed: what was billed is not the bill of that.
+
+    Args:
+        thread: Its step is sealed.
+        usage: The bill.
+        recorded: Tokens of the frame's recorded content.
+    """
+    if thread.editing is not None:
+        return HeldBill()
+    answer = answered(thread)
+    counted_output = None if answer is None else answer.tokens
+    bill = Billed(usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens, usage.output_tokens)
+    # What the provider compacted inside of the request was sent, but is billed apart.
+    other = thread.sent is not None or thread.altered or bool(usage.terms.further)
+    found = doubts(bill, None if other else recorded, answer, thread.last_bill)
+    thread.last_bill = Before(bill, recorded)
+    return HeldBill(counted_output, found)
+
+
+def methods(by_method: dict[str, int], encoding: str, known: bool) -> dict[str, int]:
+    """Tokens by counting method under its public name (DESIGN section 2, token counts)."""
+    names = {
+        "counted": f"{'exact' if known else 'estimate'}:{encoding}",
+        "calibrated": f"calibrated:{encoding}",
+        "estimated": f"estimate:{encoding}",
+        "declared": "declared",
+    }
+    public: dict[str, int] = {}
+    for method, name in names.items():
+        if method in by_method:
+            public[name] = public.get(name, 0) + by_method[method]
+    return public
+
+
+def finish_step(thread: ThreadState, rules: Rules) -> Step:
+    """Close a thread's sealed step."""
+    sealed, usage, mode = thread.sealed, thread.usage, thread.mode
+    assert sealed is not None
+    assert mode is not None
+    if usage is not None and usage.model is not None:
+        thread.model = usage.model
+    model = rules.model or thread.model
+    frame, changes = thread.frame, sealed.changes
+    encoding = thread.placer.weigher.encoding or rules.encoding
+    by_method = methods(frame.by_method, encoding, rules.known(model, encoding))
+    billed = _usage(thread, usage, frame.used)
+    size = _size(thread, sealed, billed, model, rules)
+    found = _limits(thread, sealed, model, rules)
+    window = _window(thread, sealed, size, by_method, found, rules)
+    ids = sealed.ids if thread.ids is None else thread.ids
+    told = thread.telling.told(_compactions(thread, sealed), thread.book, sealed.facts.assembly)
+    flags = _flags(thread, sealed, window, billed, model, told, supposed=rules.supposed)
+    thread.placer.weigher.scale = rules.scales.scale(model or rules.first_model, thread.running.thread)
+    return Step(
+        session=thread.key.session,
+        thread=thread.key.thread,
+        turn=ids.turn,
+        step=ids.step,
+        turn_id=ids.turn_id,
+        step_id=ids.step_id,
+        time=ids.time,
+        target=rules.target,
+        model=model,
+        mode=mode.mode,
+        mode_declared=mode.declared,
+        basis=sealed.basis,
+        layer=sealed.layer,
+        window=window,
+        ledger=Ledger(
+            window_before=sealed.before.used - sealed.before.reweighed,
+            new=changes.new,
+            freed=changes.freed,
+            window_after=frame.used,
+            saved=sealed.saved,
+            stale=frame.stale,
+            uncounted=frame.uncounted,
+            reweighed=sealed.before.reweighed,
+        ),
+        counts=changes.counts,
+        changes=changes.changes,
+        stages=_stages(thread, sealed, window, usage, size, found, rules),
+        cache=cache_of(thread, sealed, usage, window, real="simulated" not in flags and not thread.altered),
+        usage=billed,
+        flags=flags,
+        segments=segments_of(frame, window),
+        first_line=ids.first_line,
+        first_byte=ids.first_byte,
+        told=told,
+        scores=sealed.reading.scores(),
+    )
+
+
+def _size(
+    thread: ThreadState, sealed: Sealed, usage: UsageView | None, model: str | None, rules: Rules
+) -> SentSize:
+    """What the step sent; the thread remembers what its bill says of later ones."""
+    frame = thread.frame
+    recorded = thread.recorded_tokens
+    reported = _sound(usage, recorded) if rules.target == MODEL else None
+    if usage is not None:
+        thread.provider = usage.provider or thread.provider
+    other = None
+    if reported is not None and _supposes_model(thread, rules):
+        # The bill is in the tokens of the model that sent it: nothing of it is learned of this one.
+        other = rules.scales.translated(reported, thread.model, rules.model)
+        reported = None if other is None else other.tokens
+    seen = Observed(
+        model=model,
+        recorded=recorded,
+        moved=thread.recorded_moved,
+        uncounted=frame.uncounted,
+        broken=_breaks(sealed) or other is not None,
+        reported=reported,
+        altered=thread.altered,
+        frame=frame.used,
+        whole=_whole(sealed),
+    )
+    thread.running, size = sent(thread.running, seen, rules.scales)
+    return size if other is None else size._replace(method="expected", error=other.error, predicted=None)
+
+
+def _supposes_model(thread: ThreadState, rules: Rules) -> bool:
+    """Whether the step is shown as another model's than the one that sent it."""
+    return rules.model is not None and rules.model != thread.model
+
+
+def _sound(usage: UsageView | None, recorded: int) -> int | None:
+    """What was billed for a request of which so much is recorded; None: nothing that can be true of it."""
+    if usage is None or not input_is_sound(usage.doubts) or not is_sound(usage.reported_input, recorded):
+        return None
+    return usage.reported_input
+
+
+def _whole(sealed: Sealed) -> str | None:
+    """The API whose request is recorded as its whole body; None: nothing says that it is."""
+    request = sealed.settings.request
+    found = request.get("api") if request is not None else None
+    return found if isinstance(found, str) else None
+
+
+def _breaks(sealed: Sealed) -> bool:
+    """Whether what is sent beside the content may be another from this step on.
+
+    Not after a rewind: what it leaves is in the record, and the rest of the request stays (measured with
+    withheld bills, docs/calibration.md).
+    """
+    cut = bool(sealed.facts.compactions) or sealed.facts.causes == "cleared"
+    return cut or sealed.changes.freed > LEFT_SHARE * sealed.before.used
+
+
+def _limits(thread: ThreadState, sealed: Sealed, model: str | None, rules: Rules) -> InForce:
+    """The limits that the step is held against."""
+    named = model or rules.first_model
+    # What another model was sent says nothing of this one's window.
+    largest = 0 if _supposes_model(thread, rules) else thread.running.largest
+    return in_force(sealed.facts.budget, named, thread.provider, rules, billed=largest, client=thread.client)
+
+
+def _window(
+    thread: ThreadState,
+    sealed: Sealed,
+    size: SentSize,
+    by_method: dict[str, int],
+    found: InForce,
+    rules: Rules,
+) -> Window:
+    """The step's window under the limits in force, with the line at which its runtime compacts."""
+    window = window_view(size, thread.frame, by_method, found)
+    line = threshold_in_force(thread, sealed, found, rules)
+    if line is None:
+        return window
+    return msgspec.structs.replace(window, threshold=line.tokens, threshold_source=line.source)
+
+
+def _compactions(thread: ThreadState, sealed: Sealed) -> list[Compaction]:
+    """Those that took effect in the step's frame; of a thread's last step, those recorded behind it too."""
+    if thread.over and thread.later is not None:
+        return sealed.facts.compactions + thread.later.compactions
+    return sealed.facts.compactions
+
+
+def _stages(
+    thread: ThreadState,
+    sealed: Sealed,
+    window: Window,
+    usage: Usage | None,
+    size: SentSize,
+    found: InForce,
+    rules: Rules,
+) -> dict[str, StageView]:
+    if rules.limits.given:
+        # Stages tell what was recorded; the supposed verdict stands beside the recorded one.
+        plain = replace(rules, limits=AS_RECORDED)
+        as_recorded = _limits(thread, sealed, rules.model or thread.model, plain)
+        recorded = window_view(size, thread.frame, {}, as_recorded)
+        views = stage_views(thread, sealed, recorded, usage, size)
+        views["budget"] = supposed_budget(views["budget"], window, found.limits)
+    else:
+        views = stage_views(thread, sealed, window, usage, size)
+    if thread.fitted is not None:
+        views["budget"] = fitted_budget(views["budget"], thread.fitted)
+        if thread.fitted.held is not None:
+            views = followed(views, thread.fitted.held)
+    if rules.edits is not None:
+        return views  # what the runtime did with other contents is held against nothing
+    if rules.recomputer is not None:
+        views = recomputed(views, thread, sealed, rules.recomputer)
+    if thread.sent is None:
+        return views
+    return verified(views, thread.sent, sealed.reading)
+
+
+def _usage(thread: ThreadState, usage: Usage | None, counted: int) -> UsageView | None:
+    """The bill is of what was sent: a frame out of which something was taken is not compared with it."""
+    if usage is None:
+        return None
+    altered = thread.altered
+    counted_output, doubts = hold_bill(thread, usage, counted)
+    reported = usage.input_tokens
+    return UsageView(
+        reported_input=reported,
+        reported_cached=usage.cached_tokens,
+        reported_output=usage.output_tokens,
+        counted_input=counted,
+        difference=None if reported is None or altered else counted - reported,
+        provenance=provenance_of(usage),
+        provider=usage.provider,
+        doubts=doubts,
+        counted_output=counted_output,
+        reported_reasoning=usage.reasoning_tokens,
+        terms=usage.terms,
+    )
+
+
+def _flags(
+    thread: ThreadState,
+    sealed: Sealed,
+    window: Window,
+    usage: UsageView | None,
+    model: str | None,
+    told: Told,
+    *,
+    supposed: bool,
+) -> tuple[str, ...]:
+    """`supposed`: limits or contents are; what the runtime did under its own says nothing of these."""
+    facts = sealed.facts
+    flags = []
+    if not facts.injections:
+        flags.append("injection_not_recorded")
+    fitted = thread.fitted
+    if thread.sent is not None or fitted is not None or supposed:
+        flags.append("simulated")
+    if fitted is not None and fitted.verdict in ("rejected", "asks", "blocked"):
+        flags.append(fitted.verdict)
+    if facts.compactions:
+        flags.append("compacted")
+    if facts.causes is not None and facts.causes not in flags:
+        flags.append(facts.causes)
+    if "unknown-base" in facts.faults:
+        flags.append("unknown_base")
+    still = not supposed and still_over(thread, sealed, window)
+    if fitted is not None:
+        still = fitted.verdict == "still_over"
+    if still:
+        flags.append("still_over_budget")
+    elif is_over(thread, sealed, window):
+        flags.append("over_budget")
+    if any(is_open(gap) for gap in told.missing):
+        flags.append("missing_context")
+    if told.redactions:
+        flags.append("redacted")
+    if thread.failures:
+        flags.append("failed")
+    if (reported := _sound(usage, thread.recorded_tokens)) is not None:
+        now = BilledStep(reported, window.recorded, model)
+        if (
+            fitted is None
+            and thread.editing is None
+            and thread.billed is not None
+            and _is_cut(thread.billed, now, recorded=_recorded_cut(sealed))
+        ):
+            flags.append("unrecorded_cut")
+        thread.billed = now
+    return tuple(flags)
+
+
+def _recorded_cut(sealed: Sealed) -> bool:
+    facts = sealed.facts
+    return bool(facts.compactions) or facts.causes is not None
+
+
+def _is_cut(before: BilledStep, now: BilledStep, *, recorded: bool) -> bool:
+    """Whether the billed input fell and nothing in the trace says why (DESIGN section 3, cause)."""
+    drop = before.reported - now.reported
+    if recorded or before.model != now.model or drop <= _CUT_SHARE * before.reported:
+        return False
+    return drop > _SCALE * max(0, before.counted - now.counted)

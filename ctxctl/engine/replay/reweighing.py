@@ -1,0 +1,59 @@
+"""Placements with other sizes, as a thread has them that is counted with another encoding from here on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from ctxctl.engine.sizes.weighing import Weigher
+from ctxctl.model.results import Placement
+
+_COUNTED: Final = frozenset(("counted", "calibrated", "estimated"))
+"""Methods that rest on a count of the text."""
+
+
+class Anew:
+    """Placements in today's sizes; equal ones stay one object, in copies of a replay too."""
+
+    def __init__(self, weigher: Weigher, last: Anew | None = None) -> None:
+        """`last`: the sizes before these, if those were others already."""
+        self._weigher = weigher
+        self._made: dict[Placement, Placement] = {}
+        """By the placement in its first sizes."""
+        self._first: dict[Placement, Placement] = {}
+        self._before = last._first if last is not None else {}
+        self._lists: dict[int, tuple[list[Placement], list[Placement]]] = {}
+
+    def over(self, weigher: Weigher) -> Anew:
+        """The same for a copy of the replay."""
+        twin = Anew(weigher)
+        twin._made, twin._first, twin._before = self._made, self._first, self._before
+        return twin
+
+    def all(self, placements: list[Placement]) -> list[Placement]:
+        """A list of them."""
+        known = self._lists.get(id(placements))
+        if known is None:
+            # The old list is kept so that its identity stays its own.
+            known = self._lists[id(placements)] = placements, [self.one(p) for p in placements]
+        return known[1]
+
+    def one(self, placement: Placement) -> Placement:
+        """One of them; what has no text (any more), or a declared size, stays as it is."""
+        first = self._before.get(placement, placement)
+        made = self._made.get(first)
+        if made is None:
+            made = self._weighed(first)
+            if not self._weigher.aside:  # copies of a replay share the table
+                made = self._made.setdefault(first, made)
+                self._first[made] = first
+        return made
+
+    def _weighed(self, placement: Placement) -> Placement:
+        if placement.content is None or placement.method not in _COUNTED:
+            return placement
+        size = self._weigher.size(placement.content, None, placement.kind, placement.key)
+        return msgspec.structs.replace(
+            placement, tokens=size.tokens, method=size.method, counted=size.counted
+        )

@@ -1,0 +1,524 @@
+"""Replay: a stream of events becomes a stream of measured steps and turns (DESIGN sections 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from ctxctl.engine.replay.finish import finish_step
+from ctxctl.engine.replay.ordering import Order, Until
+from ctxctl.engine.replay.rules import Rules
+from ctxctl.engine.replay.thread_rules import follow, started
+from ctxctl.engine.replay.thread import Declared, Sealed, ThreadState
+from ctxctl.engine.replay.thread_data import StepIds
+from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
+from ctxctl.engine.replay.sums import Totals, TurnState
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.problem import Problem
+from ctxctl.model.records import (
+    Answered,
+    Assembly,
+    Budget,
+    Compaction,
+    Dropped,
+    Envelope,
+    Failure,
+    Fidelity,
+    Injection,
+    Item,
+    Missing,
+    Redaction,
+    Selection,
+    Surface,
+    Usage,
+)
+from ctxctl.model.results import Placement, Step, Turn
+
+
+class Engine:
+    """Feeds events to threads; `feed` and `end` give the steps and turns that they complete."""
+
+    def __init__(self, rules: Rules, report: Callable[[Problem], None]) -> None:
+        self.rules = rules
+        self.report = report
+        self.tracker = Tracker()
+        self.threads: dict[ThreadKey, ThreadState] = {}
+        self.turns: dict[ThreadKey, TurnState] = {}
+        self.totals = Totals()
+        self._last: ThreadState | None = None
+        """The thread of the event before, and the session and thread ids that event gave."""
+        self._last_ids: tuple[str | None, str | None] = (None, None)
+        self.frame: list[Placement] = []
+        """Placements of the step closed last."""
+        self.sealed: Sealed | None = None
+        """What was recorded for it, and how its frame came about."""
+        self.ends_turn = False
+        """It is its turn's last: the turn is the next result."""
+        self.seen: Callable[[Event, Engine], None] | None = None
+        """Told of each event once it is taken in, behind the steps that its coming finished."""
+        self._order: Order | None = None
+        """Made where the steps of two threads overlap for the first time."""
+        self._opened: ThreadKey | None = None
+        """The thread that opened a step last; until there is an order, no other one has a step open that
+        anybody looks ahead for."""
+
+    def copy(self, report: Callable[[Problem], None]) -> Engine:
+        """A snapshot that can go on by itself."""
+        twin = Engine(self.rules, report)
+        twin.tracker = self.tracker.copy()
+        twin.threads = {key: thread.kept() for key, thread in self.threads.items()}
+        twin.turns = {key: turn.copy() for key, turn in self.turns.items()}
+        twin.totals = self.totals.copy()
+        twin._order = self._order.copy() if self._order is not None else None
+        twin._opened = self._opened
+        return twin
+
+    def aside(self) -> Engine:
+        """This copy is for a look at what may still change: nothing that it weighs is weighed for good."""
+        for thread in self.threads.values():
+            if not thread.shared:
+                thread.placer.weigher.look()
+        return self
+
+    def park(self) -> None:
+        """Let go of what can be made again: from here on this can only be copied, and the copy can go on."""
+        for thread in self.threads.values():
+            if not thread.over:  # those are held by the engine that this one is a copy of, too
+                thread.park()
+
+    def weight(self) -> int:
+        """About how much a parked copy holds, in units of 32 bytes; what snapshots are rationed by."""
+        cursors = sum(
+            2 * len(cursor.turns) + 3 * len(cursor.seen) for cursor in self.tracker.cursors.values()
+        )
+        threads = sum(thread.weight() for thread in self.threads.values() if not thread.over)
+        waiting = 16 * self._order.weight if self._order is not None else 0
+        return 100 * len(self.threads) + cursors + threads + waiting
+
+    def run(self, events: Iterable[Event]) -> Iterator[Step | Turn]:
+        """Replay a whole stream."""
+        for event in events:
+            if done := self.feed(event):
+                yield from done
+        yield from self.end()
+
+    def feed(self, event: Event) -> Iterable[Step | Turn] | None:
+        """Take one event; the steps and turns that are finished with it, in the order in which they began.
+
+        They are to be taken, one by one, before the next event is fed; `frame` is that of the last one taken.
+        """
+        self.totals.events += 1
+        if self._order is not None:
+            return self._in_order(event)
+        done: Iterable[Step | Turn] | None = None
+        if not self._again(event):
+            if event.event_type in vocab.ABOUT_THE_TRACE:
+                done = self._about(event)
+            else:
+                place = self.tracker.place(event)
+                if place.opened and self._overlaps(place.cursor.key):
+                    return self._beside(event, place)
+                done = self._take(event, place)
+        return done if self.seen is None else self._shown(event, done)
+
+    def _shown(self, event: Event, done: Iterable[Step | Turn] | None) -> Iterator[Step | Turn]:
+        yield from done or ()
+        if self.seen is not None:
+            self.seen(event, self)
+
+    def _about(self, event: Event) -> Iterable[Step | Turn] | None:
+        """An event that is of no step."""
+        if isinstance(event.record, Fidelity):
+            self.totals.fidelity += (event.record,)
+        elif isinstance(event.record, Dropped):
+            self.report(Problem(event.line, event.offset, "events-lost", _lost(event.record)))
+        return self._ended(event) if event.event_type == vocab.SESSION_ENDED else None
+
+    # -- where steps of several threads overlap ------------------------------------------------------------
+
+    def _overlaps(self, key: ThreadKey) -> bool:
+        """Whether a step begins while one of another thread is open, and somebody knows where that ends."""
+        last = self.threads.get(self._opened) if self._opened is not None else None
+        if last is None or last.ids is None or last.key == key:
+            return False
+        ends = self.rules.ends()
+        if ends is None:
+            return False
+        self._order = Order(ends)
+        self._order.begun(last.key, last.ids.first_byte)
+        return True
+
+    def _beside(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        """The first event of the first step that begins beside another one, or rather behind its end."""
+        assert self._order is not None
+        for key, until in list(self._order.until.items()):
+            if until.end <= event.offset:
+                yield from self._finish(self.threads[key], until)
+        yield from self._placed(event, place)
+
+    def _in_order(self, event: Event) -> Iterator[Step | Turn]:
+        if event.event_type in vocab.ABOUT_THE_TRACE:
+            yield from self._shown(event, self._about(event))
+            yield from self._held()
+        else:
+            yield from self._placed(event, self.tracker.place(event))
+
+    def _placed(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        assert self._order is not None
+        if self._order.holds(place):
+            self._order.hold(event, place)
+            return
+        yield from self._taken(event, place)
+        yield from self._held()
+
+    def _held(self) -> Iterator[Step | Turn]:
+        """Take what was held behind a step that is over now."""
+        assert self._order is not None
+        while (held := self._order.next()) is not None:
+            for event, place, key in held:
+                if place is None:
+                    yield from self._over(self.threads[key])
+                else:
+                    yield from self._taken(event, place)
+
+    def _taken(self, event: Event, place: Place) -> Iterator[Step | Turn]:
+        assert self._order is not None
+        key = place.cursor.key
+        again = not place.opened and not place.late and self.threads.get(key) is self._last
+        yield from self._shown(event, None if again and self._again(event) else self._take(event, place))
+        until = self._order.reached(key, event)
+        if until is not None:
+            yield from self._finish(self.threads[key], until)
+
+    def _finish(self, thread: ThreadState, until: Until) -> list[Step | Turn]:
+        """A step has had its last event."""
+        thread.over = thread.over or until.over
+        done = self._close(thread, new_turn=until.turn or until.over)
+        thread.ids = None
+        return done
+
+    # -- one event -----------------------------------------------------------------------------------------
+
+    def _take(self, event: Event, place: Place) -> list[Step | Turn] | None:
+        """Give an event to its thread; the step and the turn that it brings to an end."""
+        cursor = place.cursor
+        thread = self.threads.get(cursor.key)
+        self._last, self._last_ids = thread, (event.session_id, event.thread_id)
+        if thread is None:
+            self._last = thread = self.threads[cursor.key] = started(cursor.key, self.rules)
+        elif thread.shared:
+            self._last = thread = self.threads[cursor.key] = thread.copy()
+        done = None
+        if place.opened:
+            done = self._close(thread, new_turn=place.new_turn)
+            self._open(thread, place, event)
+        elif place.late:
+            self._late(event, "names a turn or step that is over" if _names(event) else "that has ended")
+        elif thread.ids is not None and (event.step_id is not None or event.turn_id is not None):
+            self._adopt(thread, place, event)
+        if (event.context_id or event.task_id or event.run_id or event.attempt_id) and not place.late:
+            thread.telling.named(event)
+        record = event.record
+        if place.late and type(record) in _OF_THEIR_STEP:
+            return done
+        if type(record) is Item:
+            self._item(thread, event, record)
+        elif record is not None:
+            self._record(thread, event, record)
+        return done
+
+    def _again(self, event: Event) -> bool:
+        """Pass over an item that is live already in this very version, the bulk of a trace that resends.
+
+        True only where the ordinary way would change nothing: same open step as the event before, not yet
+        sealed, window mode (in append mode a repeated item is sent again).
+        """
+        thread, record = self._last, event.record
+        if thread is None or type(record) is not Item:
+            return False
+        version = thread.book.known.get(record)
+        if version is None or thread.book.live.get(version.item) is not version:
+            return False
+        ids, mode = thread.ids, thread.mode
+        return (
+            event.session_id == self._last_ids[0]
+            and event.attempt_id is None
+            and event.thread_id == self._last_ids[1]
+            and ids is not None
+            and event.turn_id == ids.turn_id
+            and event.step_id == ids.step_id
+            and thread.sealed is None
+            and mode is not None
+            and mode.mode == "window"
+            and thread.simulation is None
+            and self.rules.target == vocab.MODEL
+            and event.event_type in _ENTERS
+        )
+
+    @property
+    def current(self) -> ThreadState | None:
+        """The thread of the last event that belongs to one."""
+        return self._last
+
+    def end(self) -> Iterator[Step | Turn]:
+        """Close what is still open, in the order in which the steps began."""
+        while self._order is not None and self._order.weight:
+            self._order.head = None
+            yield from self._held()
+        for thread in sorted(self.threads.values(), key=_begun):
+            yield from self._over(thread)
+
+    def _ended(self, event: Event) -> Iterator[Step | Turn]:
+        keys = [cursor.key for cursor in self.tracker.ended(event)]
+        if self._order is not None:
+            keys = [key for key in keys if not self._order.hold_end(event, key)]
+        for thread in sorted((self.threads[key] for key in keys), key=_begun):
+            yield from self._over(thread)
+
+    def _over(self, thread: ThreadState) -> list[Step | Turn]:
+        thread.over = True
+        return self._close(thread, new_turn=True)
+
+    def _open(self, thread: ThreadState, place: Place, event: Event) -> None:
+        cursor = place.cursor
+        thread.opens(
+            StepIds(
+                turn=cursor.turn,
+                step=cursor.step,
+                turn_id=cursor.turn_id,
+                step_id=cursor.step_id,
+                time=event.time if event.time != vocab.NO_TIME else None,
+                first_line=event.line,
+                first_byte=event.offset,
+                new_turn=place.new_turn,
+            )
+        )
+        # A bill may have named the model, or an assembly that came behind the last seal.
+        follow(thread, thread.facts.model or thread.model, self.rules)
+        self._opened = thread.key
+        if self._order is not None:
+            self._order.begun(thread.key, event.offset)
+
+    def _adopt(self, thread: ThreadState, place: Place, event: Event) -> None:
+        """Give the open step the ids that its turn's first events lacked; report what comes after a seal."""
+        ids = thread.ids
+        assert ids is not None
+        cursor = place.cursor
+        if ids.step_id is not cursor.step_id or ids.turn_id is not cursor.turn_id:
+            thread.ids = ids._replace(step_id=cursor.step_id, turn_id=cursor.turn_id)
+        # What another target is given has a seal of its own.
+        shapes = type(event.record) in _SHAPES_FRAME and (
+            getattr(event.record, "target", self.rules.target) == self.rules.target
+        )
+        if thread.sealed is not None and event.step_id is not None and shapes:
+            self._late(event, "comes after its step was sealed")
+
+    def _late(self, event: Event, what: str) -> None:
+        slug = "late-usage" if isinstance(event.record, Usage) else "late-event"
+        where = _names(event) or "a thread"
+        then = "is left out" if type(event.record) in _OF_THEIR_STEP else "counts for the next frame"
+        message = f"{event.event_type} for {where} {what}; it {then}"
+        self.report(Problem(event.line, event.offset, slug, message))
+
+    def _item(self, thread: ThreadState, event: Event, record: Item) -> None:
+        facts = thread.facts if thread.later is None else thread.later
+        kind = event.event_type
+        if kind == vocab.ITEM_REMOVED:
+            item = thread.book.item_of(record.item_id)
+            thread.book.leave(item)
+            facts.removed[item] = record.cause
+            facts.entered.pop(item, None)
+        elif kind == vocab.SUMMARY_CREATED:
+            thread.book.learn(record, event.line)
+        else:
+            if record.redaction is not None:
+                thread.telling.redacted(record.redaction, thread.book)
+            version = thread.book.enter(record, event.line)
+            facts.entered[version.item] = None
+            if facts.removed:
+                facts.removed.pop(version.item, None)
+
+    def _record(self, thread: ThreadState, event: Event, record: object) -> None:
+        target = self.rules.target
+        if isinstance(record, Assembly):
+            if record.target == target:
+                self._assembly(thread, event, record)
+        elif isinstance(record, Injection):
+            if record.target == target:
+                thread.asked = event.time
+                self._injection(thread, record)
+            else:
+                self._elsewhere(thread, record)
+        elif isinstance(record, Usage):
+            thread.asked = thread.asked or event.time
+            self._usage(thread, record)
+        elif isinstance(record, Failure):
+            thread.failures += (record,)
+        elif isinstance(record, Answered):
+            thread.answered()
+        elif isinstance(record, Budget):
+            if record.target == target:
+                thread.open_facts().budgets.append(record)
+        else:
+            self._fact(thread, event, record)
+
+    def _fact(self, thread: ThreadState, event: Event, record: object) -> None:
+        facts = thread.open_facts()
+        if isinstance(record, Selection):
+            if event.event_type == vocab.SELECTION_COMPLETED:
+                facts.selection = record
+                facts.chosen = [thread.placer.known(ref.ref) for ref in record.selected]
+                facts.model = record.model or facts.model
+                follow(thread, record.model, self.rules)
+        elif isinstance(record, Surface):
+            facts.surfaces.append(record)
+        elif isinstance(record, Compaction):
+            if event.event_type == vocab.COMPACTION_COMPLETED:
+                facts.compactions.append(record)
+                if facts.selection is not None or thread.facts.selection is not None:
+                    facts.cuts.append(record)
+                self._compact(thread, event, record)
+        elif isinstance(record, Missing):
+            facts.missing.append(record)
+            thread.telling.lacks(_settled(record, event))
+        elif isinstance(record, Redaction):
+            facts.redacted.add(thread.book.item_of(record.item_id))
+            thread.telling.redacted(record, thread.book)
+        elif isinstance(record, Envelope):
+            thread.telling.bound(record)
+
+    def _compact(self, thread: ThreadState, event: Event, record: Compaction) -> None:
+        """A compaction takes its sources out of the live items and its summary in."""
+        for ref in record.sources:
+            thread.book.compact(ref)
+        if record.summary is not None:
+            thread.book.summarised(record.summary, event.line)
+
+    def _assembly(self, thread: ThreadState, event: Event, record: Assembly) -> None:
+        facts = thread.open_facts()
+        if record.root is not None:
+            if thread.root is not None and thread.root != record.root:
+                facts.causes = "branched"
+                facts.rerooted = True
+            thread.root = record.root
+        facts.causes = record.cause if record.cause in vocab.CAUSES else facts.causes
+        facts.assembly = record
+        facts.model = record.model or facts.model
+        if record.model is not None and record.model != thread.model and self.rules.model is None:
+            # Another model's first request: what is new in it is counted as that model's.
+            thread.placer.weigher.scale = self.rules.scales.scale(record.model, None)
+        follow(thread, record.model, self.rules)
+        declared = vocab.mode_of(record.mode)
+        if declared is not None and thread.mode is None:
+            thread.mode = Declared(declared, True)
+        thread.take_assembly()
+        fault = thread.windows.fault
+        if fault is not None:
+            what = _FAULTS[fault].format(assembly=record.assembly_id, base=record.base)
+            self.report(Problem(event.line, event.offset, fault, what))
+            facts.faults.add(fault)
+
+    def _injection(self, thread: ThreadState, record: Injection) -> None:
+        if thread.sealed is not None:
+            # A second injection point of the same request.
+            facts = thread.sealed.facts.copy()
+            facts.injections.append(record)
+            thread.sealed = thread.sealed._replace(facts=facts)
+            return
+        follow(thread, record.model, self.rules)
+        thread.take_injection(record)
+        self._seal(thread)
+
+    def _elsewhere(self, thread: ThreadState, record: Injection) -> None:
+        """What another target was given is told with the request that the model was given beside it."""
+        facts = thread.sealed.facts if thread.sealed is not None else thread.open_facts()
+        facts.elsewhere[record.target] = None
+
+    def _usage(self, thread: ThreadState, record: Usage) -> None:
+        if thread.ids is not None:
+            thread.usage = record
+            # What is billed was answered; an answer that was cut is billed before it is told to have failed.
+            thread.answered()
+
+    def _seal(self, thread: ThreadState) -> None:
+        if thread.mode is None:
+            thread.mode = self._mode(thread)
+        thread.seal(list_skipped=self.rules.list_skipped)
+
+    def _mode(self, thread: ThreadState) -> Declared:
+        """`append` where all the target's injections are at an appendix, else `window`."""
+        points = {i.injection_point for i in thread.facts.injections if i.injection_point is not None}
+        if points and not points <= vocab.APPEND_POINTS:
+            # Settled without a look ahead; a later declaration to the contrary comes too late.
+            return Declared("window", False)
+        ahead = self.rules.ahead(thread.key)
+        if ahead.declared is not None:
+            return Declared(ahead.declared, True)
+        append = bool(ahead.points) and ahead.points <= vocab.APPEND_POINTS
+        return Declared("append" if append else "window", False)
+
+    def _close(self, thread: ThreadState, *, new_turn: bool) -> list[Step | Turn]:
+        if thread.ids is None:
+            return []
+        if thread.sealed is None:
+            self._seal(thread)
+        step = finish_step(thread, self.rules)
+        self.frame = thread.frame.placements
+        self.sealed = thread.sealed
+        turn = self.turns.get(thread.key)
+        if turn is None or turn.number != step.turn:
+            turn = self.turns[thread.key] = TurnState(thread, step)
+        turn.add(thread, step)
+        self.totals.add(step)
+        self.ends_turn = new_turn
+        if self._order is not None:
+            self._order.done(thread.key)
+        done: list[Step | Turn] = [step]
+        if new_turn:
+            done.append(turn.finish(thread, self.rules))
+            self.totals.turns += 1
+            del self.turns[thread.key]
+            thread.ids = None
+        return done
+
+
+def _begun(thread: ThreadState) -> int:
+    return thread.ids.first_byte if thread.ids is not None else -1
+
+
+def _names(event: Event) -> str | None:
+    return event.step_id if event.step_id is not None else event.turn_id
+
+
+def _lost(record: Dropped) -> str:
+    """How many events are missing here, and why; the commonest reasons first."""
+    counts = {why: n for why, n in record.reasons.items() if isinstance(n, int)}
+    told = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    more = f", {len(told) - _REASONS} more" if len(told) > _REASONS else ""
+    why = ", ".join(f"{reason[:80]} {n:,}" for reason, n in told[:_REASONS])
+    number = record.count if record.count is not None else sum(counts.values())
+    what = "event was" if number == 1 else "events were"
+    return f"{number:,} {what} not recorded before this one{f' ({why}{more})' if why else ''}"
+
+
+_REASONS = 4
+
+
+def _settled(record: Missing, event: Event) -> Missing:
+    """A record whose event says that the gap is closed, and which does not say so itself."""
+    if event.event_type == vocab.MISSING_RESOLVED and record.status is None:
+        return msgspec.structs.replace(record, status="resolved")
+    return record
+
+
+_FAULTS = {
+    "unknown-base": "assembly {assembly} is spliced onto {base}, which this thread has not shown lately; "
+    "its blocks are put behind the last window",
+    "bad-splice": "a splice of assembly {assembly} reaches beyond the end of its base {base}",
+}
+_ENTERS = frozenset({vocab.ITEM_ADDED, vocab.ITEM_UPDATED})
+_OF_THEIR_STEP = frozenset({Usage, Injection, Failure, Answered})
+"""Records that say something of their own step only, and nothing of a later frame."""
+_SHAPES_FRAME = frozenset({Item, Selection, Budget, Assembly, Compaction, Redaction, Injection})

@@ -1,0 +1,277 @@
+"""What was recorded for one step besides its frame, and what that says about items that left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ctxctl.engine.replay.item_table import Book
+from ctxctl.engine.replay.changes import Cause, Named
+from ctxctl.engine.replay.placements import Placer
+from ctxctl.model.records import (
+    Assembly,
+    Budget,
+    Compaction,
+    Injection,
+    Missing,
+    Ref,
+    Selection,
+    Surface,
+)
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import CAUSES, TOOL_ARGUMENT
+
+_SUMMED = tuple(name for name in Budget.__struct_fields__ if name not in ("target", "metadata"))
+
+UNCHANGED = "duplicate"
+"""Omission reason under which runtimes record "the model has this version already"."""
+
+
+_MORE = 1.25
+_FEW = 16
+
+
+def exceeds(counted: int, left: int) -> bool:
+    """Whether a text is longer than what a budget says was left of it, in whatever tokens either is."""
+    return counted > max(left + _FEW, _MORE * left)
+
+
+def overcuts(placement: Placement, left: int | None) -> bool:
+    """Whether a placement still has the whole text of an item of which a budget left a part (None: all).
+
+    A block's own text is what was sent, and a text that its item calls cut is the part that was left.
+    """
+    if left is None:
+        return False
+    whole = placement.content is not None and not placement.own and not placement.truncated
+    return whole and exceeds(placement.counted, left)
+
+
+class Facts:
+    """The records of one step and one target, in line order; mutable until the step is sealed."""
+
+    __slots__ = (
+        "assembly",
+        "budgets",
+        "causes",
+        "chosen",
+        "compactions",
+        "cuts",
+        "elsewhere",
+        "entered",
+        "faults",
+        "injections",
+        "missing",
+        "model",
+        "redacted",
+        "removed",
+        "rerooted",
+        "selection",
+        "surfaces",
+    )
+
+    def __init__(self) -> None:
+        self.surfaces: list[Surface] = []
+        self.selection: Selection | None = None
+        self.chosen: list[Placement | None] = []
+        """What the selection's refs named at its own line; None for those unknown by then."""
+        self.budgets: list[Budget] = []
+        self.assembly: Assembly | None = None
+        self.injections: list[Injection] = []
+        self.compactions: list[Compaction] = []
+        self.missing: list[Missing] = []
+        self.redacted: set[str] = set()
+        self.removed: dict[str, str | None] = {}
+        """Items removed by an event, with the recorded cause."""
+        self.entered: dict[str, None] = {}
+        """Items added or updated, in line order; what an append mode sends where nothing else is recorded."""
+        self.rerooted = False
+        """The assembly began a new root: nothing of the history before is in the window."""
+        self.cuts: list[Compaction] = []
+        """Compactions that came after the selection, which could not know of them."""
+        self.faults: set[str] = set()
+        """What was wrong with the assembly's splices."""
+        self.causes: str | None = None
+        """`branched` or `cleared`: the cause of what a new root left behind."""
+        self.model: str | None = None
+        self.elsewhere: dict[str, None] = {}
+        """Other targets that something was injected for."""
+
+    def take(self, later: Facts) -> None:
+        """Add the facts of a later stretch of the same step."""
+        self.surfaces += later.surfaces
+        if later.selection is not None:
+            self.selection, self.chosen = later.selection, later.chosen
+        self.budgets += later.budgets
+        self.assembly = later.assembly or self.assembly
+        self.injections += later.injections
+        self.compactions += later.compactions
+        self.missing += later.missing
+        self.redacted |= later.redacted
+        self.faults |= later.faults
+        self.rerooted = self.rerooted or later.rerooted
+        self.cuts = later.cuts if later.selection is not None else self.cuts + later.cuts
+        for item, cause in later.removed.items():
+            self.removed[item] = cause
+            self.entered.pop(item, None)
+        for item in later.entered:
+            self.removed.pop(item, None)
+            self.entered[item] = None
+        self.causes = later.causes or self.causes
+        self.model = later.model or self.model
+        self.elsewhere.update(later.elsewhere)
+
+    def copy(self) -> Facts:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Facts()
+        twin.take(self)
+        return twin
+
+    @property
+    def budget(self) -> Budget | None:
+        """The budget: of each field, what the last record that has it says."""
+        if len(self.budgets) < 2:
+            return self.budgets[0] if self.budgets else None
+        merged = self.budgets[0]
+        for later in self.budgets[1:]:
+            told = {name: value for name in _SUMMED if (value := getattr(later, name)) not in (None, {}, ())}
+            merged = msgspec.structs.replace(merged, **told)
+        return merged
+
+
+class Reading:
+    """A step's facts read against the items of its thread."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        book: Book,
+        placer: Placer,
+        assembled: list[Placement] | None = None,
+    ) -> None:
+        self.facts = facts
+        self.assembled = assembled or []
+        """The placements of the step's assembly."""
+        self.item_of = book.item_of
+        self._book = book
+        self._placer = placer
+        self._compacted: dict[str, str | None] | None = None
+        self._omitted: dict[str, Ref] | None = None
+
+    def dropped(self) -> dict[str, str | None]:
+        """Items that budget records left out, with their reasons."""
+        return {
+            self._book.item_of(record.ref): record.reason
+            for budget in self.facts.budgets
+            for record in budget.truncations
+            if record.dropped
+        }
+
+    def selected(self) -> list[Placement]:
+        """The selection's placements, as of its line; a ref unknown there means what it names by now."""
+        selection = self.facts.selection
+        if selection is None:
+            return []
+        pairs = zip(selection.selected, self.facts.chosen, strict=True)
+        return [found if found is not None else self._placer.ref(ref.ref) for ref, found in pairs]
+
+    def truncated(self) -> frozenset[str]:
+        """Items that budget records cut to fit."""
+        return frozenset(
+            self._book.item_of(record.ref)
+            for budget in self.facts.budgets
+            for record in budget.truncations
+            if not record.dropped
+        )
+
+    def cut_to(self) -> dict[str, int]:
+        """Items that budget records cut to fit, with what is left of each in the budget's own count."""
+        return {
+            self._book.item_of(record.ref): record.tokens
+            for budget in self.facts.budgets
+            for record in budget.truncations
+            if not record.dropped and record.tokens is not None
+        }
+
+    def compacted(self) -> dict[str, str | None]:
+        """Items that a compaction took out, with the summary they went into."""
+        if self._compacted is None:
+            self._compacted = {
+                self._book.item_of(ref): None if c.summary is None else self._book.item_of(c.summary)
+                for c in self.facts.compactions
+                for ref in c.sources
+            }
+        return self._compacted
+
+    def omitted(self) -> dict[str, Ref]:
+        """The selection's omissions by item."""
+        if self._omitted is None:
+            selection = self.facts.selection
+            refs = selection.omitted if selection is not None else ()
+            self._omitted = {self._book.item_of(r.ref): r for r in refs}
+        return self._omitted
+
+    def unchanged(self) -> Iterator[Ref]:
+        """Refs that the selection records as skipped because the model has that version."""
+        return (r for r in self.omitted().values() if r.reason == UNCHANGED)
+
+    def cause_of(self, item: str) -> Cause:
+        """Why an item left: the recorded cause, then compaction, selection, budget, redaction, new root.
+
+        What a tool's call was given ends with that call: in the next one's view it has expired.
+        """
+        recorded = self.facts.removed.get(item)
+        if recorded in CAUSES:
+            return Cause(recorded, None, self.compacted().get(item))
+        if item in self.compacted():
+            return Cause("compacted", None, self.compacted()[item])
+        omitted = self.omitted().get(item)
+        if omitted is not None:
+            return Cause("omitted", omitted.reason)
+        dropped = self.dropped()
+        if item in dropped:
+            return Cause("truncated", dropped[item])
+        if item in self.facts.redacted:
+            return Cause("redacted")
+        if self.facts.causes is not None:
+            return Cause(self.facts.causes)
+        if any(one.injection_point == TOOL_ARGUMENT for one in self.facts.injections):
+            return Cause("expired", recorded)
+        return Cause("unrecorded", recorded)
+
+    def named(self) -> tuple[Named, ...]:
+        """Candidates, omissions and drops, in the order recorded: the possible `omitted` of a step."""
+        found: list[Named] = []
+        selection = self.facts.selection
+        if selection is not None:
+            found += (self._name(r.ref, r.reason) for r in selection.omitted)
+            found += (self._name(r.ref, None) for r in (*selection.candidates, *selection.selected))
+        for budget in self.facts.budgets:
+            found += (self._name(t.ref, t.reason) for t in budget.truncations if t.dropped)
+        found += self._unsent()
+        reasons = {n.item: n.cause for n in reversed(found) if n.cause.reason is not None}
+        return tuple(n._replace(cause=reasons.get(n.item, n.cause)) for n in found)
+
+    def _unsent(self) -> Iterator[Named]:
+        """What came at this step and went into a compaction of it: no frame ever had it."""
+        for compaction in self.facts.compactions:
+            reason = "budget_limit" if compaction.summary is None else "superseded_by_summary"
+            for ref in compaction.sources:
+                if self._book.item_of(ref) in self.facts.entered:
+                    yield self._name(ref, reason)
+
+    def _name(self, ref: str, reason: str | None) -> Named:
+        placement = self._placer.ref(ref)
+        return Named(placement.item, placement, Cause(None, reason))
+
+    def scores(self) -> dict[str, float]:
+        """Scores that the selection gave, by item."""
+        selection = self.facts.selection
+        if selection is None:
+            return {}
+        scores = {self._book.item_of(ref): score for ref, score in selection.scores.items()}
+        for ref in (*selection.candidates, *selection.selected, *selection.omitted):
+            if ref.score is not None:
+                scores[self._book.item_of(ref.ref)] = ref.score
+        return scores

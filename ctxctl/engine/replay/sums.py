@@ -1,0 +1,223 @@
+"""Sums of steps: a turn with its changes from the turn before, and the totals of a whole replay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.replay.changes import (Cause, Context, Named, changes_of)
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.replay.thread import Sealed, ThreadState
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.model.content import Content
+from ctxctl.model.records import Fidelity
+from ctxctl.model.results import Counts, Ledger, Placement, Step, Summary, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxctl.engine.replay.rules import Rules
+
+_TITLE = 200
+"""Characters of a prompt kept as a turn's title."""
+_LOOKED_AT = 16
+"""Messages behind a summary that are looked at for the prompt."""
+_EARLIER = frozenset(("thread_summary", "assistant_message", "reasoning", "tool_call", "tool_result"))
+_NOTES = ("<local-command-", "<command-name>", "<command-message>", "<bash-")
+
+
+class Totals:
+    """Sums over all steps so far."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.steps = 0
+        self.turns = 0
+        self.new = 0
+        self.freed = 0
+        self.reweighed = 0
+        self.fidelity: tuple[Fidelity, ...] = ()
+        """What imports measured, in line order."""
+        self._counts = [0, 0, 0, 0, 0]
+        self._last: dict[ThreadKey, dict[str, int]] = {}
+        """By thread, the tokens of its last window by counting method."""
+
+    def copy(self) -> Totals:
+        """An independent copy, for a snapshot of a replay."""
+        twin = Totals()
+        twin.__dict__.update(self.__dict__)
+        twin._counts = list(self._counts)
+        twin._last = dict(self._last)
+        return twin
+
+    def add(self, step: Step) -> None:
+        """Count a finished step."""
+        self.steps += 1
+        self.new += step.ledger.new
+        self.freed += step.ledger.freed
+        self.reweighed += step.ledger.reweighed
+        counts = step.counts
+        sums = self._counts
+        sums[0] += counts.added
+        sums[1] += counts.updated
+        sums[2] += counts.removed
+        sums[3] += counts.skipped
+        sums[4] += counts.omitted
+        self._last[ThreadKey(step.session, step.thread)] = step.window.by_method
+
+    def summary(self, *, problems: int, unique_contents: int) -> Summary:
+        """The totals as a value."""
+        added, updated, removed, skipped, omitted = self._counts
+        by_method: dict[str, int] = {}
+        for window in self._last.values():
+            for method, tokens in window.items():
+                by_method[method] = by_method.get(method, 0) + tokens
+        return Summary(
+            sessions=len({key.session for key in self._last}),
+            threads=len(self._last),
+            turns=self.turns,
+            steps=self.steps,
+            events=self.events,
+            problems=problems,
+            new=self.new,
+            freed=self.freed,
+            counts=Counts(added, updated, removed, skipped, omitted),
+            unique_contents=unique_contents,
+            by_method=by_method,
+            fidelity=self.fidelity,
+            reweighed=self.reweighed,
+        )
+
+
+class TurnState:
+    """The open turn of one thread."""
+
+    def __init__(self, thread: ThreadState, step: Step) -> None:
+        sealed = thread.sealed
+        assert sealed is not None
+        self.number = step.turn
+        self.before: list[Placement] = sealed.before.placements
+        self.window_before = step.ledger.window_before
+        self.was: dict[str, int] = {}
+        """Current copies, at the turn's start, of the items that its steps touched."""
+        self.causes: dict[str, Cause] = {}
+        """Why each item that left during the turn, and has not come back, did."""
+        self.named: dict[str, Named] = {}
+        self.truncated: frozenset[str] = frozenset()
+        self.rescored: frozenset[str] = frozenset()
+        self.simulated = False
+        self.steps = 0
+        self.new = 0
+        self.freed = 0
+        self.reweighed = 0
+        self.saved: int | None = None
+        self.last: Step = step
+        self.flags: dict[str, None] = {}
+        self.title: str | Content | None = None
+        """The prompt, or what it is called where the trace has no text of it."""
+
+    def copy(self) -> TurnState:
+        """An independent copy, for a snapshot of a replay."""
+        twin = TurnState.__new__(TurnState)
+        twin.__dict__.update(self.__dict__)
+        twin.was = dict(self.was)
+        twin.causes = dict(self.causes)
+        twin.named = dict(self.named)
+        twin.flags = dict(self.flags)
+        return twin
+
+    def add(self, thread: ThreadState, step: Step) -> None:
+        """Take in the thread's step that was just closed."""
+        sealed = thread.sealed
+        assert sealed is not None
+        self.steps += 1
+        self.last = step
+        self.new += step.ledger.new
+        self.freed += step.ledger.freed
+        self.reweighed += step.ledger.reweighed
+        if step.ledger.saved is not None:
+            self.saved = (self.saved or 0) + step.ledger.saved
+        for item, copies in sealed.was.items():
+            self.was.setdefault(item, copies)
+        context = sealed.context
+        for named in context.named:
+            self.named.setdefault(named.item, named)
+        # Most steps cut nothing, or are the first that do: what is the same is not copied.
+        if self.truncated is not context.truncated:
+            self.truncated = self.truncated | context.truncated if self.truncated else context.truncated
+        self.rescored |= context.rescored
+        self.simulated = self.simulated or context.simulated
+        for change in step.changes:
+            if change.status == "removed":
+                simulated = change.provenance == "simulated"
+                self.causes[change.item] = Cause(change.cause, change.reason, change.into, simulated)
+            elif change.status != "omitted":
+                self.causes.pop(change.item, None)
+        self.flags.update(dict.fromkeys(step.flags))
+        if self.title is None:
+            self.title = _title(sealed, thread.placer.text)
+
+    def finish(self, thread: ThreadState, rules: Rules) -> Turn:
+        """The turn's value."""
+        last = self.last
+        if self.steps == 1:
+            counts, changes = last.counts, last.changes
+        else:
+            after = thread.frame
+            context = Context(
+                self._cause_of, self.truncated, self.rescored, tuple(self.named.values()), self.simulated
+            )
+            delta = delta_of(self.before, after.placements)
+            was = dict(self.was)
+            result = changes_of(self.before, was, after, delta, context, list_skipped=rules.list_skipped)
+            counts, changes = result.counts, result.changes
+        ledger = last.ledger
+        return Turn(
+            session=thread.key.session,
+            thread=thread.key.thread,
+            turn=last.turn,
+            turn_id=last.turn_id,
+            target=rules.target,
+            steps=self.steps,
+            ledger=Ledger(
+                self.window_before, self.new, self.freed, ledger.window_after, self.saved,
+                ledger.stale, ledger.uncounted, self.reweighed,
+            ),
+            counts=counts,
+            changes=changes,
+            flags=tuple(self.flags),
+            title=self._shown(thread, rules),
+        )  # fmt: skip
+
+    def _shown(self, thread: ThreadState, rules: Rules) -> str | None:
+        if not isinstance(self.title, Content):
+            return self.title
+        return (rules.read or thread.placer.text)(self.title)[:_TITLE]
+
+    def _cause_of(self, item: str) -> Cause:
+        return self.causes.get(item, Cause("unrecorded"))
+
+
+def _title(sealed: Sealed, read: Callable[[Content], str]) -> str | Content | None:
+    """The prompt among what was added.
+
+    Where a summary came in, earlier messages come in again with it, and a runtime's notes on its own command:
+    then it is the first that is the user's own behind the last of them.
+    """
+    added = {change.item for change in sealed.changes.changes if change.status == "added"}
+    inserted = sealed.delta.inserted
+    prompts = [one for one in inserted if one.kind == "user_message" and one.item in added]
+    if any(one.kind == "thread_summary" for one in inserted):
+        last = max(at for at, one in enumerate(inserted) if one.kind in _EARLIER)
+        behind = [one for one in inserted[last + 1 :] if one.kind == "user_message" and one.item in added]
+        own = (
+            one for one in behind[:_LOOKED_AT] if one.content is None or not _of_command(read(one.content))
+        )
+        prompts = [one for one in (next(own, None),) if one is not None] or behind or prompts
+    if not prompts:
+        return None
+    return prompts[0].title if prompts[0].content is None else prompts[0].content
+
+
+def _of_command(text: str) -> bool:
+    """Whether a message is a runtime's note on a command of its own (Claude Code's `/compact`), or empty."""
+    return not text.strip() or text.lstrip().startswith(_NOTES)

@@ -1,0 +1,77 @@
+"""A thread under the rules of its replay: at its first event, and where it goes on with another model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.simulate.fitting import Fitting, LimitsOf
+from ctxctl.engine.replay.frames import delta_of, recorded_sum
+from ctxctl.engine.sizes.limits import in_force
+from ctxctl.engine.sizes.scales import Plain
+from ctxctl.engine.simulate.run import Simulation
+from ctxctl.engine.replay.thread import Declared, ThreadState
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.rules import Rules
+    from ctxctl.engine.replay.step_tracker import ThreadKey
+    from ctxctl.model.records import Budget
+    from ctxctl.model.whatif import Limits
+
+
+def follow(thread: ThreadState, model: str | None, rules: Rules) -> None:
+    """Have a thread counted as a model counts; costs the window where that is another encoding.
+
+    Each step is counted as its own model counts.  What entered before under another encoding has another size
+    from that step on, though nothing entered or left: a term of its own in the ledger (`reweighed`).
+    Not where the user named a model or an encoding, and not under a policy that makes frames of its own.
+    """
+    kinds = rules.encodings
+    if kinds is None or model is None or thread.sealed is not None or thread.own_frames:
+        return
+    encoding, weigher = kinds.of(model), thread.placer.weigher
+    if encoding == weigher.encoding:
+        return
+    weigher.counts_with(encoding, kinds.counting(encoding))
+    weigher.scale = rules.scales.scale(model, thread.running.thread)
+    _recount(thread)
+
+
+def _recount(thread: ThreadState) -> None:
+    anew = thread.placer.recount()
+    frame, standing = thread.frame, thread.frame.placements
+    before, recorded = frame.used, recorded_sum(thread.recorded())
+    after = anew.all(standing)
+    frame.move_to(after, delta_of(standing, after))
+    thread.reweighed += frame.used - before
+    thread.laid_out = anew.all(thread.laid_out)
+    thread.assembled, thread.ahead = anew.all(thread.assembled), anew.all(thread.ahead)
+    thread.windows.recount(anew)
+    if thread.editing is not None:
+        thread.editing.recount(anew.all)
+        thread.recorded_used += recorded_sum(thread.recorded()) - recorded
+
+
+def limits_under(rules: Rules) -> LimitsOf:
+    """What finds the limits that a policy is to keep."""
+
+    def find(budget: Budget | None, model: str | None, provider: str | None, client: str | None) -> Limits:
+        named = rules.model or model or rules.first_model
+        return in_force(budget, named, provider, rules, client=client).limits
+
+    return find
+
+
+def started(key: ThreadKey, rules: Rules) -> ThreadState:
+    """A new thread: nothing is in it yet, and what decides over its frames is at hand."""
+    thread = ThreadState(key, rules.target, rules.store, rules.count)
+    thread.placer.weigher.keeps = not isinstance(rules.scales, Plain)
+    thread.placer.weigher.scale = rules.scales.scale(rules.model or rules.first_model, None)
+    thread.placer.weigher.encoding = rules.encoding if rules.encodings is not None else None
+    if rules.policy is not None:
+        thread.simulation = Simulation(rules.policy)
+        thread.mode = Declared(rules.policy.mode, True)
+    if rules.fitter is not None:
+        thread.fitting = Fitting(rules.fitter, limits_under(rules), rules.trim, alone=rules.limits.given)
+    if rules.edits is not None:
+        thread.edit(rules.edits.of(key))
+    return thread

@@ -1,0 +1,329 @@
+"""A fitting policy at work on one thread: from what would be in the window to what it sends."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.engine.replay.changes import Cause, Named
+from ctxctl.engine.simulate.runtime_record import Following, Held
+from ctxctl.engine.replay.frames import Delta
+from ctxctl.engine.simulate.unfitted_window import ALL_SENT, History, Unsent
+from ctxctl.engine.simulate.incremental import Keeping
+from ctxctl.engine.simulate.placements import Made, Trim
+from ctxctl.model.fitting import Candidate, Fit, Fitter, Kept, Room, Verdict
+from ctxctl.model.results import Placement
+from ctxctl.model.whatif import Limits
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.item_table import Version
+    from ctxctl.engine.replay.placements import Placer
+    from ctxctl.engine.replay.thread_data import ThreadData
+    from ctxctl.model.records import Budget
+
+
+class Fitted(NamedTuple):
+    """What a policy did at a step, for views."""
+
+    policy: str
+    verdict: Verdict
+    wanted: int
+    """Tokens that there would be had nothing been left out."""
+    cap: int | None
+    """None: not known, and nothing was done."""
+    restored: int
+    """Placements that the runtime left out and that are there again, or that stood for them."""
+    dropped: int = 0
+    """Candidates that are left out."""
+    cut: int = 0
+    """Candidates that another text stands for."""
+    noted: bool = False
+    """A text of its own is there."""
+    level: int | None = None
+    cause_of: dict[str, Cause] = {}  # noqa: RUF012 (never changed)
+    """Of the items that it took out, at least those that were in the frame before."""
+    named: tuple[Named, ...] = ()
+    """Those of them that were in no frame before."""
+    truncated: frozenset[str] = frozenset()
+    held: Held | None = None
+    """Where the trace is of the policy's own runtime: what it recorded beside what it ought to have."""
+
+    @property
+    def changes_frame(self) -> bool:
+        """Whether something is out of the window, or in another form."""
+        return bool(self.dropped or self.cut or self.noted)
+
+
+LimitsOf = Callable[["Budget | None", str | None, str | None, str | None], Limits]
+"""The limits under a step's budget record, its model, provider and version of the client."""
+
+
+class Fitting:
+    """The policy, the history that it is given, and what it decided last."""
+
+    def __init__(self, policy: Fitter, in_force: LimitsOf, trim: Trim, *, alone: bool) -> None:
+        self.policy = policy
+        self.in_force = in_force
+        """The limits that are to be kept."""
+        self.alone = alone
+        """Something is supposed: nothing is held against what the runtime did under what was."""
+        self.recorded: list[Placement] = []
+        """The recorded frame, as it is without the policy."""
+        self._history = History()
+        self._following = Following(policy)
+        self._turns: dict[int, int] = {}
+        self._pairs: dict[str, str] = {}
+        self._open_calls: OrderedDict[str, None] = OrderedDict()
+        self._state: object = None
+        self._gone: frozenset[str] = frozenset()
+        self._made = Made(policy.name, trim)
+        self._candidates: dict[Placement, tuple[object, float | None, Candidate]] = {}
+        """Made for a policy that keeps nothing, with the version and score that they were made of."""
+        self._keeping: Keeping | None = None
+        self._beside = 0
+        """Tokens that the last step sent beside its content."""
+        self._keeps = isinstance(policy, Kept) and policy.keeper() is not None
+        self._told: dict[str, None] = {}
+        """Items that the trace said something of since the step before."""
+        self._last: Version | None = None
+        """The version that the thread had learned last at the step before."""
+
+    def copy(self) -> Fitting:
+        """An independent copy, for a snapshot of a replay; what was made by the policy is shared."""
+        twin = Fitting.__new__(Fitting)
+        twin.__dict__.update(self.__dict__)
+        twin._history = self._history.copy()
+        twin._following = self._following.copy()
+        twin._turns, twin._pairs = dict(self._turns), dict(self._pairs)
+        twin._open_calls = self._open_calls.copy()
+        twin._told = dict(self._told)
+        if self._keeping is not None:
+            twin._state, twin._gone = self._keeping.made_of
+            twin._keeping = None
+        return twin
+
+    def weight(self) -> int:
+        """About how much a copy holds, in units of 32 bytes."""
+        return self._history.weight() // 4 + 3 * (len(self._turns) + len(self._pairs))
+
+    def scored(self, items: Mapping[str, float]) -> None:
+        """The step just sealed gives items a score, which counts from the next one on."""
+        self._told.update(dict.fromkeys(items))
+
+    def frame(
+        self,
+        thread: ThreadData,
+        delta: Delta,
+        cap: Limits,
+        cause_of: Callable[[str], Cause],
+        beside: int = 0,
+    ) -> tuple[list[Placement], Delta | None, Fitted]:
+        """The window under the policy after the recorded one went through `delta`.
+
+        `beside` is what the thread's last bill had beside its content: it is sent again, so it takes room.
+        The second value is its difference from the one of the step before, where that is known already.
+        """
+        self._enter(delta.inserted, thread.ids.turn if thread.ids is not None else 0)
+        self._history.move_to(delta, cause_of, self._unsent(thread, delta))
+        self.recorded = delta.after
+        # Where a runtime's own record is followed its own measure decides, which knows nothing of bills.
+        self._beside = 0 if self._following.follows and not self.alone else max(0, beside)
+        wanted, limit = self._history.tokens + self._beside, cap.cap
+        candidates = self._history.visible()
+        room = None
+        if limit is not None and (wanted > limit or self._following.early):
+            room = self._room(limit, cap)
+        compactions = () if self.alone else thread.facts.compactions
+        sent = lambda: [self._known(thread, p) for p in delta.after]  # noqa: E731
+        follower, native = self._following.record(compactions, sent) if room is not None else (None, {})
+        if self._keeping is not None and follower is not None:
+            (self._state, self._gone), self._keeping = self._keeping.made_of, None
+        if self._keeps and follower is None and (room is not None or self._keeping is not None):
+            return self._kept(thread, room, limit)
+        fitted = Fitted(self.policy.name, "fits", wanted, limit, self._history.restored)
+        if room is None:
+            self._state, self._gone = None, frozenset()
+            return candidates, None, fitted
+        policy = self.policy if follower is None else follower
+        fit = policy.fit([self._known(thread, p) for p in candidates], room, self._state)
+        self._state = fit.state
+        frame, fitted = self._carried_out(thread.placer, candidates, fit, fitted)
+        if follower is not None and not self.alone:
+            held = self._following.held(policy, fit, native, frame, self.recorded)
+            fitted = fitted._replace(held=held)
+        return frame, None, self._judged(fitted, sum(p.tokens for p in frame))
+
+    def _unsent(self, thread: ThreadData, delta: Delta) -> Unsent:
+        """What the step's records say was left out, or cut, and no request ever carried."""
+        facts = thread.facts
+        if not facts.entered or not (facts.compactions or facts.budgets):
+            return ALL_SENT
+        sources = [ref for one in facts.compactions for ref in one.sources]
+        # A policy that follows no record of compactions cuts what it renders, which is no item's own text.
+        budgets = facts.budgets if self._following.follows else ()
+        cuts = [one.ref for budget in budgets for one in budget.truncations if not one.dropped]
+        item_of, placer = thread.book.item_of, thread.placer
+        named = {ref: placer.ref(ref) for ref in (*sources, *cuts) if item_of(ref) in facts.entered}
+        named = {ref: p for ref, p in named.items() if p.key not in self._turns and not p.truncated}
+        if not named:
+            return ALL_SENT
+        there = {p.item: p for p in delta.after if not p.stale}
+        gone = [named[ref] for ref in dict.fromkeys(sources) if ref in named]
+        gone = [p for p in gone if p.item not in there]
+        found = [named[ref] for ref in cuts if ref in named]
+        whole = {p.item: p for p in found if p.item in there and there[p.item].key != p.key}
+        self._enter((*gone, *whole.values()), thread.ids.turn if thread.ids is not None else 0)
+        return Unsent(gone, whole) if gone or whole else ALL_SENT
+
+    def _room(self, cap: int, limits: Limits) -> Room:
+        """What is left for content beside what is sent and not recorded."""
+        beside = self._beside
+        window, most = (
+            None if limit is None else max(0, limit - beside) for limit in (limits.window, limits.max_input)
+        )
+        return Room(max(0, cap - beside), window, limits.reserve, most)
+
+    def _judged(self, fitted: Fitted, tokens: int) -> Fitted:
+        """By the policy's own measure it may fit where by the trace's count it does not."""
+        over = fitted.cap is not None and tokens + self._beside > fitted.cap
+        return fitted._replace(verdict="still_over") if over and fitted.verdict in _FITS else fitted
+
+    def _kept(
+        self, thread: ThreadData, room: Room | None, cap: int | None
+    ) -> tuple[list[Placement], Delta | None, Fitted]:
+        """A step of a policy that keeps what it works out."""
+        keeping = self._keeping
+        if keeping is None:
+            assert isinstance(self.policy, Kept)
+            keeping = self._keeping = Keeping(self.policy, self._state, self._gone)
+        told = self._heard(thread)
+        make = partial(self._candidate, thread)
+        history = self._history
+        seen = keeping.step(history.visible(), told, make, room, self._made, thread.placer, history.grown)
+        outcome = seen.outcome
+        fitted = Fitted(
+            self.policy.name, outcome.verdict, self._history.tokens + self._beside, cap,
+            self._history.restored, outcome.dropped, outcome.cut, bool(outcome.notes), outcome.level,
+            seen.causes, seen.named, seen.truncated,
+        )  # fmt: skip
+        return seen.frame, seen.delta, self._judged(fitted, seen.tokens)
+
+    def _heard(self, thread: ThreadData) -> dict[str, None]:
+        """Items that the trace said something of since the last step that was kept."""
+        told, self._told = self._told, {}
+        for facts in (thread.facts, thread.later):
+            if facts is not None:
+                told.update(facts.entered)
+        version = newest = thread.book.last
+        while version is not None and version is not self._last:
+            told[version.item] = None
+            version = version.before
+        self._last = newest
+        return told
+
+    def _enter(self, came: Iterable[Placement], turn: int) -> None:
+        """When each placement came, and which call each result belongs to."""
+        for placement in came:
+            self._turns.setdefault(placement.key, turn)
+            item = placement.item
+            if placement.kind == "tool_call":
+                if item not in self._pairs:
+                    self._pairs[item] = item
+                    self._open_calls[item] = None
+            elif placement.kind == "tool_result" and item not in self._pairs:
+                self._pairs[item] = call = self._call_of(item)
+                self._open_calls.pop(call, None)
+
+    def _call_of(self, result: str) -> str:
+        """The call that a result names in its id (`ID/result`), else the oldest that has none yet."""
+        named = result.removesuffix("/result")
+        if named != result and self._pairs.get(named) == named:
+            return named
+        return next(iter(self._open_calls), result)
+
+    def _known(self, thread: ThreadData, p: Placement) -> Candidate:
+        """The candidate of a placement, made anew where the trace says something else of it."""
+        known, score = thread.book.find(p.item), thread.scores.get(p.item)
+        before = self._candidates.get(p)
+        if before is not None and before[0] is known and before[1] == score:
+            return before[2]
+        made = self._candidate(thread, p)
+        self._candidates[p] = (known, score, made)
+        return made
+
+    def _candidate(self, thread: ThreadData, p: Placement) -> Candidate:
+        known = thread.book.find(p.item)
+        placer, content = thread.placer, p.content
+        pair = self._pairs.get(p.item)
+        return Candidate(
+            name=str(p.key),
+            item=p.item,
+            kind=p.kind,
+            segment=p.segment,
+            role=p.role,
+            tokens=p.tokens,
+            chars=content.size if content is not None else 0,
+            priority=known.record.priority if known is not None else None,
+            score=thread.scores.get(p.item),
+            pairs=(pair,) if pair is not None else (),
+            source=p.source,
+            title=p.title,
+            turn=self._turns.get(p.key, 0),
+            read=(lambda: placer.text(content)) if content is not None else _unknown,
+        )
+
+    def _carried_out(
+        self, placer: Placer, candidates: list[Placement], fit: Fit, fitted: Fitted
+    ) -> tuple[list[Placement], Fitted]:
+        """The plain definition, for policies that keep nothing."""
+        dropped = {drop.at: drop.reason for drop in fit.drops}
+        other: dict[int, Placement] = {}
+        for cut in fit.cuts:
+            other[cut.at] = self._made.cut(placer, candidates[cut.at], cut)
+        for swap in fit.swaps:
+            other[swap.at] = self._made.swapped(placer, candidates[swap.at], swap)
+        notes: dict[int, list[Placement]] = {}
+        causes: dict[str, Cause] = {}
+        for note in fit.notes:
+            made = self._made.note(placer, note)
+            notes.setdefault(note.before, []).append(made)
+            causes.update(
+                (candidates[at].item, Cause("compacted", None, made.item, True)) for at in note.sources
+            )
+        frame: list[Placement] = []
+        for at, placement in enumerate(candidates):
+            frame += notes.get(at, ())
+            if at not in dropped:
+                frame.append(other.get(at, placement))
+        frame += notes.get(len(candidates), ())
+        for at, reason in dropped.items():
+            causes.setdefault(candidates[at].item, Cause("omitted", reason, None, True))
+        named = tuple(
+            Named(candidates[at].item, candidates[at], Cause(None, reason, None, True))
+            for at, reason in dropped.items()
+            if candidates[at].item not in self._gone
+        )
+        self._gone = frozenset(candidates[at].item for at in dropped)
+        return frame, fitted._replace(
+            verdict=fit.verdict, dropped=len(fit.drops), cut=len(fit.cuts) + len(fit.swaps),
+            noted=bool(fit.notes), level=fit.level, cause_of=causes, named=named,
+            truncated=frozenset(candidates[at].item for at in other),
+        )  # fmt: skip
+
+
+_FITS: Final = frozenset({"fits", "fitted"})
+
+
+def _unknown() -> None:
+    return None
+
+
+def under(cause_of: Callable[[str], Cause], fitted: Fitted) -> Callable[[str], Cause]:
+    """Why an item left under the policy: what the policy did goes before what was recorded."""
+
+    def cause(item: str) -> Cause:
+        return fitted.cause_of.get(item) or cause_of(item)
+
+    return cause

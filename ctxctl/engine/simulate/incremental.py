@@ -1,0 +1,252 @@
+"""A fitting policy that keeps what it works out, on one thread: a step costs what changed in it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ctxctl.engine.replay.changes import Cause, Named
+from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.simulate.placements import Made
+from ctxctl.engine.replay.placements import Placer
+from ctxctl.engine.simulate.state import Make, Scene, by_place
+from ctxctl.model.fitting import Cut, Drop, Kept, Moves, Note, Outcome, Room, Seat, Swap
+from ctxctl.model.results import Placement
+
+
+class Edit(NamedTuple):
+    """What stood at a place of the frame, and what stands there now; None: nothing."""
+
+    place: int
+    before: Placement | None
+    after: Placement | None
+
+
+class Seen(NamedTuple):
+    """A step of a keeper, carried out."""
+
+    outcome: Outcome
+    frame: list[Placement]
+    delta: Delta | None
+    """From the frame of the step before; None: that one is not known here."""
+    causes: dict[str, Cause]
+    """Of the items that left the frame and are left out."""
+    named: tuple[Named, ...]
+    """What is left out and was not at the step before."""
+    truncated: frozenset[str]
+    tokens: int
+    """In the frame."""
+
+
+class Keeping:
+    """The keeper of one thread, the seats that it is given, and the frame that comes of them."""
+
+    def __init__(self, policy: Kept, state: Any, gone: frozenset[str]) -> None:
+        """`state` and `gone` (items that were left out) are of the step before."""
+        self._policy = policy
+        self._made_of = (state, gone)
+        self._scene = Scene()
+        self._begin()
+
+    def _begin(self) -> None:
+        keeper = self._policy.keeper()
+        assert keeper is not None
+        self._keeper = keeper
+        self._fresh = True
+        """There is no frame yet that the next one is an edit of."""
+        self._frame: list[Placement] = []
+        self._places: list[int] = []
+        self._tokens = 0
+        self._notes: dict[int, Placement] = {}
+        self._dropped: dict[str, int] = {}
+        """By item, how many of its seats are dropped."""
+        self._cut: dict[str, int] = {}
+        """By item, how many are cut or swapped."""
+        self._truncated: frozenset[str] = frozenset()
+
+    @property
+    def made_of(self) -> tuple[Any, frozenset[str]]:
+        """The policy's state and the items left out, from which another one goes on; neither ever changes."""
+        return self._made_of if self._fresh else (self._keeper.state(), frozenset(self._dropped))
+
+    def step(
+        self, window: list[Placement], told: Iterable[str], make: Make, room: Room | None,
+        made: Made, placer: Placer, grown: tuple[list[Placement], int] = ([], 0),
+    ) -> Seen:  # fmt: skip
+        """Decide one step.
+
+        Args:
+            window: What would be in it had nothing been left out.
+            told: Items of which the trace may say another priority or score than at the step before.
+            make: The candidate of a placement, as of now.
+            room: None: there is room for all.
+            made: Makes what stands for others.
+            placer: The thread's.
+            grown: The window before, and how many that it begins with are surely there still.
+        """
+        altered = self._altered(told, make)
+        moves = self._scene.move_to(window, make, grown)
+        if moves is None and not self._fresh:
+            self._made_of = (self._keeper.state(), frozenset(self._dropped))
+            self._begin()
+        if self._fresh or moves is None:
+            self._keeper.start(self._scene.seats, self._made_of[0])
+            moves = Moves(self._scene.seats, (), (), ())
+        else:
+            left = set(moves.left)
+            moves = moves._replace(altered=[seat for seat in altered if seat not in left])
+        outcome = self._keeper.step(moves, room)
+        return self._carried_out(moves, outcome, made, placer)
+
+    def _altered(self, told: Iterable[str], make: Make) -> list[Seat]:
+        found = []
+        for item in told:
+            for seat in self._scene.of(item):
+                was, now = seat.candidate, make(seat.placement)
+                if (now.priority, now.score) != (was.priority, was.score):
+                    seat.candidate = was._replace(priority=now.priority, score=now.score)
+                    found.append(seat)
+        return found
+
+    def _carried_out(self, moves: Moves, outcome: Outcome, made: Made, placer: Placer) -> Seen:
+        had: dict[str, bool] = {}
+        """Of items of which a seat was or is dropped: whether one was at the step before."""
+        edits: list[Edit] = []
+        cut = bool(self._fresh)
+        for seat in moves.left:
+            cut |= self._account(seat, None, had)
+            if seat.shown is not None:
+                edits.append(Edit(seat.place, seat.shown, None))
+        newly: list[Seat] = []
+        gone = set(moves.left)
+        touched = moves.seats if self._fresh else dict.fromkeys((*moves.came, *outcome.changed))
+        for seat in touched:
+            fate, was = seat.fate, seat.was
+            new = seat.shown is None and was is None
+            if seat in gone or (fate == was and not new):
+                continue
+            cut |= self._account(seat, fate, had)
+            if type(fate) is Drop and type(was) is not Drop:
+                newly.append(seat)
+            before, seat.shown = seat.shown, _shown(seat, made, placer)
+            if before is not seat.shown:
+                edits.append(Edit(seat.place, before, seat.shown))
+        if cut:
+            self._truncated = frozenset(self._cut)
+        edits += self._noted(outcome.notes, made, placer)
+        edits.sort(key=by_place)
+        frame, delta = self._edited(edits)
+        removed = self._dropped if delta is None else {p.item: None for p in delta.removed}
+        summary = next(iter(self._notes.values())).item if outcome.summary and self._notes else None
+        causes = {item: self._cause(item, summary) for item in removed if item in self._dropped}
+        was_gone = self._made_of[1] if self._fresh else None
+        newly.sort(key=by_place)
+        named = tuple(
+            Named(seat.placement.item, seat.placement, Cause(None, seat.fate.reason, None, True))
+            for seat in newly
+            if seat.fate is not None
+            and not (had[seat.placement.item] if was_gone is None else seat.placement.item in was_gone)
+        )
+        self._fresh = False
+        return Seen(outcome, frame, delta, causes, named, self._truncated, self._tokens)
+
+    def _account(self, seat: Seat, fate: Drop | Cut | Swap | None, had: dict[str, bool]) -> bool:
+        """Take a seat's fate, or that it left; whether what is cut changed."""
+        item, cut = seat.placement.item, False
+        for now, sign in ((seat.was, -1), (fate, 1)):
+            if type(now) is Drop:
+                had.setdefault(item, item in self._dropped)
+                _count(self._dropped, item, sign)
+            elif now is not None:
+                cut = True
+                _count(self._cut, item, sign)
+        seat.was = fate
+        return cut
+
+    def _noted(self, notes: Sequence[tuple[int, Note]], made: Made, placer: Placer) -> Iterator[Edit]:
+        """The policy's own texts, where they were and where they are."""
+        now = {place: made.note(placer, note) for place, note in notes}
+        for place in self._notes.keys() | now.keys():
+            before, after = self._notes.get(place), now.get(place)
+            if before is not after:
+                yield Edit(place, before, after)
+        self._notes = now
+
+    def _cause(self, item: str, summary: str | None) -> Cause:
+        if summary is not None:
+            return Cause("compacted", None, summary, True)
+        dropped = (seat for seat in self._scene.of(item) if type(seat.fate) is Drop)
+        fate = min(dropped, key=by_place).fate
+        assert fate is not None
+        return Cause("omitted", fate.reason, None, True)
+
+    def _edited(self, edits: list[Edit]) -> tuple[list[Placement], Delta | None]:
+        """The frame after the edits, which are in order, and how it differs from the one before."""
+        before, old = self._frame, self._places
+        if not edits and not self._fresh:
+            return before, Delta(len(before), 0, [], [], False, before, before)
+        frame: list[Placement] = []
+        places: list[int] = []
+        removed: list[Placement] = []
+        inserted: list[Placement] = []
+        at = prefix = 0
+        for number, (place, was, now) in enumerate(edits):
+            to = bisect_left(old, place, at)
+            if not number:
+                prefix = to
+            frame += before[at:to]
+            places += old[at:to]
+            at = to
+            if was is not None:
+                at += 1
+                removed.append(was)
+                self._tokens -= was.tokens
+            if now is not None:
+                frame.append(now)
+                places.append(place)
+                inserted.append(now)
+                self._tokens += now.tokens
+        frame += before[at:]
+        places += old[at:]
+        self._frame, self._places = frame, places
+        if self._fresh:
+            return frame, None
+        suffix = len(before) - at
+        if self._plain(removed, inserted):
+            return frame, Delta(prefix, suffix, removed, inserted, False, before, frame)
+        return frame, delta_of(before, frame, prefix, suffix)
+
+    def _plain(self, removed: list[Placement], inserted: list[Placement]) -> bool:
+        """Whether what was taken out and put in is the difference: nothing is in both, or there twice."""
+        if removed and inserted and not {p.key for p in removed}.isdisjoint(p.key for p in inserted):
+            return False
+        changed = removed + inserted
+        if len(set(changed)) != len(changed):
+            return False
+        fresh = set(inserted)
+        return all(
+            sum(seat.shown is placement for seat in self._scene.of(placement.item)) <= (placement in fresh)
+            for placement in changed
+        )
+
+
+def _shown(seat: Seat, made: Made, placer: Placer) -> Placement | None:
+    """What is in the frame for a seat."""
+    fate, placement = seat.fate, seat.placement
+    assert isinstance(placement, Placement)
+    if fate is None:
+        return placement
+    if isinstance(fate, Drop):
+        return None
+    if isinstance(fate, Cut):
+        return made.cut(placer, placement, fate)
+    return made.swapped(placer, placement, fate)
+
+
+def _count(sums: dict[str, int], item: str, sign: int) -> None:
+    total = sums.get(item, 0) + sign
+    if total:
+        sums[item] = total
+    else:
+        del sums[item]

@@ -1,0 +1,220 @@
+"""The window that would be, had nothing ever been left out of it: what a fitting policy is given.
+
+A runtime that compacted, cut or omitted something did so under its own limit.  Under another one it would
+have done otherwise, so what it took out for want of room stays here, in its old place (a ghost), and the
+summary that it put there instead is hidden.  So is what is left of an item that was cut, as long as the item
+itself is here.  What was taken out before it was ever sent was told of and never placed: it stands behind
+what was there when it came.  What left for another reason (detached, cleared, a branch, not recorded) is gone
+here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ctxctl.engine.replay.changes import Cause
+from ctxctl.engine.replay.frames import Delta
+from ctxctl.model.results import Placement
+from ctxctl.model.vocab import rank_of
+
+FOR_ROOM = frozenset({"compacted", "truncated"})
+"""Causes of leaving that are for want of room."""
+_CONVERSATION = rank_of("history")
+"""Rank of the segments behind tools and system prompt, wherever in a body these are written: a message that
+speaks as the system is no part of the conversation, though it stands among the messages."""
+ROOM_REASONS = frozenset({"budget_limit", "too_large", "superseded_by_summary"})
+"""Reasons of an omission that are."""
+
+
+class State(IntEnum):
+    """What a row is in the recorded window."""
+
+    RECORDED = 0
+    GHOST = 1
+    """Left out there."""
+    HIDDEN = 2
+    """There, and it stands for what was left out."""
+
+
+class Row(NamedTuple):
+    """One placement of the history."""
+
+    placement: Placement
+    state: State
+
+
+class Unsent(NamedTuple):
+    """What was left out for want of room before it was ever placed."""
+
+    gone: Sequence[Placement] = ()
+    """Left out whole, in the order in which it came."""
+    cut: Mapping[str, Placement] = {}
+    """By item: as it was before it was cut; what is left of it is in the window."""
+
+
+ALL_SENT = Unsent()
+
+
+class History:
+    """The rows of one thread, kept up to date from frame to frame.
+
+    Where nothing was left out the rows are the recorded window itself.  Else a step that only appends costs
+    what it appends (and copying the list), any other one pass over the rows.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[Row] | None = None
+        """None: as recorded."""
+        self._window: list[Placement] = []
+        """What would be sent; never changed once it is given away."""
+        self._ghosts: set[int] = set()
+        """Keys of the ghosts."""
+        self._whole: set[str] = set()
+        """Items of which a ghost is whole: what is left of one in the window is hidden."""
+        self.grown: tuple[list[Placement], int] = ([], 0)
+        """The window of the step before, and how many that it begins with are surely there still."""
+        self.tokens = 0
+        """Of all rows that are not hidden."""
+        self.restored = 0
+        """Rows that are not as recorded: ghosts and what is hidden."""
+
+    def copy(self) -> History:
+        """An independent copy, for a snapshot of a replay."""
+        twin = History()
+        twin._rows = list(self._rows) if self._rows is not None else None
+        twin._window, twin._ghosts, twin._whole = self._window, self._ghosts, self._whole
+        twin.tokens, twin.restored = self.tokens, self.restored
+        return twin
+
+    @property
+    def rows(self) -> list[Row]:
+        """What is there, was left out, or is hidden, in order."""
+        return [Row(p, State.RECORDED) for p in self._window] if self._rows is None else self._rows
+
+    def visible(self) -> list[Placement]:
+        """What would be sent, in order; not to be changed."""
+        return self._window
+
+    def weight(self) -> int:
+        """Entries of its lists that no frame shares."""
+        return 2 * len(self._rows) if self._rows is not None else 0
+
+    def move_to(self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent = ALL_SENT) -> None:
+        """Follow the recorded window from one frame to the next."""
+        self.grown = (self._window, 0)
+        appended = not delta.removed and not delta.reordered and delta.prefix == len(delta.before)
+        if appended and unsent is ALL_SENT and not self._comes_back(delta.inserted):
+            self.grown = (self._window, len(self._window))
+            if self._rows is None:
+                self._window = delta.after
+            elif delta.inserted:
+                self._rows += [Row(p, State.RECORDED) for p in delta.inserted]
+                self._window = self._window + delta.inserted
+            self.tokens += sum(p.tokens for p in delta.inserted)
+            return
+        left = self._left(delta, cause_of, unsent)
+        if self._rows is None and not left.ghosts and not left.hidden and unsent is ALL_SENT:
+            self._window = delta.after
+            self.tokens += sum(p.tokens for p in delta.inserted) - sum(p.tokens for p in delta.removed)
+            return
+        rows = self._merged(delta.after, left, unsent)
+        self._window = [row.placement for row in rows if row.state != State.HIDDEN]
+        self.tokens = sum(p.tokens for p in self._window)
+        self.restored = sum(row.state != State.RECORDED for row in rows)
+        self._rows = rows if self.restored else None
+        ghosts = [row.placement for row in rows if row.state == State.GHOST]
+        self._ghosts = {placement.key for placement in ghosts}
+        self._whole = {placement.item for placement in ghosts if not placement.truncated}
+
+    def _comes_back(self, inserted: Sequence[Placement]) -> bool:
+        """Whether a ghost, or what is left of one, is placed again."""
+        return bool(self._ghosts) and any(
+            p.key in self._ghosts or (p.truncated and p.item in self._whole) for p in inserted
+        )
+
+    def _left(self, delta: Delta, cause_of: Callable[[str], Cause], unsent: Unsent) -> _Left:
+        """Which of the removed become ghosts, and what of the inserted is hidden for it."""
+        came = {p.item: p for p in delta.inserted if not p.stale}
+        veiled = {row.placement for row in self._rows or () if row.state == State.HIDDEN}
+        staying: set[str] | None = None
+        ghosts: set[Placement] = set()
+        hidden = {
+            p for item, p in came.items() if p.truncated and (item in self._whole or item in unsent.cut)
+        }
+        for placement in delta.removed:
+            item = placement.item
+            if placement.stale or placement.simulated:
+                continue
+            new = came.get(item)
+            if new is not None:
+                if new.truncated and not placement.truncated:
+                    ghosts.add(placement)
+                    hidden.add(new)
+                continue
+            cause = cause_of(item)
+            if cause.cause in FOR_ROOM or (cause.cause == "omitted" and cause.reason in ROOM_REASONS):
+                if staying is None:
+                    staying = {p.item for p in delta.after if not p.stale}
+                if item in staying:
+                    continue
+                if placement not in veiled:
+                    ghosts.add(placement)
+                if cause.into is not None and cause.into in came:
+                    hidden.add(came[cause.into])
+        return _Left(ghosts, hidden, {p.key for p in delta.inserted})
+
+    def _merged(self, after: list[Placement], left: _Left, unsent: Unsent) -> list[Row]:
+        """The recorded window with each ghost behind what it stood behind."""
+        there = {p: at for at, p in enumerate(after)}
+        back = {p.key: p for p in after if p.key in self._ghosts}
+        behind: dict[Placement | None, list[Row]] = {}
+        anchor: Placement | None = None
+        states: dict[Placement, State] = {}
+        rows = self.rows
+        stays = [there[r.placement] for r in rows if r.state == State.RECORDED and r.placement in there]
+        passed = 0
+        for row in rows:
+            placement = row.placement
+            if row.state != State.GHOST and placement in there:
+                # What is hidden may stand behind where its own would be.
+                if row.state == State.RECORDED or anchor is None or there[placement] > there[anchor]:
+                    anchor = placement
+                passed += row.state == State.RECORDED
+                states[placement] = row.state
+            elif row.state == State.GHOST and placement.key in left.came:
+                found = back[placement.key]
+                # Unless it comes back at another place than the one that it had.
+                if there[found] < (stays[passed] if passed < len(stays) else len(after)) and (
+                    anchor is None or there[found] > there[anchor]
+                ):
+                    anchor = found
+            elif placement in left.ghosts or row.state == State.GHOST:
+                behind.setdefault(anchor, []).append(Row(placement, State.GHOST))
+        behind.setdefault(anchor, []).extend(Row(placement, State.GHOST) for placement in unsent.gone)
+        merged: list[Row] = []
+        # What a runtime puts behind its system prompt (a notice) stands before the conversation all the same.
+        held: list[Row] = behind.pop(None, [])
+        for placement in after:
+            talk = rank_of(placement.segment) == _CONVERSATION
+            if held and talk:
+                merged += held
+                held = []
+            state = State.HIDDEN if placement in left.hidden else states.get(placement, State.RECORDED)
+            whole = unsent.cut.get(placement.item) if state == State.HIDDEN else None
+            if whole is not None:
+                merged.append(Row(whole, State.GHOST))
+            merged.append(Row(placement, state))
+            held += behind.pop(placement, ())
+            if talk:
+                merged += held
+                held = []
+        return merged + held
+
+
+class _Left(NamedTuple):
+    ghosts: set[Placement]
+    hidden: set[Placement]
+    came: set[int]
+    """Keys of what was inserted."""

@@ -1,0 +1,161 @@
+"""Budgets in items, bytes, characters and time, beside those in tokens: what was used, and how far over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.model.records import Budget
+from ctxctl.model.results import Window
+from ctxctl.model.vocab import LimitSource
+from ctxctl.model.whatif import AS_RECORDED, Limits
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.rules import Catalogued, Rules, Threshold
+    from ctxctl.engine.replay.thread import Sealed, ThreadState
+
+
+class InForce(NamedTuple):
+    """Limits, and who says so."""
+
+    limits: Limits
+    source: LimitSource | None = None
+    """None: nobody says a limit."""
+    note: str | None = None
+    """Of a model table's: how it was found, or why it does not hold."""
+    max_output: int | None = None
+    """The model's largest answer, where the table was asked and says it."""
+
+
+def in_force(
+    budget: Budget | None,
+    model: str | None,
+    provider: str | None,
+    rules: Rules,
+    *,
+    billed: int = 0,
+    client: str | None = None,
+) -> InForce:
+    """The limits in tokens: what is supposed, else what the trace records, else what the model table says.
+
+    `billed` is the largest bill so far: what a provider took shows that a table's smaller window is not the
+    one that was in force.
+    """
+    recorded = AS_RECORDED
+    if budget is not None:
+        recorded = Limits(budget.max_tokens, budget.reserved_tokens, budget.max_input)
+    found = InForce(recorded)
+    if budget is not None and (said := source_of(budget, imported=rules.imported)) is not None:
+        found = InForce(recorded, said)
+    elif (table := rules.catalogue(model, provider, client)) is not None:
+        found = _catalogued(table, recorded, billed)
+    supposed = rules.limits
+    if not supposed.given:
+        return found
+    source: LimitSource | None = found.source
+    if supposed.window is not None or supposed.max_input is not None:
+        source = "supposed"
+    return InForce(supposed.over(found.limits), source, None if source == "supposed" else found.note)
+
+
+def _catalogued(table: Catalogued, recorded: Limits, billed: int) -> InForce:
+    """What the table says, unless the provider was sent more and answered."""
+    limits = Limits(table.limits.window, recorded.reserve, table.limits.max_input)
+    cap = limits.cap
+    if cap is None:
+        return InForce(recorded, None, table.note)
+    if billed > cap and not table.own:
+        note = f"{billed:,} tokens were billed, so the {cap:,} of the model table is not its window here"
+        return InForce(recorded, None, note)
+    return InForce(limits, "catalogue", table.note, table.max_output)
+
+
+def source_of(budget: Budget, *, imported: bool) -> LimitSource | None:
+    """Who says a budget's limits: the trace that was recorded, or the client whose capture was imported.
+
+    None where the budget has none in tokens.
+    """
+    if budget.max_tokens is None and budget.max_input is None:
+        return None
+    return "runtime" if imported else "recorded"
+
+
+def threshold_in_force(thread: ThreadState, sealed: Sealed, found: InForce, rules: Rules) -> Threshold | None:
+    """Where the runtime compacts by itself: what the trace records of it, else its rule."""
+    budget = sealed.facts.budget
+    if budget is not None and budget.compacts_at is not None and found.source != "supposed":
+        from ctxctl.engine.replay.rules import Threshold
+
+        return Threshold(budget.compacts_at, budget.compacts_by or "The trace records it.")
+    named = rules.model or thread.model or rules.first_model
+    return rules.compacts_at(found.limits, named, thread.provider, thread.client)
+
+
+def used_items(sealed: Sealed) -> int | None:
+    """Items that the selection kept, less what the budget dropped; None where no selection is recorded.
+
+    The frame itself does not say: a limit on items is one on candidates, not on messages and tools.
+    """
+    if sealed.facts.selection is None:
+        return None
+    kept = {sealed.reading.item_of(ref.ref) for ref in sealed.facts.selection.selected}
+    return len(kept.difference(sealed.reading.dropped()))
+
+
+def used_bytes(thread: ThreadState) -> int | None:
+    """Bytes of the frame's texts; None where it holds one that the trace does not have."""
+    sizes = [p.content.size if p.content is not None else None for p in thread.frame.placements]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+class Excess(dict[str, int]):
+    """By how much a step is over its limits: `over_items`, `over_bytes`, `over_chars`, `over_time_ms`.
+
+    None if it is not.
+    What the runtime measured counts; where it measured nothing, what the trace shows does.
+    """
+
+
+def excess(thread: ThreadState, sealed: Sealed) -> Excess:
+    """How far the step is over its budget in items, bytes, characters and time."""
+    found = Excess()
+    budget = sealed.facts.budget
+    if budget is None:
+        return found
+    for name, limit, used in _measures(thread, sealed, budget):
+        if limit is not None and used is not None and used > limit:
+            found[name] = used - limit
+    return found
+
+
+def _measures(
+    thread: ThreadState, sealed: Sealed, budget: Budget
+) -> list[tuple[str, int | None, int | None]]:
+    items, size = budget.actual_items, budget.actual_bytes
+    if items is None and budget.max_items is not None:
+        items = used_items(sealed)
+    if size is None and budget.max_bytes is not None:
+        size = used_bytes(thread)
+    return [
+        ("over_items", budget.max_items, items),
+        ("over_bytes", budget.max_bytes, size),
+        ("over_chars", budget.max_chars, budget.actual_chars),
+        ("over_time_ms", budget.max_time_ms, budget.actual_time_ms),
+    ]
+
+
+def is_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+    """The window is over its cap, or another limit is exceeded."""
+    return bool(window.over) or bool(excess(thread, sealed))
+
+
+def still_over(thread: ThreadState, sealed: Sealed, window: Window) -> bool:
+    """The budget acted (dropped, cut or compacted) and a limit is exceeded all the same."""
+    facts = sealed.facts
+    acted = bool(facts.compactions) or any(b.truncations for b in facts.budgets)
+    if not acted:
+        return False
+    actual = facts.budget.actual_tokens if facts.budget is not None else None
+    # What the runtime measured decides: its budget may leave out what our count holds (tool definitions).
+    over = bool(window.over) if actual is None or window.cap is None else actual > window.cap
+    return over or bool(excess(thread, sealed))

@@ -1,0 +1,125 @@
+"""The possible prefix: how much of a request a provider's prompt cache could reuse (DESIGN section 3).
+
+It compares placements in the provider's order (tools, system, then the rest), and the parameters that
+providers document as breaking their caches (`settings`); what the provider reported as cached is another
+number, shown beside it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from operator import attrgetter
+from typing import NamedTuple
+
+from ctxctl.engine.sizes.cache_settings import Broken
+from ctxctl.model.results import Placement
+
+_rank = attrgetter("rank")
+_tokens: Callable[[Placement], int] = attrgetter("tokens")
+
+
+class Prefix(NamedTuple):
+    """The longest common run of two requests."""
+
+    tokens: int
+    length: int
+    """Placements in the run."""
+    breaker: Placement | None
+    """The placement whose change ended the run; None if the whole previous request was kept."""
+    status: str
+    """What happened to the breaker: `added`, `updated`, `removed`, `moved`; empty without one."""
+    was: Placement | None = None
+    """The breaker's copy in the request before, where it stands in both."""
+    setting: Broken | None = None
+    """The parameter whose change ended the run; there is no breaker then."""
+    shared: int = 0
+    """Tokens of the run that it would be were both requests to one model."""
+
+
+def is_provider_order(frame: list[Placement], head: int) -> bool:
+    """Whether the `head` tools and system placements come first, tools before system."""
+    last = 0
+    for placement in frame[:head]:
+        rank = placement.rank
+        if rank < last or rank == 2:
+            return False
+        last = rank
+    return True
+
+
+def provider_order(frame: list[Placement], head: int) -> list[Placement]:
+    """The frame as a provider lays it out; the frame itself where it already is."""
+    if is_provider_order(frame, head):
+        return frame
+    return sorted(frame, key=_rank)
+
+
+def possible_prefix(
+    first: list[Placement],
+    second: list[Placement],
+    used_before: int,
+    same: int = 0,
+    held: Callable[[str], bool] | None = None,
+    setting: Broken | None = None,
+) -> Prefix:
+    """Compare two requests, both in the provider's order.
+
+    `used_before` are the tokens of `first`, and `same` is a number of leading placements known to be the
+    same objects in both.  `held` tells whether `second` holds any copy of an item, where that is known.
+    `setting` is a parameter that has changed: it ends the run where its rank begins, if nothing did before.
+    """
+    found = _run(first, second, used_before, same, held)
+    if setting is None:
+        return found._replace(shared=found.tokens)
+    most = bisect_left(first, setting.rank, key=_rank)
+    if most > found.length or most == len(first):
+        return found._replace(shared=found.tokens)
+    tokens = _head_tokens(first, most, used_before)
+    shared = found.tokens if setting.name == "model" else tokens
+    return Prefix(tokens, most, None, "updated", None, setting, shared)
+
+
+def _run(
+    first: list[Placement],
+    second: list[Placement],
+    used_before: int,
+    same: int,
+    held: Callable[[str], bool] | None,
+) -> Prefix:
+    at = same
+    limit = min(len(first), len(second))
+    while at < limit and (first[at] is second[at] or first[at].key == second[at].key):
+        at += 1
+    tokens = _head_tokens(first, at, used_before)
+    if at == len(first):
+        return Prefix(tokens, at, None, "")
+    if held is not None and not held(first[at].item):
+        return Prefix(tokens, at, first[at], "removed")
+    return Prefix(tokens, at, *_breaker(first, second, at))
+
+
+def _head_tokens(frame: list[Placement], length: int, used: int) -> int:
+    if length * 2 < len(frame):
+        return sum(map(_tokens, frame[:length]))
+    return used - sum(map(_tokens, frame[length:]))
+
+
+def _breaker(
+    before: list[Placement], after: list[Placement], at: int
+) -> tuple[Placement, str, Placement | None]:
+    """The first placement that breaks the run, the change that did it, and what stood there before."""
+    left = before[at]
+    if at == len(after):
+        return left, "removed", None
+    came = after[at]
+    if came.item == left.item and came.key != left.key:
+        return came, "updated", left
+    rest = after[at:]
+    if left.key not in [p.key for p in rest]:
+        still = any(p.item == left.item and not p.stale for p in rest)
+        return left, "updated" if still else "removed", None
+    if came.key in [p.key for p in before[at:]]:
+        return came, "moved", None
+    updated = any(p.item == came.item for p in before[at:])
+    return came, "updated" if updated else "added", None

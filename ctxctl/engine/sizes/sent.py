@@ -1,0 +1,112 @@
+"""What a step sent: the bill, else what is to be expected from the last one or by the API's rules,
+else what is recorded (DESIGN section 3, the true window)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ctxctl.engine.sizes.doubts import is_below_content
+from ctxctl.engine.replay.frames import Delta, recorded_sum
+from ctxctl.engine.sizes.scales import Entered, Scales
+from ctxctl.model.vocab import UsedMethod
+from ctxctl.tokens.calibrate.features import CLASSES, WIDTH, Vector, class_of
+
+
+class LastBill(NamedTuple):
+    """The last bill of a thread that says how large its request was."""
+
+    tokens: int
+    model: str | None
+    unrecorded: int
+    """Of it, what was not recorded."""
+
+
+class Running(NamedTuple):
+    """What is remembered of a thread between its steps; a value, so copies of a replay share it."""
+
+    bill: LastBill | None = None
+    thread: object = None
+    """What the scales remember of it."""
+    uncounted: int = 0
+    """Placements of the step before that nobody could count."""
+    largest: int = 0
+    """The largest bill so far, in tokens of input."""
+
+
+NEW = Running()
+
+
+class Observed(NamedTuple):
+    """One step, as far as its size hangs on it."""
+
+    model: str | None
+    recorded: int
+    """Tokens of the recorded frame, whatever stands in its place."""
+    moved: Vector
+    """What of it came and left at this step."""
+    uncounted: int
+    broken: bool
+    reported: int | None
+    """Billed for it, and sound."""
+    altered: bool
+    """The frame is another one than was sent: a what-if's."""
+    frame: int
+    """Tokens of the frame that is shown."""
+    whole: str | None = None
+    """As `scales.Entered` has it."""
+
+
+class SentSize(NamedTuple):
+    """A step's size and how it is known."""
+
+    used: int
+    method: UsedMethod
+    error: int | None
+    unrecorded: int | None
+    predicted: int | None
+    """What was to be expected before the bill came; None: nothing to expect it from."""
+    predicted_error: int | None = None
+    """Nine of ten such expectations are off by no more; None: not known."""
+
+
+def is_sound(reported: int | None, recorded: int) -> bool:
+    """Whether a bill can be the size of a request of which so much is recorded, whatever is shown of it."""
+    return reported is not None and reported > 0 and not is_below_content(reported, recorded)
+
+
+def sent(running: Running, seen: Observed, scales: Scales) -> tuple[Running, SentSize]:
+    """A step's size, and what is remembered of its thread from here on."""
+    entered = Entered(seen.moved, seen.uncounted - running.uncounted, seen.broken, seen.whole)
+    thread = scales.enter(running.thread, entered)
+    expects = running.bill is not None or seen.whole is not None
+    expected = scales.expect(thread, seen.model, seen.recorded) if expects else None
+    predicted = None if expected is None else expected.tokens
+    if seen.reported is None:
+        now = running._replace(thread=thread, uncounted=seen.uncounted)
+        if expected is None:
+            return now, SentSize(seen.frame, "recorded", None, None, None)
+        return now, _shown(seen, expected.tokens, expected.error, predicted)
+    thread = scales.billed(thread, seen.model, seen.reported, seen.recorded)
+    last = LastBill(seen.reported, seen.model, seen.reported - seen.recorded)
+    now = Running(last, thread, seen.uncounted, max(running.largest, seen.reported))
+    size = _shown(seen, seen.reported, None, predicted)
+    return now, size if expected is None else size._replace(predicted_error=expected.error)
+
+
+def moved_by(delta: Delta) -> Vector:
+    """What a recorded frame has more than the one before, by class, whatever a what-if shows in its place."""
+    moved = [0] * WIDTH
+    for sign, placements in ((1, delta.inserted), (-1, delta.removed)):
+        for placement in placements:
+            at = class_of(placement.kind)
+            moved[at] += sign * recorded_sum([placement])
+            moved[at + len(CLASSES)] += sign
+    return tuple(moved)
+
+
+def _shown(seen: Observed, size: int, error: int | None, predicted: int | None) -> SentSize:
+    """The size of the frame that is shown: that of a what-if holds as much beside its content as was sent."""
+    unrecorded = size - seen.recorded
+    if seen.altered:
+        return SentSize(max(0, seen.frame + unrecorded), "expected", error, unrecorded, predicted)
+    return SentSize(size, "expected" if seen.reported is None else "reported", error, unrecorded, predicted)
