@@ -112,7 +112,7 @@ def _line_faults(inspector: Inspector) -> Iterator[Problem]:
     import json
 
     from ctxctl.model.problem import Problem
-    from ctxctl.trace.boundary import declarations
+    from ctxctl.trace.governance import declarations
     from ctxctl.trace.validate import validate_event
 
     trace = inspector.trace

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctxctl.errors import UsageError
-from ctxctl.trace.guess import is_native
+from ctxctl.trace.unknown_file import is_native
 from ctxctl.trace.source import Source, open_source
 
 if TYPE_CHECKING:

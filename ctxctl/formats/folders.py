@@ -11,7 +11,7 @@ from ctxctl.formats.about import About
 from ctxctl.formats.declaration import Format
 from ctxctl.formats.kit.folder import Folder, Importer, several
 from ctxctl.formats.lines import Report
-from ctxctl.trace.guess import is_native
+from ctxctl.trace.unknown_file import is_native
 
 _SURE = 50
 _SHOWN = 5

@@ -26,7 +26,7 @@ from ctxctl.formats.outline import OUTLINED, outline
 from ctxctl.formats.table import TABLE, Entry, Words
 from ctxctl.formats.understood import Understood
 from ctxctl.model import vocab
-from ctxctl.trace.guess import is_native
+from ctxctl.trace.unknown_file import is_native
 from ctxctl.trace.source import Source
 
 HEAD: Final = 64 * 1024

@@ -27,7 +27,7 @@ from ctxctl.inspector.params import first_model, resolve_params
 from ctxctl.model import vocab
 from ctxctl.model.problem import Problem
 from ctxctl.model.whatif import AS_RECORDED, Limits
-from ctxctl.trace.wake import LOOK, Waker
+from ctxctl.trace.file_events import LOOK, Waker
 
 SLICE: Final = (0.1, 0.25)
 """Seconds of reading after which a poll returns, though there is more; of the first poll, and of the next."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ctxctl.errors import UnreadableError
-from ctxctl.trace.guess import is_native
+from ctxctl.trace.unknown_file import is_native
 from ctxctl.trace.reader import no_events
 from ctxctl.trace.source import open_source
 from ctxctl.trace.spool import compression

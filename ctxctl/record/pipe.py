@@ -97,7 +97,7 @@ class _Stream:
 
 def _detected(stream: _Stream, format_name: str | None) -> tuple[Format | None, bytes]:
     """The stream's format, None for events, by its first lines; and what was read of it for that."""
-    from ctxctl.trace.guess import is_native, looks_like
+    from ctxctl.trace.unknown_file import is_native, looks_like
     from ctxctl.trace.spool import compression
 
     head, found = b"", None

@@ -24,7 +24,7 @@ from ctxctl.trace import migrate
 from ctxctl.trace.build import BUILDERS, assembly
 from ctxctl.trace.coerce import Fields, loads, show
 from ctxctl.trace.contents import SEED, Contents
-from ctxctl.trace.inner import may_be_elsewhere, record_of
+from ctxctl.trace.envelope import may_be_elsewhere, record_of
 from ctxctl.trace.items import ItemBuilder, Memos
 from ctxctl.trace.utf8 import check_around, check_around_blocks, check_utf8
 from ctxctl.trace.wire import (

@@ -17,7 +17,7 @@ from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper
 from ctxctl.trace.memo import Memo
-from ctxctl.trace.told import of_item
+from ctxctl.trace.annotations import of_item
 from ctxctl.trace.utf8 import check_utf8
 from ctxctl.trace.wire import ItemWire, Raw, decode_body, decode_item
 

@@ -224,7 +224,7 @@ class Pass:
 
 def no_events(source: Source) -> UnreadableError:
     """The error for a file that holds no readable event; says what the file looks like instead."""
-    from ctxctl.trace.guess import DOCUMENT, HEAD, looks_like
+    from ctxctl.trace.unknown_file import DOCUMENT, HEAD, looks_like
 
     def whole() -> bytes:
         return source.read(0, DOCUMENT) if source.size <= DOCUMENT else b""

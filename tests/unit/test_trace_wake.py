@@ -6,7 +6,7 @@ import os
 import threading
 from pathlib import Path
 
-from ctxctl.trace.wake import Waker
+from ctxctl.trace.file_events import Waker
 
 
 def test_what_others_write_beside_it_holds_nobody_up(tmp_path: Path) -> None:

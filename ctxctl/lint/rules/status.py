@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.trace.boundary import declarations
+from ctxctl.trace.governance import declarations
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Seen

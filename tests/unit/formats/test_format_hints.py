@@ -11,7 +11,7 @@ from ctxctl.formats import registry
 from ctxctl.formats.kit import database
 from ctxctl.formats.outline import outline
 from ctxctl.formats.table import TABLE, Words
-from ctxctl.trace.guess import is_native
+from ctxctl.trace.unknown_file import is_native
 from ctxctl.trace.source import open_source
 
 ROOT = Path(__file__).resolve().parents[3]
