@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ctxctl.model.results import Counts
-from ctxctl.model.told import Origin
+from ctxctl.model.annotations import Origin
 from ctxctl.model.vocab import LimitSource, UsedMethod
 
 

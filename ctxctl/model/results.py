@@ -13,7 +13,7 @@ import msgspec
 from ctxctl.model.content import Content
 from ctxctl.model.records import Fidelity
 from ctxctl.model.terms import PLAIN, Terms
-from ctxctl.model.told import Told
+from ctxctl.model.annotations import Told
 from ctxctl.model.vocab import (
     Basis,
     Layer,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ctxctl.labels import plural
 from ctxctl.model.results import Step
-from ctxctl.model.told import Bound, Compacted, Ids, MissingContext, Redacted
+from ctxctl.model.annotations import (Bound, Compacted, Ids, MissingContext, Redacted)
 from ctxctl.text import clip, visible
 
 _SHOWN = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ctxctl.model.records import Compaction, Envelope, Missing, Redaction
-from ctxctl.model.told import UNREDACTED
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.trace.coerce import Fields
 
 _REFS: Final = (

@@ -12,7 +12,7 @@ import xxhash
 
 from ctxctl.model.content import Content
 from ctxctl.model.records import Block, Item, Redaction
-from ctxctl.model.told import UNREDACTED
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.trace.coerce import Fields, Report, loads
 from ctxctl.trace.contents import SEED, Contents
 from ctxctl.trace.depth import DEPTH_LIMIT, nests_deeper

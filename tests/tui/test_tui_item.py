@@ -13,7 +13,7 @@ from textual import events
 
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Frame
-from ctxctl.model.told import Told
+from ctxctl.model.annotations import Told
 from ctxctl.tui.answers import item as life
 from ctxctl.tui.answers import item_text
 from ctxctl.tui.document import Document

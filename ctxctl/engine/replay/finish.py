@@ -22,7 +22,7 @@ from ctxctl.engine.replay.annotations import is_open
 from ctxctl.model import vocab
 from ctxctl.model.records import Compaction, Usage
 from ctxctl.model.results import BrokenBy, Cache, Doubt, Ledger, Miss, StageView, Step, UsageView, Window
-from ctxctl.model.told import Told
+from ctxctl.model.annotations import Told
 from ctxctl.model.vocab import MODEL, PrefixBasis
 from ctxctl.model.whatif import AS_RECORDED
 from ctxctl.tokens.calibrate.points import LEFT_SHARE

@@ -13,7 +13,7 @@ from ctxctl.inspector.veil.shingles import Shingles
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item, Redaction
-from ctxctl.model.told import UNREDACTED
+from ctxctl.model.annotations import UNREDACTED
 
 _WORDS: Final = 4000
 """Words up to which two versions are compared; of longer ones the whole text is the secret."""

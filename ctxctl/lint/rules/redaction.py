@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.records import Item, Redaction
-from ctxctl.model.told import UNREDACTED
+from ctxctl.model.annotations import UNREDACTED
 
 if TYPE_CHECKING:
     from ctxctl.lint.look import Seen

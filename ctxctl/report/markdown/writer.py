@@ -15,7 +15,7 @@ from ctxctl.inspector.survey import row_of
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn
-from ctxctl.model.told import Compacted
+from ctxctl.model.annotations import Compacted
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.findings import Looking
 from ctxctl.report.header import Header

@@ -11,7 +11,7 @@ from ctxctl.labels import number
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life
 from ctxctl.model.results import Change, Frame, Placement
-from ctxctl.model.told import UNREDACTED
+from ctxctl.model.annotations import UNREDACTED
 from ctxctl.text import visible
 from ctxctl.tui import binary, jsontext, syntax
 from ctxctl.tui.document import Document

@@ -29,7 +29,7 @@ from ctxctl.engine.query import (
 from ctxctl.engine.query.parsing import DEEPEST, LONGEST
 from ctxctl.engine.query.terms import all_of, any_of
 from ctxctl.model.results import BrokenBy, Cache, Change, Counts, Ledger, Step, UsageView, Window
-from ctxctl.model.told import MissingContext, Told
+from ctxctl.model.annotations import MissingContext, Told
 from ctxctl.tui.outline import WARNINGS
 
 
