@@ -14,7 +14,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from ctxctl.config import Settings
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 
 ROOT = Path(__file__).resolve().parent.parent

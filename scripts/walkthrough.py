@@ -16,7 +16,7 @@ from pathlib import Path
 from screenshots import ROOT, plain, settle
 
 from ctxctl.config import Settings
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 
 TRACE = "traces/retrieval-agent.jsonl"

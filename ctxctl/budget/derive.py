@@ -15,8 +15,8 @@ from ctxctl.text import visible
 from ctxctl.tokens.models import resolve
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.facade import Progress
+    from ctxctl.session import Inspector
+    from ctxctl.session.facade import Progress
 
 MOST_DRIFT: Final = 1.0
 """Of sessions that differ by more no plan says much."""

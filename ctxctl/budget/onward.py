@@ -16,8 +16,8 @@ from ctxctl.model.results import Placement, Step
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.facade import Progress
+    from ctxctl.session import Inspector
+    from ctxctl.session.facade import Progress
 
 LEAST_TURNS: Final = 10
 """Turns that a session must have had for turns to be drawn; of one with fewer, requests are."""

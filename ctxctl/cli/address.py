@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.naming import Place
+    from ctxctl.session.naming import Place
 
 _SHIELD = "\0"
 """In front of ``-@3``, which the parser would take for an option; no argument of a process can hold it."""
@@ -39,6 +39,6 @@ def plain(argument: str) -> str:
 
 def split(argument: str, *, same: str | None = None) -> Place:
     """As `naming.split`, of an argument as `shielded` left it."""
-    from ctxctl.inspector import naming
+    from ctxctl.session import naming
 
     return naming.split(argument.removeprefix(_SHIELD), same=same)

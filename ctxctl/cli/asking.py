@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.where import Stop
+    from ctxctl.session import Inspector
+    from ctxctl.analysis.where import Stop
     from ctxctl.model.results import Step, Turn
     from ctxctl.report.find import Narrowed
     from ctxctl.tokens.catalogue.rates import RateBook
@@ -89,7 +89,7 @@ class Replayed:
                 if chosen(result):
                     yield result, True
             return
-        from ctxctl.inspector.where import where
+        from ctxctl.analysis.where import where
 
         book = prices(query, how)
         yield from self._narrowed(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 Arguments = Annotated[
     list[str],
@@ -97,8 +97,8 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
     """One trace; whether the predicate holds somewhere."""
     from ctxctl.cli.asking import prices
     from ctxctl.cli.session import base_name, header
-    from ctxctl.inspector.between import several_sessions
-    from ctxctl.inspector.bisecting import bisect
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.analysis.bisect import bisect
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import turned_json, turned_lines
     from ctxctl.report.heading import one_line
@@ -127,8 +127,8 @@ def _turned(inspector: Inspector, query: Query, how: Manner, thread: str | None)
 def _parted(inspectors: Sequence[Inspector], query: Query | None, how: Manner, thread: str | None) -> bool:
     """Two traces; whether they differ."""
     from ctxctl.cli.session import base_name, header
-    from ctxctl.inspector.between import several_sessions
-    from ctxctl.inspector.bisecting import part
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.analysis.bisect import part
     from ctxctl.report import jsonout
     from ctxctl.report.bisect import parted_json, parted_lines
     from ctxctl.report.heading import one_line

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.blame import Blame, Block
 
 Stat = Annotated[bool, typer.Option("--stat", help="Only the sums: by kind, source, tool server and age.")]
@@ -57,9 +57,9 @@ def blame(
     from ctxctl.cli.address import split
     from ctxctl.cli.session import manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
-    from ctxctl.inspector.blame import blame as blamed
-    from ctxctl.inspector.blame import shown
-    from ctxctl.inspector.by_name import copies_by_name
+    from ctxctl.analysis.blame import blame as blamed
+    from ctxctl.analysis.blame import shown
+    from ctxctl.analysis.by_name import copies_by_name
 
     place = split(frame)
     how = manner(

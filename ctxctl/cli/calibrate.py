@@ -79,8 +79,8 @@ def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
     from ctxctl.cli.output import note
     from ctxctl.cli.session import tell_problems
     from ctxctl.errors import UnreadableError
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.calibrating import sessions_of
+    from ctxctl.session import Inspector
+    from ctxctl.session.calibration import sessions_of
     from ctxctl.text import visible
     from ctxctl.tokens.models import DEFAULT_ENCODING
 
@@ -105,7 +105,7 @@ def _gathered(traces: list[str], how: Manner) -> tuple[list[list[Lane]], bool]:
 
 def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bool]]:
     """Every session, and whether it was named itself; those of a directory by name."""
-    from ctxctl.inspector.live_choice import Sessions
+    from ctxctl.session.live_choice import Sessions
 
     for trace in traces:
         if trace != "-" and Path(trace).is_dir():

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.comparison import Comparison
+    from ctxctl.session import Inspector
+    from ctxctl.analysis.comparison import Comparison
     from ctxctl.model.turnpairs import TurnPair
     from ctxctl.model.whatif import Supposition
     from ctxctl.report.header import Header
@@ -24,7 +24,7 @@ def compare(
     Raises UsageError for what is supposed and does not exist.
     """
     from ctxctl.cli.session import header, tell_problems, verdict
-    from ctxctl.inspector.whatif import WhatIfs
+    from ctxctl.analysis.whatif import WhatIfs
     from ctxctl.tokens.catalogue.rates import RateBook
 
     whatifs = WhatIfs(inspector)

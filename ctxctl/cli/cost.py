@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ctxctl.inspector.costs import StepCost
+    from ctxctl.analysis.costs import StepCost
     from ctxctl.model.results import Placement
 
 _BY = ("kind", "item", "source", "segment")
@@ -57,7 +57,7 @@ def cost(
     """What a session cost: billed, counted, by what it was spent on, and what each cache break cost."""
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.errors import UsageError
-    from ctxctl.inspector.costs import Costs, walk
+    from ctxctl.analysis.costs import Costs, walk
     from ctxctl.report import costs as report
     from ctxctl.report import jsonout
     from ctxctl.report.catalogue import catalogue_line

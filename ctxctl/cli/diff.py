@@ -11,8 +11,8 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.naming import Place
+    from ctxctl.session import Inspector
+    from ctxctl.session.naming import Place
     from ctxctl.model.results import Placement
     from ctxctl.report.compare import Comparison, Text
 
@@ -162,7 +162,7 @@ def _before(inspector: Inspector, ordinal: int) -> int:
 def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: bool = False) -> Comparison:
     """Two frames by their ordinals, with what is between them; `canonical`: texts with JSON in that form."""
     from ctxctl.cli.session import base_name, header
-    from ctxctl.inspector.between import between, several_sessions
+    from ctxctl.analysis.frame_pair import between, several_sessions
     from ctxctl.report.compare import Comparison, Side
     from ctxctl.report.heading import one_line
 
@@ -185,7 +185,7 @@ def comparison(one: Inspector, a: int, two: Inspector, b: int, *, canonical: boo
 
 def reader(inspector: Inspector, *, canonical: bool = False) -> Text:
     """Reads a placement's text from its trace: as it was sent, or with its JSON in canonical form."""
-    from ctxctl.inspector.assembly import text_of
+    from ctxctl.session.assembly import text_of
 
     def read(placement: Placement) -> str | None:
         return None if placement.content is None else text_of(inspector.text, placement, canonical=canonical)

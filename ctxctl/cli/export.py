@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ctxctl.cli.output import Output
     from ctxctl.cli.session import Manner as Asked
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.problem import Problem
     from ctxctl.report.exports import Manner
 

@@ -11,7 +11,7 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 Arguments = Annotated[
     list[str],
@@ -116,9 +116,9 @@ def _steps(inspector: Inspector, query: Query, how: Manner, wish: _Wish) -> Coun
     from ctxctl.cli.asking import prices
     from ctxctl.cli.output import note
     from ctxctl.cli.session import base_name
-    from ctxctl.inspector.between import several_sessions
-    from ctxctl.inspector.ceilings import Ceilings
-    from ctxctl.inspector.where import address, where
+    from ctxctl.analysis.frame_pair import several_sessions
+    from ctxctl.session.ceilings import Ceilings
+    from ctxctl.analysis.where import address, where
     from ctxctl.report.ceilings import ceilings_text
     from ctxctl.report.find import found_json, hit_json, step_lines, sum_line
     from ctxctl.text import visible

@@ -31,7 +31,7 @@ def log(
 ) -> None:
     """Tell an item's life: when it was added, updated, skipped, compacted, removed."""
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
-    from ctxctl.inspector.by_name import life_by_name
+    from ctxctl.analysis.by_name import life_by_name
     from ctxctl.report import jsonout
     from ctxctl.report.heading import header_lines
     from ctxctl.report.life import life_lines, spans, to_json

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ctxctl.cli.only import Only
     from ctxctl.cli.session import Manner
     from ctxctl.engine.query import Query
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.results import Summary
 
 

@@ -13,7 +13,7 @@ from ctxctl.model.whatif import AS_RECORDED, Limits, Replacement
 
 if TYPE_CHECKING:
     from ctxctl.config import Settings
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.report.header import Header
 
 
@@ -46,7 +46,7 @@ def manner(
 
 def inspector_of(path: str, how: Manner) -> Inspector:
     """An inspector on a trace, to be closed by the caller; raises what `Inspector.open` raises."""
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
     settings = how.settings
     return Inspector.open(
@@ -84,8 +84,8 @@ def header(
 ) -> Header:
     """The resolved parameters of a replay."""
     from ctxctl import __version__
-    from ctxctl.inspector import learned
-    from ctxctl.inspector.calibrating import described
+    from ctxctl.session import learned
+    from ctxctl.session.calibration import described
     from ctxctl.report.header import Header
 
     params = inspector.params

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.naming import Place
+    from ctxctl.session import Inspector
+    from ctxctl.session.naming import Place
     from ctxctl.model.sessions import SessionDiff
 
 
@@ -25,7 +25,7 @@ def whole(left: Place, right: Place | None, how: Manner, *, stat: bool, exit_cod
     """Compare two sessions and print it; the exit code.  `frames`: what was asked for is about frames."""
     from ctxctl.cli.session import opened, tell_problems, verdict
     from ctxctl.errors import Exit, UsageError
-    from ctxctl.inspector.sessions import compare_sessions
+    from ctxctl.analysis.sessions import compare_sessions
     from ctxctl.tokens.catalogue.rates import RateBook
 
     if right is None or left.address is not None or right.address is not None or frames:

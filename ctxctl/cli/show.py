@@ -10,7 +10,7 @@ from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.report.compare import Patch
 
 Stage = Annotated[

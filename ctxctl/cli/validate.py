@@ -11,7 +11,7 @@ import typer
 from ctxctl.cli import options as opt
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.problem import Problem
     from ctxctl.model.results import Step
 

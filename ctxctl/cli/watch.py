@@ -15,8 +15,8 @@ from ctxctl.cli import options as opt
 if TYPE_CHECKING:
     from ctxctl.cli.session import Manner
     from ctxctl.cli.watchlines import Lines
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.live import Live, News
+    from ctxctl.session import Inspector
+    from ctxctl.session.live import Live, News
 
 _WAIT = 1.0
 _TERMINATED = 143
@@ -86,7 +86,7 @@ def watch(
 
 def _check(place: str | None, calibration: str) -> None:
     from ctxctl.errors import UsageError
-    from ctxctl.inspector.calibrating import SESSION
+    from ctxctl.session.calibration import SESSION
 
     if calibration == SESSION:
         raise UsageError(
@@ -111,7 +111,7 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
         return _live(place, how, pin=pin)
 
     def inspector() -> Inspector:
-        from ctxctl.inspector import Inspector
+        from ctxctl.session import Inspector
 
         return Inspector.open(
             place or ".", target=settings.target, model=settings.model, encoding=settings.encoding,
@@ -123,7 +123,7 @@ def _interface(place: str | None, how: Manner, *, pin: bool) -> int:
 
 
 def _live(place: str | None, how: Manner, *, pin: bool, take: Callable[[object], None] | None = None) -> Live:
-    from ctxctl.inspector.live import Live
+    from ctxctl.session.live import Live
 
     settings = how.settings
     return Live(
@@ -167,7 +167,7 @@ def _lines(
     """Print what is over until something ends it; the exit code."""
     from ctxctl.cli.hooks import Hooks
     from ctxctl.cli.watchlines import Lines, goal
-    from ctxctl.inspector.live import Stopped
+    from ctxctl.session.live import Stopped
 
     signals = _Signals()
     hooks = Hooks(command) if command is not None else None

@@ -20,8 +20,8 @@ from ctxctl.report.totals import Totals
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.live import Live, News
-    from ctxctl.inspector.live_inspector import LiveInspector
+    from ctxctl.session.live import Live, News
+    from ctxctl.session.live_inspector import LiveInspector
 
 _GOAL: Final = re.compile(r"(?:(?P<thread>[^/]+):)?(?P<turn>[1-9]\d{0,17})", re.ASCII)
 _CLEAR: Final = "\r\x1b[2K"

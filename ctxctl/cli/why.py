@@ -41,7 +41,7 @@ def why(
     from ctxctl.cli.address import split
     from ctxctl.cli.session import header, manner, opened, tell_problems, verdict
     from ctxctl.cli.show import locate
-    from ctxctl.inspector.why.answer import explain
+    from ctxctl.analysis.why.answer import explain
     from ctxctl.report import jsonout
     from ctxctl.report.heading import one_line
     from ctxctl.report.why import to_json, what_if_lines, why_lines
@@ -63,7 +63,7 @@ def why(
             out.flush()
         supposed = None
         if not no_what_if:
-            from ctxctl.inspector.why.supposing import suppose
+            from ctxctl.analysis.why.supposing import suppose
 
             supposed = suppose(inspector, found, how.settings.models, progress=out.progressed)
         if json:

@@ -8,14 +8,14 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.inspector.costs import StepCost, cost_of
+from ctxctl.analysis.costs import StepCost, cost_of
 from ctxctl.model.findings import Place
 from ctxctl.model.records import Item
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.thread import Sealed, ThreadState
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.inspector.facade import Inspector
+    from ctxctl.session.facade import Inspector
     from ctxctl.model.content import Content
     from ctxctl.model.event import Event
     from ctxctl.model.records import Record

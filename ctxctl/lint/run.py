@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.cursor import At
     from ctxctl.engine.replay.run import Engine
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.inspector.facade import Inspector, Progress
+    from ctxctl.session.facade import Inspector, Progress
     from ctxctl.lint.choice import Choice
     from ctxctl.lint.rule import Hit, Rule
     from ctxctl.model.event import Event

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ctxctl.formats.capture import Capture
     from ctxctl.formats.kit.folder import Folder
-    from ctxctl.inspector.live_capture import Marks
+    from ctxctl.session.live_capture import Marks
     from ctxctl.model.problem import Problem
     from ctxctl.record.options import Options
     from ctxctl.trace.source import Source
@@ -67,7 +67,7 @@ class Watching:
     """The captures under one directory, each with its place in the trace."""
 
     def __init__(self, directory: Path, outlet: Outlet, options: Options, format_name: str | None) -> None:
-        from ctxctl.inspector.live_choice import Sessions
+        from ctxctl.session.live_choice import Sessions
 
         self._outlet = outlet
         self._options = options
@@ -178,7 +178,7 @@ class _Watched:
 
     def update(self, now: float) -> None:
         """Import it if it has changed and it is time.  Raises CtxctlError, and OSError for the trace."""
-        from ctxctl.inspector.live_capture import marks_of
+        from ctxctl.session.live_capture import marks_of
 
         marks = marks_of(self.path)
         quiet = marks == self._marks and self._mirror.waits and now - self._changed >= _QUIET

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.engine.replay.step_tracker import ThreadKey
-from ctxctl.inspector.bisecting import Parted, Parting, Turned
-from ctxctl.inspector.where import address
+from ctxctl.analysis.bisect import Parted, Parting, Turned
+from ctxctl.analysis.where import address
 from ctxctl.labels import plural
 from ctxctl.model.blame import Moment
 from ctxctl.model.results import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ctxctl.inspector.ceilings import Ceiling
+from ctxctl.session.ceilings import Ceiling
 from ctxctl.labels import LIMIT_SOURCES, plural
 from ctxctl.text import visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, get_args
 
-from ctxctl.inspector.comparison import Comparison
+from ctxctl.analysis.comparison import Comparison
 from ctxctl.model.turnpairs import TurnPair, TurnSide
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.model.whatif import Pair, Totals

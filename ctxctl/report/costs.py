@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ctxctl.inspector.costs import Costs, DoubtedSums, Spent, StepCost
-from ctxctl.inspector.doubted import replaced_parts
-from ctxctl.inspector.stated import stated_of
+from ctxctl.analysis.costs import (Costs, DoubtedSums, Spent, StepCost)
+from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.analysis.stated import stated_of
 from ctxctl.labels import AT_LEAST, dollars, number, plural, share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.money import Money, Tokens

@@ -9,7 +9,7 @@ from ctxctl.labels import APPROXIMATE, plural
 from ctxctl.model.money import BILL_PARTS
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.costs import DoubtedSums
+    from ctxctl.analysis.costs import DoubtedSums
     from ctxctl.model.results import Doubt
 
 _WHY: Final = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import NO_TIME, SCHEMA_VERSION
 

@@ -14,7 +14,7 @@ from typing import IO, Any, Final, cast
 import orjson
 
 from ctxctl.formats.agent_context import conform, kinds
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.header import Header

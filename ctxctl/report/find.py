@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ctxctl.engine.query.facts import breaks
-from ctxctl.inspector.ceilings import Ceiling
+from ctxctl.session.ceilings import Ceiling
 from ctxctl.labels import SIGNS, plural, share
 from ctxctl.model.results import Change, Step, Window
 from ctxctl.report import jsonout

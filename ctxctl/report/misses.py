@@ -10,7 +10,7 @@ from ctxctl.model.results import Miss
 from ctxctl.report.money import exact
 
 if TYPE_CHECKING:
-    from ctxctl.inspector.costs import Costs, StepCost
+    from ctxctl.analysis.costs import Costs, StepCost
 
 SIGN: Final = "↯"
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
 
 Json = dict[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
-from ctxctl.inspector.comparison import Comparison
-from ctxctl.inspector.edits import NOT_KNOWN, drops_text, text_of
+from ctxctl.analysis.comparison import Comparison
+from ctxctl.session.edits import NOT_KNOWN, drops_text, text_of
 from ctxctl.labels import dollars, number, plural, signed, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.model.turnpairs import TurnPair, TurnSide

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from ctxctl.inspector.stated import StatedSums
+from ctxctl.analysis.stated import StatedSums
 from ctxctl.labels import dollars, plural, signed_share
 from ctxctl.model.addresses import prefix
 from ctxctl.report.money import exact

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-from ctxctl.inspector.veil import Veil
+from ctxctl.session.redaction import Veil
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.trace.contents import Contents, canonical

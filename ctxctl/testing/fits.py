@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ctxctl.budget.estimate import Estimate
     from ctxctl.budget.plan import Model
     from ctxctl.budget.spread import Size
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.results import Placement, Step, Window
     from ctxctl.model.vocab import LimitSource
 

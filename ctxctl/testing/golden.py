@@ -18,7 +18,7 @@ from ctxctl.labels import noun, plural
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.results import Placement, Step
 
 
@@ -57,7 +57,7 @@ class Context(msgspec.Struct, frozen=True):
 
 def taken(inspector: Inspector, ordinal: int, *, texts: bool) -> Context:
     """The context of a step, by its ordinal."""
-    from ctxctl.inspector.assembly import text_of
+    from ctxctl.session.assembly import text_of
 
     frame = inspector.frame(ordinal)
     withheld = frame.step.told.withheld

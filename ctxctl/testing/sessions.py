@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 
 class Named(NamedTuple):
@@ -25,9 +25,9 @@ def opened(name: str, *, weighed: bool = False) -> Iterator[Named]:
     that is expected of them; else texts have their counts, which no later calibration changes.
     """
     from ctxctl import config
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.calibrating import NONE
-    from ctxctl.inspector.naming import split
+    from ctxctl.session import Inspector
+    from ctxctl.session.calibration import NONE
+    from ctxctl.session.naming import split
 
     now = config.load()
     trace, address = split(name)

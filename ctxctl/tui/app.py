@@ -30,8 +30,8 @@ from ctxctl.tui.shell import Shell
 from ctxctl.tui.widgets.paint import Swatches
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.live import Live
+    from ctxctl.session import Inspector
+    from ctxctl.session.live import Live
     from ctxctl.tui.screens.diff.values import Pairing
 
 

@@ -95,7 +95,7 @@ def _starts(letter: str, text: str) -> Sequence[int]:
 Kind = Literal["action", "goto", "theme", "none"]
 
 _ADDRESS: Final = re.compile(r"(?:.+/)?(?:[^/]+:)?-?\d{1,18}(?:\.-?\d{1,18})?|ctx:.+", re.DOTALL | re.ASCII)
-"""As in `ctxctl.inspector.address`, which resolves it."""
+"""As in `ctxctl.session.addresses`, which resolves it."""
 _MOST: Final = 200
 
 

@@ -22,8 +22,8 @@ from ctxctl.tui.watching import Watching
 from ctxctl.tui.workers import Activity, Post, Stopped, Worker, gone
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.live import Live, News
+    from ctxctl.session import Inspector
+    from ctxctl.session.live import Live, News
 
 ANEW: Final = "replayed-anew"
 """Slug of the reason that is none to tell: nothing happened to the session."""
@@ -168,7 +168,7 @@ class Loader:
 
     def _watch(self, open_live: Callable[[], Live]) -> None:
         """Follow a session until the program ends."""
-        from ctxctl.inspector.live import Stopped as Left
+        from ctxctl.session.live import Stopped as Left
 
         live = None
         try:

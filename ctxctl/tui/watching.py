@@ -25,7 +25,7 @@ class Watching:
     """How the watch stands."""
 
     state: str
-    """As `ctxctl.inspector.live.State`."""
+    """As `ctxctl.session.live.State`."""
     behind: int = 0
     """Bytes that are written and not read yet."""
     rate: float = 0.0

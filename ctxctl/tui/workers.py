@@ -22,7 +22,7 @@ from ctxctl.tui.messages import Fault
 from ctxctl.tui.requests import Answered, Asked, Request
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 Post = Callable[[Message], object]
 """Sends a message to the event loop from any thread, as `post_message` does."""

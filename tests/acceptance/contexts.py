@@ -8,7 +8,7 @@ from typing import Any
 
 from runs import Done, ctxctl
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 from tests.tui.helpers import running
 

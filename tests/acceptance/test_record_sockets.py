@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.record.options import Options
 from ctxctl.record.proxy.hired import Books, Scribe
 from ctxctl.record.proxy.server import Proxy

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector.live import Live
+from ctxctl.session.live import Live
 from ctxctl.record import folder
 from ctxctl.record.capture import Mirror
 from ctxctl.record.options import Options

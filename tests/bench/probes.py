@@ -134,7 +134,7 @@ def reload_index(path: str) -> None:
 
 def outline(path: str) -> None:
     """What the UI does to fill its list of turns."""
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
     with Inspector.open(path) as inspector:
         print(len(inspector.outline().rows))
@@ -142,9 +142,9 @@ def outline(path: str) -> None:
 
 def why(path: str) -> None:
     """Print CPU seconds: of loading what is indexed with the first answer, of the median, of the slowest."""
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.why.answer import explain
-    from ctxctl.inspector.why.known import chronicle_of
+    from ctxctl.session import Inspector
+    from ctxctl.analysis.why.answer import explain
+    from ctxctl.session.history.cache import chronicle_of
 
     with Inspector.open(path) as inspector:
         inspector.places()

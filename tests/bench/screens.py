@@ -83,7 +83,7 @@ async def perform(path: str, act: Act, watch: Watch, size: tuple[int, int] = SIZ
     Milliseconds on the event loop for a key: p50, p95, the worst single callback; and for opening the trace:
     all, the worst; then peak memory of the process in MB.
     """
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.app import CtxApp
     from tests.bench.loop import session
 

@@ -65,7 +65,7 @@ async def perform(trace: Path, seconds: str, out: Path, work: str) -> dict[str, 
     """Write and watch."""
     from textual.screen import Screen
 
-    from ctxctl.inspector.live import Live
+    from ctxctl.session.live import Live
     from ctxctl.tui.app import CtxApp
 
     paints, gaps = Paints(), Gaps()

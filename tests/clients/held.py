@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.clients.standin import Call
 from tests.unit.formats.wire_rebuild import compare, places, rebuilt
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.tokens.cache import CountCache, default_path
 from ctxctl.tokens.calibrate.book import Fit, Refused, fitted, relatives, sound

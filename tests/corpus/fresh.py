@@ -19,7 +19,7 @@ from ctxctl.budget.observe import Observed
 from ctxctl.budget.plan import parse
 from ctxctl.budget.spread import quantile
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.tokens.counter import Counter
 

@@ -21,7 +21,7 @@ from ctxctl.budget.measure import Measured, Reader
 from ctxctl.budget.onward import LEAST_TURNS, gone, onward
 from ctxctl.budget.plan import Plan, parse
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.tokens.counter import Counter
 

@@ -18,7 +18,7 @@ from typing import Any
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
 from ctxctl.formats.about import Level
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Summary
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from ctxctl.formats.amplifier.compactions import Counters
 from ctxctl.formats.wire import of_body
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Frame, Step
 from tests.unit.formats.wire_rebuild import compare, places, rebuilt
 

@@ -16,12 +16,12 @@ import pytest
 
 from ctxctl.engine.query import parse
 from ctxctl.errors import UnreadableError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.bisecting import bisect, part
-from ctxctl.inspector.blame import blame
-from ctxctl.inspector.course import content_key
-from ctxctl.inspector.sessions import compare_sessions
-from ctxctl.inspector.where import where
+from ctxctl.session import Inspector
+from ctxctl.analysis.bisect import bisect, part
+from ctxctl.analysis.blame import blame
+from ctxctl.analysis.series import content_key
+from ctxctl.analysis.sessions import compare_sessions
+from ctxctl.analysis.where import where
 from ctxctl.report.blame import text_lines
 from ctxctl.report.paint import plain
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.formats import registry
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source
 

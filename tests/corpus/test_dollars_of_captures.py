@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.money import ZERO, Money
 from ctxctl.tokens.catalogue.rates import RateBook
 

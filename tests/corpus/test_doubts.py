@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 
 SHARE = (0.45, 0.65)

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.assembly import text_of
+from ctxctl.session import Inspector
+from ctxctl.session.assembly import text_of
 from ctxctl.model.results import Step
 
 VERSIONS = {

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.lint.choice import choose
 from ctxctl.lint.registry import rules
 from ctxctl.lint.run import Linted, linted

@@ -14,7 +14,7 @@ import pytest
 
 from ctxctl.formats import registry
 from ctxctl.formats.about import Level
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
 from ctxctl.tokens.models import resolve
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.fitting import Room
 from ctxctl.model.results import Step
 from ctxctl.policies.amplifier.ladder import Rules, climb

@@ -15,7 +15,7 @@ import pytest
 
 from ctxctl.formats import registry
 from ctxctl.formats.about import Level
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Frame, Step
 
 Json = dict[str, Any]

@@ -18,7 +18,7 @@ import pytest
 from ctxctl.errors import UnreadableError
 from ctxctl.formats import registry
 from ctxctl.formats.about import Level
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import open_source

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.engine.query import parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.where import where
-from ctxctl.inspector.why.answer import explain
+from ctxctl.session import Inspector
+from ctxctl.analysis.where import where
+from ctxctl.analysis.why.answer import explain
 
 _INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _WINDOW = 200_000

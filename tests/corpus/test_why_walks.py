@@ -14,9 +14,9 @@ from random import Random
 
 from ctxctl.errors import CtxctlError
 from ctxctl.formats import registry
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.known import chronicle_of
+from ctxctl.session import Inspector
+from ctxctl.analysis.why.answer import explain
+from ctxctl.session.history.cache import chronicle_of
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from tests.oracle import real

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.unit.formats import wire_rebuild
 
 PLACES = ("data/api-captures", "data/goose", "data/pi", "data/openhands", "samples/amplifier")

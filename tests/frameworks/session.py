@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.frameworks.fake import CACHED, INPUT, OUTPUT, Fake, Received
 from tests.unit.formats.wire_rebuild import check
 

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.frameworks import examples
 from tests.frameworks.fake import Fake
 from tests.frameworks.session import Recording

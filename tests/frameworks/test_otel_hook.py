@@ -19,7 +19,7 @@ from opentelemetry.util.genai.completion_hook import load_completion_hook
 
 from ctxctl.formats.wire import by_name
 from ctxctl.hooks.otel import CompletionHook
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.frameworks import examples
 from tests.frameworks.fake import Fake
 from tests.frameworks.session import BILL, SECRET, Recording

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.policies.sibyl import policy
 from tests.frameworks.sibyl_packs import VERSION, called, lines

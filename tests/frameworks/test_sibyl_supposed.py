@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.whatif import Limits
 from tests.frameworks.sibyl_packs import called, lines, returned
 

@@ -15,7 +15,7 @@ import pytest
 
 from ctxctl.engine.replay.cursor import Snapshots
 from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Scale)
-from ctxctl.inspector import Inspector, facade
+from ctxctl.session import Inspector, facade
 from tests.oracle import real
 from tests.oracle.build import Event
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from tests.original import amplifier_sessions as sessions
 from tests.unit.policies.simple_inputs import DIGESTS, INPUTS, KEPT, Input, View, made, ours

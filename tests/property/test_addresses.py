@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.inspector.address import named, resolve
+from ctxctl.session.addresses import named, resolve
 from ctxctl.model.addresses import prefix
 from ctxctl.trace.index import Span
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.blame import blame
+from ctxctl.session import Inspector
+from ctxctl.analysis.blame import blame
 from ctxctl.model.blame import Blame
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from tests.unit.policies.simple_inputs import DIGESTS, INPUTS, KEPT, made, ours
 

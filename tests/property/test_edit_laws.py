@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.whatif import WhatIfs, side
+from ctxctl.session import Inspector
+from ctxctl.analysis.whatif import WhatIfs, side
 from ctxctl.model.whatif import Limits, Replacement, Supposition
 from tests.oracle import real
 from tests.oracle.build import Event

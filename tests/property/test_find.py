@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.engine.query import parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.bisecting import bisect, part
-from ctxctl.inspector.course import content_key
-from ctxctl.inspector.search import search
-from ctxctl.inspector.sessions import compare_sessions
-from ctxctl.inspector.where import where
+from ctxctl.session import Inspector
+from ctxctl.analysis.bisect import bisect, part
+from ctxctl.analysis.series import content_key
+from ctxctl.analysis.search import search
+from ctxctl.analysis.sessions import compare_sessions
+from ctxctl.analysis.where import where
 from ctxctl.model.results import Placement, Step
 from ctxctl.report import jsonout
 from tests.oracle.build import Event, lines

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector, live_capture
-from ctxctl.inspector.live import Live, News
+from ctxctl.session import Inspector, live_capture
+from ctxctl.session.live import Live, News
 from ctxctl.model.results import Step, Turn
 from ctxctl.report import jsonout
 from ctxctl.tui.outline import Grouping, Turns

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector.live import Live
+from ctxctl.session.live import Live
 from ctxctl.report import jsonout
 from tests.property.test_live import Watched, batch, by_thread, encoded, same_as_now
 

@@ -16,7 +16,7 @@ from ctxctl.engine.replay.item_table import Version
 from ctxctl.engine.replay.cursor import (At, Snapshots, ignore, paired)
 from ctxctl.engine.replay.run import Engine
 from ctxctl.engine.replay.rules import Rules
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.content import Content
 from ctxctl.model.event import Event
 from ctxctl.model.records import Assembly, Item

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.engine.sizes.cache_misses import (FLOOR, Cached, Request, after, missed)
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.results import Step
 from ctxctl.tokens.catalogue.rates import RateBook
 from tests.oracle.build import Event, assembly, at, event, inject, item, lines

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.engine.query import contained, parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.search import search
+from ctxctl.session import Inspector
+from ctxctl.analysis.search import search
 from ctxctl.model.results import Change, Placement
 from tests.oracle.build import Event, lines
 from tests.oracle.random_traces import traces

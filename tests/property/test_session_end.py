@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
 from tests.oracle.build import TIME, VERSION, Event
 from tests.oracle.random_traces import traces

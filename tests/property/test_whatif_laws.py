@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.whatif import Comparison, WhatIfs, side
+from ctxctl.session import Inspector
+from ctxctl.analysis.whatif import Comparison, WhatIfs, side
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition
 from tests.oracle import real

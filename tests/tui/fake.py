@@ -12,9 +12,9 @@ import msgspec
 
 from ctxctl.engine.replay.cursor import At
 from ctxctl.errors import CtxctlError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.calibrating import NOTHING
-from ctxctl.inspector.life import life_of
+from ctxctl.session import Inspector
+from ctxctl.session.calibration import NOTHING
+from ctxctl.session.item_life import life_of
 from ctxctl.model.content import Content
 from ctxctl.model.outline import Life, Row
 from ctxctl.model.problem import Problem
@@ -222,7 +222,7 @@ class FakeInspector:
         return "\n".join(thing.text or "" for thing in self.requests[ordinal].things)
 
     def resolve(self, address: str) -> int:
-        from ctxctl.inspector.address import resolve
+        from ctxctl.session.addresses import resolve
 
         return resolve(address, self.known)  # type: ignore[arg-type]
 

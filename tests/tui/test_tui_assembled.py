@@ -11,7 +11,7 @@ from helpers import LARGE, SMALL, Session, check_golden, running
 from test_tui_hostile import faults, hostile, strips
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.assembled.screen import AssembledScreen
 from ctxctl.tui.widgets.rows import Rows

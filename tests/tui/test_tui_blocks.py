@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.text import cells
 from ctxctl.tui.answers import assembled
 from ctxctl.tui.screens.assembled import lines

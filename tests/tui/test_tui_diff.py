@@ -10,7 +10,7 @@ from fake import FakeInspector, Request, Thing, notes_agent
 from helpers import LARGE, SMALL, Session, check_golden, running, settle
 from test_tui_hostile import faults, hostile, strips
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.screens.diff.screen import DiffScreen
 from ctxctl.tui.screens.diff.values import FrameName, Pair, against

@@ -480,7 +480,7 @@ def test_a_record_names_every_field_and_folds_what_is_deep() -> None:
 def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
     from pathlib import Path
 
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.screens.turns.state import ItemKey, Target
 
     trace = Path(__file__).parents[2] / "traces" / "notes-assistant.jsonl"
@@ -507,7 +507,7 @@ def test_every_item_of_a_recorded_session_has_its_tabs() -> None:
 
 
 def test_a_redaction_in_a_real_trace_keeps_the_record_closed(tmp_path: Any) -> None:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.screens.turns.state import ItemKey, Target
 
     secret = "the door code is 8125"

@@ -9,7 +9,7 @@ import pytest
 from fake import FakeInspector, notes_agent
 from helpers import LARGE, SMALL, made, running
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Change, Counts, Ledger, Turn, Window
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.tui.answers.change_rows import passing

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from textual.message import Message
 
-from ctxctl.inspector.live import Live
+from ctxctl.session.live import Live
 from ctxctl.tui import messages
 from ctxctl.tui.loader import Loader
 from ctxctl.tui.requests import Answered

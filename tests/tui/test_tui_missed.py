@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from fake import FakeInspector, notes_agent
 
-from ctxctl.inspector.survey import row_of
+from ctxctl.session.survey import row_of
 from ctxctl.model.results import Cache, Miss, Step
 from ctxctl.tui.answers import change_rows
 from ctxctl.tui.outline import Turns

@@ -9,7 +9,7 @@ from fake import FakeInspector, Request, Thing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxctl.inspector.live_rows import LiveRows
+from ctxctl.session.live_rows import LiveRows
 from ctxctl.model.outline import Row
 from ctxctl.tui.folding import Folding
 from ctxctl.tui.outline import Grouping, Turns

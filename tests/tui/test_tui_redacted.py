@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import LARGE, made, running
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.keymap import ACTIONS
 from tests.unit.test_redacted_everywhere import secret, story, told
 

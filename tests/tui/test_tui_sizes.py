@@ -9,8 +9,8 @@ import pytest
 from fake import FakeInspector, Request, Thing
 from helpers import made, running
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.survey import row_of
+from ctxctl.session import Inspector
+from ctxctl.session.survey import row_of
 from ctxctl.model.results import Step, Window
 from ctxctl.text import cells
 from ctxctl.tui.answers import change_rows, trace_facts

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from helpers import SMALL, Session, running, settle
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.live import Live
+from ctxctl.session import Inspector
+from ctxctl.session.live import Live
 from ctxctl.tui.app import CtxApp
 from ctxctl.tui.watching import Watching, phrase
 

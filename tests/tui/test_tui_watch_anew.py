@@ -13,7 +13,7 @@ from helpers import Session, settle
 from test_tui_watch import until, watching
 from textual.message import Message
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.tui.requests import Answered, Asked
 from ctxctl.tui.screens.search.screen import SearchScreen
 from ctxctl.tui.screens.turns.requests import Reading, ReadingRequest

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.whatif import Pair, Side, Supposition, Totals
 from ctxctl.text import cells
 from ctxctl.tui.app import CtxApp
@@ -369,7 +369,7 @@ def many(turns: int) -> list[Json]:
 
 
 async def test_leaving_stops_it_and_a_new_one_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ctxctl.inspector import whatif
+    from ctxctl.analysis import whatif
 
     passed = 0
     plain = whatif.Comparison.pairs

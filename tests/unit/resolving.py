@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.blame import blame
-from ctxctl.inspector.by_name import copies_by_name, life_by_name
-from ctxctl.inspector.inventory import Inventory
-from ctxctl.inspector.why.answer import explain
+from ctxctl.session import Inspector
+from ctxctl.analysis.blame import blame
+from ctxctl.analysis.by_name import copies_by_name, life_by_name
+from ctxctl.session.inventory import Inventory
+from ctxctl.analysis.why.answer import explain
 
 NONE = "none"
 _HELD = re.compile(r"this frame holds no copy of '(.*)'|'(.*)' was in no frame")

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.trace.validate import validate_event
 from tests.bench import generate, report

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, StepCost, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, StepCost, walk
 from ctxctl.model.billed import fields_of
 from ctxctl.model.money import Rates, Tokens, apart
 from ctxctl.model.terms import PLAIN, Further, Terms, terms_of

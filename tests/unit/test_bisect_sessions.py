@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from ctxctl.engine.query import parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.bisecting import bisect, part
-from ctxctl.inspector.sessions import compare_sessions
+from ctxctl.session import Inspector
+from ctxctl.analysis.bisect import bisect, part
+from ctxctl.analysis.sessions import compare_sessions
 from ctxctl.report.bisect import parted_lines, turned_lines
 from ctxctl.report.paint import plain
 from ctxctl.report.sessions import head_lines, stat_lines, turn_lines

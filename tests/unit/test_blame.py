@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.blame import blame, shown
-from ctxctl.inspector.live import Live
+from ctxctl.session import Inspector
+from ctxctl.analysis.blame import blame, shown
+from ctxctl.session.live import Live
 from ctxctl.model.blame import BEFORE, OLDER, Blame, Block, age_class
 from ctxctl.report.blame import block_json, head_lines, text_lines, to_json
 from ctxctl.report.blamesums import sum_lines

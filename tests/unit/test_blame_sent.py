@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.blame import blame
-from ctxctl.inspector.lacks import fidelity_of
+from ctxctl.session import Inspector
+from ctxctl.analysis.blame import blame
+from ctxctl.analysis.lacks import fidelity_of
 from ctxctl.report.blame import head_lines, to_json
 from ctxctl.report.blamesums import sum_lines
 from ctxctl.report.paint import plain

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.bills import MissSum, miss_price
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.session.bills import MissSum, miss_price
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.missed import why
 from ctxctl.model.money import Rates, Tokens
 from ctxctl.model.results import Miss, Step

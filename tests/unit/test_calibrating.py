@@ -14,8 +14,8 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.calibrating import chosen, sessions_of
+from ctxctl.session import Inspector
+from ctxctl.session.calibration import chosen, sessions_of
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import store
 from ctxctl.tokens.calibrate.expect import weighing

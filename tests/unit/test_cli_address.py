@@ -9,7 +9,7 @@ import pytest
 from ctxctl.cli.address import split
 from ctxctl.cli.only import only
 from ctxctl.errors import UsageError
-from ctxctl.inspector.naming import Place
+from ctxctl.session.naming import Place
 
 
 @pytest.fixture(autouse=True)

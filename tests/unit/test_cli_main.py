@@ -138,7 +138,7 @@ class Panic(BaseException):
 def test_a_bug_is_one_line_without_data(
     error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: Out
 ) -> None:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
     def broken(*_: Any, **__: Any) -> Any:
         raise error
@@ -168,7 +168,7 @@ def test_a_bug_is_one_line_without_data(
 def test_failures_of_the_machine(
     error: BaseException, code: int, says: str, monkeypatch: pytest.MonkeyPatch, capsys: Out
 ) -> None:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
     def broken(*_: Any, **__: Any) -> Any:
         raise error

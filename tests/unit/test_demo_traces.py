@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.trace.validate import validate_event
 from traces import kit

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.edits import drops_text, edit_notes, text_of
-from ctxctl.inspector.whatif import FieldError, WhatIfs
+from ctxctl.session import Inspector
+from ctxctl.session.edits import drops_text, edit_notes, text_of
+from ctxctl.analysis.whatif import FieldError, WhatIfs
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.whatif import Limits, Replacement, Supposition
 from ctxctl.tokens.counter import Counter

@@ -9,7 +9,7 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.engine.query import parse
-from ctxctl.inspector.where import where
+from ctxctl.analysis.where import where
 from tests.oracle import build
 from tests.oracle.build import Event, assembly, at, budget, inject, item
 from tests.oracle.real import opened

@@ -8,7 +8,7 @@ from formats_help import FIXTURES, call, events, frames, line, of_type, result, 
 
 from ctxctl.formats import registry
 from ctxctl.formats.claude_code import FORMAT, prompts
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import Source, open_source

@@ -8,7 +8,7 @@ from formats_help import FIXTURES, Json, of_type
 
 from ctxctl.formats import registry
 from ctxctl.formats.sanqian import FORMAT
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import Source, open_source

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.unit.record.record_help import ctxctl
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector.live import Live
+from ctxctl.session.live import Live
 
 
 def requests(count: int) -> list[bytes]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector, live_capture
-from ctxctl.inspector.live import Live
+from ctxctl.session import Inspector, live_capture
+from ctxctl.session.live import Live
 from ctxctl.model.results import Step, Turn
 
 Json = dict[str, Any]

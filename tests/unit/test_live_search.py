@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from ctxctl.engine.query import parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.live import Live, News
-from ctxctl.inspector.search import search
+from ctxctl.session import Inspector
+from ctxctl.session.live import Live, News
+from ctxctl.analysis.search import search
 from ctxctl.model.hits import Hit
 
 ROOT = Path(__file__).parent.parent.parent

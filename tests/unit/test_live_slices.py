@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.live import Live
-from ctxctl.inspector.live_inspector import _BETWEEN
+from ctxctl.session import Inspector
+from ctxctl.session.live import Live
+from ctxctl.session.live_inspector import _BETWEEN
 from ctxctl.tokens.cache import CountCache
 from tests.oracle.build import lines
 from tests.unit.engine.making import add, inject

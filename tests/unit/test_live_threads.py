@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.live import Live, News
+from ctxctl.session import Inspector
+from ctxctl.session.live import Live, News
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step, Turn
 from ctxctl.report.step import window_text
 from ctxctl.tokens import encodings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 
 ROOT = Path(__file__).parents[2]
 

@@ -288,9 +288,9 @@ def test_ten_thousand_shown(many: Path, command: list[str], capsys: pytest.Captu
 
 
 def test_a_session_that_is_written_is_veiled_as_soon_as_it_says_so(tmp_path: Path) -> None:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.live_inspector import LiveInspector
-    from ctxctl.inspector.opening import Opened
+    from ctxctl.session import Inspector
+    from ctxctl.session.live_inspector import LiveInspector
+    from ctxctl.session.opening import Opened
     from ctxctl.trace.follow import OpenFile
     from ctxctl.trace.growing import GrowingSource, GrowingTrace
 

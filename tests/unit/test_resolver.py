@@ -8,9 +8,9 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.resolver import Found, resolve
-from ctxctl.inspector.why.known import chronicle_of
+from ctxctl.session import Inspector
+from ctxctl.session.resolver import Found, resolve
+from ctxctl.session.history.cache import chronicle_of
 from tests.unit.resolving import DOORS, NONE, answers, names
 
 TRACES = Path(__file__).parents[2] / "traces"

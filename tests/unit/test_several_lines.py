@@ -11,7 +11,7 @@ import pytest
 from ctxctl.errors import UnreadableError
 from ctxctl.formats.kit.document import mended
 from ctxctl.formats.lines import values
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import Source

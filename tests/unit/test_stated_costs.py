@@ -12,8 +12,8 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.formats import registry
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.billed import dollars, fields_of
 from ctxctl.report.stated import stated_lines, stated_object
 from ctxctl.tokens.catalogue.rates import RateBook

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 
 ITEM = {

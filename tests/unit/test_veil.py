@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.veil.learning import shaped
-from ctxctl.inspector.veil.shingles import Shingles
+from ctxctl.session import Inspector
+from ctxctl.session.redaction.learning import shaped
+from ctxctl.session.redaction.shingles import Shingles
 from tests.oracle.build import assembly, at, event, item, lines, update
 
 ADDRESS = "lives at 12 Elm Street in Springfield with two dogs"
@@ -169,7 +169,7 @@ def test_runs_of_words_are_joined() -> None:
 def test_a_large_file_is_looked_through_once_and_then_only_what_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ctxctl.inspector.veil import scan
+    from ctxctl.session.redaction import scan
     from ctxctl.trace.source import Source, open_source
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

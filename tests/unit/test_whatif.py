@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.whatif import FieldError, WhatIfs
+from ctxctl.session import Inspector
+from ctxctl.analysis.whatif import FieldError, WhatIfs
 from ctxctl.model.results import Step
 from ctxctl.model.whatif import Limits, Pair, Supposition, Totals, parse_tokens
 from tests.unit.billed_help import catalogue

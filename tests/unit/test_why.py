@@ -13,12 +13,12 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why import known
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.known import chronicle_of
-from ctxctl.inspector.why.room import least
-from ctxctl.inspector.why.supposing import suppose
+from ctxctl.session import Inspector
+from ctxctl.session.history import cache
+from ctxctl.analysis.why.answer import explain
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.analysis.why.cost import least
+from ctxctl.analysis.why.supposing import suppose
 from ctxctl.model.why import Link, Why
 from ctxctl.report.paint import plain
 from ctxctl.report.why import why_lines
@@ -463,7 +463,7 @@ def test_a_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
         whole = path.read_bytes()
         for data in (b"", whole[:40], whole[:-1], whole[:60] + b"\xff" + whole[61:]):
             path.write_bytes(data)
-            assert known.load(inspector.trace.source, "") is None
+            assert cache.load(inspector.trace.source, "") is None
     with Inspector.open(tmp_path / "trace.jsonl") as inspector:
         assert explain(inspector, 0, "A").state == "current"
 
@@ -530,7 +530,7 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
     """`cost --by item` knows where in a request an item stood: money in the range, tokens the same."""
     from decimal import Decimal
 
-    from ctxctl.inspector.costs import NOT_RECORDED, Costs, walk
+    from ctxctl.analysis.costs import NOT_RECORDED, Costs, walk
     from ctxctl.tokens.catalogue.rates import RateBook
 
     with Inspector.open(TRACES / f"{name}.jsonl") as inspector:
@@ -554,6 +554,6 @@ def test_what_it_costs_is_what_the_cost_report_says(name: str) -> None:
 
 
 def suppose_money(inspector: Inspector, why: Why) -> list[Link]:
-    from ctxctl.inspector.why.price import priced
+    from ctxctl.analysis.why.price import priced
 
     return list(priced(inspector, why, None))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.known import chronicle_of
-from ctxctl.inspector.why.supposing import suppose
+from ctxctl.analysis.why.answer import explain
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.analysis.why.supposing import suppose
 from ctxctl.model.sizes import about, limit_words
 from ctxctl.model.why import Link, Why
 from tests.oracle import build

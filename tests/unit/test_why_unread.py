@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ctxctl.cli.main import run
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.raw import FAR
+from ctxctl.session import Inspector
+from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.raw import FAR
 from ctxctl.model.why import Why
 
 ROOT = Path(__file__).resolve().parents[2]

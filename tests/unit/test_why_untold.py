@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.supposing import suppose
+from ctxctl.session import Inspector
+from ctxctl.analysis.why.answer import explain
+from ctxctl.analysis.why.supposing import suppose
 from ctxctl.model.why import Why
 from tests.unit.formats.agent_help import written
 from tests.unit.formats.test_amplifier import ASK, Log, body, user

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why.answer import explain
-from ctxctl.inspector.why.known import chronicle_of
+from ctxctl.session import Inspector
+from ctxctl.analysis.why.answer import explain
+from ctxctl.session.history.cache import chronicle_of
 from ctxctl.report import jsonout
 from ctxctl.report.why import to_json
 from tests.oracle import real

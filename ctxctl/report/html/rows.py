@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from ctxctl.inspector.costs import StepCost
-from ctxctl.inspector.survey import row_of
+from ctxctl.analysis.costs import StepCost
+from ctxctl.session.survey import row_of
 from ctxctl.labels import dollars
 from ctxctl.model.results import Step
 from ctxctl.model.vocab import UsedMethod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs
 from ctxctl.labels import dollars
 from ctxctl.model.findings import Finding
 from ctxctl.model.records import Assembly, Item

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import Any, Final, NamedTuple
 
-from ctxctl.inspector.costs import Costs, StepCost
+from ctxctl.analysis.costs import Costs, StepCost
 from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Turn, Window
 from ctxctl.report.totals import Totals

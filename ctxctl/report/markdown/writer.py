@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs
-from ctxctl.inspector.survey import row_of
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs
+from ctxctl.session.survey import row_of
 from ctxctl.labels import SIGNS, dollars, number, plural, signed
 from ctxctl.model.findings import Finding
 from ctxctl.model.results import Change, Step, Turn

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from ctxctl.errors import UnavailableError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.report.tabular.rows import columns, rows
 
 _BATCH: Final = 8192

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any, Final
 
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Turn
 from ctxctl.report.tabular.columns import CHANGES, STEPS, TABLES, At, Column
 from ctxctl.text import visible

@@ -19,8 +19,8 @@ from ctxctl.tui.sizes import method_of
 from ctxctl.tui.spans import Spans
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.assembly import Joints
+    from ctxctl.session import Inspector
+    from ctxctl.session.assembly import Joints
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request
 
@@ -44,8 +44,8 @@ class Prefix(NamedTuple):
 
 def assembled(inspector: Inspector, ordinal: int, check: Check) -> Assembled:
     """The text of a frame exactly as `Inspector.assembled` gives it, and what each stretch of it is."""
-    from ctxctl.inspector.assembly import joints
-    from ctxctl.inspector.between import address, several_sessions
+    from ctxctl.session.assembly import joints
+    from ctxctl.analysis.frame_pair import address, several_sessions
 
     frame = inspector.frame(ordinal)
     step = frame.step
@@ -145,7 +145,7 @@ def _name_of(item: str, frame: Frame, old: tuple[Placement, ...]) -> str:
 def _document(
     inspector: Inspector, frame: Frame, prefix: Prefix, stands: Joints, check: Check
 ) -> BlockDocument:
-    from ctxctl.inspector.assembly import text_of
+    from ctxctl.session.assembly import text_of
 
     texts: list[str] = []
     blocks: list[Block] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.engine.query import Query, Word, contained
 from ctxctl.engine.query import facts as facts_of_queries
-from ctxctl.inspector.around import Arounds
+from ctxctl.analysis.query_context import Arounds
 from ctxctl.labels import number, plural, signed
 from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
@@ -25,7 +25,7 @@ from ctxctl.tui.screens.turns.state import Detail, Target
 from ctxctl.tui.sizes import amount, method_of
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 _LABELS: Final = 300
 _WORDS: Final = 200

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from ctxctl.tui.requests import Asked, Request
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 _KEPT: Final = 64
 """Answers kept for coming back to them."""

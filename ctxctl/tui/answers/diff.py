@@ -19,7 +19,7 @@ from ctxctl.tui.screens.diff.values import Entry, FrameDiff, ItemDiff, Pair, Tex
 
 if TYPE_CHECKING:
     from ctxctl.engine.textdiff.unified import TextDiff
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request
 

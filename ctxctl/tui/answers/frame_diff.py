@@ -15,8 +15,8 @@ from ctxctl.tui.screens.diff.values import Entry, FrameDiff, FrameName, Pair, Si
 from ctxctl.tui.sizes import method_of
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.found import FrameDiff as Found
+    from ctxctl.session import Inspector
+    from ctxctl.session.results import FrameDiff as Found
 
 Check = Callable[[], None]
 """To be called every few milliseconds of work; raises to give up."""
@@ -53,7 +53,7 @@ def _of(inspector: Inspector, name: FrameName) -> Inspector:
 
 def compared(inspector: Inspector, pair: Pair, check: Check, *, causes: bool) -> FrameDiff:
     """Both frames item by item; with `causes`, the steps in between are replayed for why items left."""
-    from ctxctl.inspector.between import between, explained
+    from ctxctl.analysis.frame_pair import between, explained
 
     sides = ends(inspector, pair)
     found = explained(sides.two.compare(sides.a, sides.b), {})
@@ -76,7 +76,7 @@ def compared(inspector: Inspector, pair: Pair, check: Check, *, causes: bool) ->
 
 def head(inspector: Inspector, frame: Frame) -> SideHead:
     """What one side is."""
-    from ctxctl.inspector.between import address, several_sessions
+    from ctxctl.analysis.frame_pair import address, several_sessions
 
     step = frame.step
     return SideHead(

@@ -21,7 +21,7 @@ from ctxctl.tui.spans import Spans
 from ctxctl.tui.tabs import Compared
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
 _WORD: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST: Final = 2000

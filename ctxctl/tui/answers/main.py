@@ -16,7 +16,7 @@ from ctxctl.tui.screens.turns.requests import DetailRequest, Reading, ReadingReq
 from ctxctl.tui.screens.turns.state import Detail
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.trace.index import Span
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request
@@ -67,7 +67,7 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 
     Only from the whole is it known what stands at its end.
     """
-    from ctxctl.inspector.address import named, resolve
+    from ctxctl.session.addresses import named, resolve
 
     known = cast("Sequence[Span]", list(inspector.known))
     whole = inspector.summary is not None
@@ -81,7 +81,7 @@ def _ordinal(inspector: Inspector, address: str) -> int:
 
 
 def _search(desk: Desk, request: SearchRequest) -> Hits | None:
-    from ctxctl.inspector.search import search
+    from ctxctl.analysis.search import search
 
     with scheduling.short():
         for found in search(desk.inspector, request.query, desk.check):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def _why(desk: Desk, request: requests.WhyRequest) -> Page:
     from ctxctl import config
-    from ctxctl.inspector.why.answer import explain
-    from ctxctl.inspector.why.supposing import suppose
+    from ctxctl.analysis.why.answer import explain
+    from ctxctl.analysis.why.supposing import suppose
 
     def check(_part: float) -> None:
         desk.check()
@@ -29,7 +29,7 @@ def _why(desk: Desk, request: requests.WhyRequest) -> Page:
 
 
 def _blame(desk: Desk, request: requests.BlameRequest) -> Page:
-    from ctxctl.inspector.blame import blame
+    from ctxctl.analysis.blame import blame
 
     def check(_part: float) -> None:
         desk.check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from ctxctl.inspector.calibrating import described
+from ctxctl.session.calibration import described
 from ctxctl.labels import number
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Summary
@@ -17,8 +17,8 @@ from ctxctl.tui.screens.turns.state import Trace
 
 if TYPE_CHECKING:
     from ctxctl.formats.about import About
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.params import Params
+    from ctxctl.session import Inspector
+    from ctxctl.session.params import Params
 
 _WIDE: Final = 76
 """Columns of what the capture told: what the narrowest usual screen holds."""

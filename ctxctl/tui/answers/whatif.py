@@ -14,8 +14,8 @@ from ctxctl.tui.screens.whatif.state import Gathering
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ctxctl.inspector import Inspector
-    from ctxctl.inspector.whatif import Comparison, WhatIfs
+    from ctxctl.session import Inspector
+    from ctxctl.analysis.whatif import Comparison, WhatIfs
     from ctxctl.tokens.catalogue.rates import RateBook
     from ctxctl.tui.answers.desk import Answer
     from ctxctl.tui.requests import Request
@@ -33,7 +33,7 @@ def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.Recorde
     params = desk.inspector.params
     values = {"policy": params.policy, "encoding": params.encoding, "model": params.first_model or ""}
     if request.ordinal is not None:
-        from ctxctl.inspector.whatif import recorded_limits
+        from ctxctl.analysis.whatif import recorded_limits
 
         step = desk.inspector.step(request.ordinal)
         limits = recorded_limits(step)
@@ -45,7 +45,7 @@ def _recorded(desk: Desk, request: requests.RecordedRequest) -> requests.Recorde
 
 
 def _compared(desk: Desk, request: requests.SimulationRequest) -> object | None:
-    from ctxctl.inspector.whatif import FieldError
+    from ctxctl.analysis.whatif import FieldError
 
     if request.supposition is None:
         return None
@@ -96,7 +96,7 @@ def _prices(desk: Desk) -> RateBook:
 
 def _whatifs(desk: Desk) -> WhatIfs:
     """The what-ifs of the trace: a second one with the same encoding finds its contents counted."""
-    from ctxctl.inspector.whatif import WhatIfs
+    from ctxctl.analysis.whatif import WhatIfs
 
     found: WhatIfs = desk.kept("whatif", lambda: WhatIfs(desk.inspector))
     if found.inspector is not desk.inspector:
@@ -110,7 +110,7 @@ def _noted(desk: Desk, run: int, comparison: Comparison) -> requests.Notes:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    from ctxctl.inspector.edits import edit_notes
+    from ctxctl.session.edits import edit_notes
 
     notes = comparison.supposed.notes
     yield from edit_notes(comparison.supposed.params.edited)

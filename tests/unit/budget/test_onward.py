@@ -21,7 +21,7 @@ from ctxctl.budget.plan import parse, policy_of
 from ctxctl.budget.sessions import session
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.fitting import Room
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of, segment_of

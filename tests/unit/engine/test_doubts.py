@@ -13,8 +13,8 @@ from ctxctl.engine.sizes.doubts import (Answer, Before, Billed, believed_output,
 from ctxctl.formats.build import Json, Maker
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.results import Doubt, Step, UsageView
 from ctxctl.tokens.catalogue.rates import RateBook
 

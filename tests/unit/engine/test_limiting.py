@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctxctl.engine.sizes.limits import source_of
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.params import Limiter
+from ctxctl.session import Inspector
+from ctxctl.session.params import Limiter
 from ctxctl.model.records import Budget
 from ctxctl.model.results import Step, Window
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage

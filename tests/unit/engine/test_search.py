@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ctxctl.engine.query import Word, parse
-from ctxctl.inspector import Inspector
-from ctxctl.inspector import search as module
-from ctxctl.inspector.search import excerpt, search
+from ctxctl.session import Inspector
+from ctxctl.analysis import search as module
+from ctxctl.analysis.search import excerpt, search
 from ctxctl.model.hits import Excerpt, Found, Hit
 from tests.unit.engine.making import Json, add, assembly, event, inspect, remove
 

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from ctxctl.engine.replay.step_tracker import Tracker
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.places import places, step_index
+from ctxctl.session import Inspector
+from ctxctl.session.places import places, step_index
 from ctxctl.model.results import Step, Turn
 from tests.unit.engine.making import Json, add, assembly, event, inject, inspect, usage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ctxctl.cli.session import header
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from ctxctl.report.exports import Manner, by_name
 

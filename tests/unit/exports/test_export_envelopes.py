@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from tests.unit.exports.exports_help import TRACES, exported
 from tests.unit.testing.sessions_help import events, item, written_trace

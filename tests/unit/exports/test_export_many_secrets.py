@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxctl.cli.main import run
-from ctxctl.inspector.veil.secrets import LEAST, Secrets
+from ctxctl.session.redaction.secrets import LEAST, Secrets
 from tests.oracle.build import event, item, lines
 
 MANY = 10_000

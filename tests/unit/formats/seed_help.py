@@ -9,7 +9,7 @@ from typing import Any
 
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Change, Step
 from ctxctl.trace.source import Source

@@ -11,7 +11,7 @@ import pytest
 from ctxctl.formats import folders, registry
 from ctxctl.formats.agent_context import FORMAT, sure
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "agent_context"

@@ -12,7 +12,7 @@ from ctxctl.formats import registry
 from ctxctl.formats.api import FORMAT
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.registry import HEAD
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from tests.unit.formats import wire_rebuild

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.costs import Costs, walk
+from ctxctl.session import Inspector
+from ctxctl.analysis.costs import Costs, walk
 from ctxctl.model.results import Step
 from ctxctl.tokens.catalogue.rates import RateBook
 

@@ -11,7 +11,7 @@ import pytest
 from ctxctl.formats.codex import CODEX, CODEX_EXEC
 from ctxctl.formats.codex.forks import born
 from ctxctl.formats.codex.items import cut
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from tests.unit.formats.agent_help import (
     DAMAGES,

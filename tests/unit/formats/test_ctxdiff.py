@@ -12,7 +12,7 @@ import pytest
 
 from ctxctl.formats.ctxdiff.reader import is_prompt, part
 from ctxctl.formats.wire.dialect import Names
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 from tests.unit.formats.calls_help import FIXTURES, detected, events, seen, slugs
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ctxctl.formats.build import Maker
 from ctxctl.formats.kit.conversation import Conversation
 from ctxctl.formats.kit.parts import Part
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.opening import Opened
-from ctxctl.inspector.params import resolve_params
+from ctxctl.session import Inspector
+from ctxctl.session.opening import Opened
+from ctxctl.session.params import resolve_params
 from ctxctl.model import vocab
 from ctxctl.model.results import Step
 from ctxctl.trace.reader import Trace

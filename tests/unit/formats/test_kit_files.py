@@ -10,7 +10,7 @@ from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.formats.capture import open_capture
 from ctxctl.formats.kit.document import document
 from ctxctl.formats.kit.folder import MAX_DEPTH, Folder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import Source

@@ -11,7 +11,7 @@ from ctxctl.formats.build import Maker, Place
 from ctxctl.formats.kit.folder import Folder, several
 from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.kit.run import Run
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model import vocab
 from ctxctl.model.results import Step
 from ctxctl.trace.validate import validate_event

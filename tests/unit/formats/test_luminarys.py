@@ -13,7 +13,7 @@ from ctxctl.errors import UnavailableError
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.luminarys import FORMAT
 from ctxctl.formats.luminarys.calls import STATE_LIMIT, arrangement
-from ctxctl.inspector.blame import blame
+from ctxctl.analysis.blame import blame
 from tests.unit.formats.seed_help import (
     FIXTURES,
     Json,

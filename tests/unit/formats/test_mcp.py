@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxctl.formats import registry
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures"

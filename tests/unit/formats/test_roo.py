@@ -12,7 +12,7 @@ import pytest
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
 from ctxctl.formats.roo.reader import bill
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from tests.unit.formats.agent_help import FIXTURES, Json, imported, items, of_type, windows
 
 NAME = "roo"

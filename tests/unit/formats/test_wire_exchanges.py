@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.why.answer import explain
+from ctxctl.session import Inspector
+from ctxctl.analysis.why.answer import explain
 from ctxctl.model.results import Step
 from tests.unit.formats import wire_rebuild
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Placement, Step
 
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ctxctl.formats import registry
 from ctxctl.formats.kit.folder import Folder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.problem import Problem
 from ctxctl.model.results import Step
 from ctxctl.trace.source import Source

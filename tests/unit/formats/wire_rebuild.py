@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ctxctl.formats.wire import exchanges
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 FIELDS = {

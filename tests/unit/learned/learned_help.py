@@ -11,7 +11,7 @@ from ctxctl.formats.kit.parts import Part
 from ctxctl.formats.kit.run import Run
 from ctxctl.formats.learned.gather import Gathered
 from ctxctl.formats.learned.insert import Inserted
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import Step
 
 Json = dict[str, Any]

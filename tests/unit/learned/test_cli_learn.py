@@ -193,7 +193,7 @@ def test_a_trace_made_of_a_log_holds_what_the_log_holds(tmp_path: Path, capsys: 
 
 
 def test_a_log_that_is_watched_and_the_ui_show_it_too(capsys: Out) -> None:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.answers import trace_facts
 
     run(["learn", str(DUMP)])

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.lint.choice import choose
 from ctxctl.lint.run import Linted, linted
 

@@ -33,7 +33,7 @@ def test_it_is_silent_where_nothing_is_wrong(code: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.iterdir()), ids=lambda path: path.stem)
 def test_the_fixture_is_a_valid_trace(path: Path) -> None:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
 
     for line in path.read_bytes().splitlines():
         assert validate_event(json.loads(line)) == []

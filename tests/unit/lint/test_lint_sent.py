@@ -75,7 +75,7 @@ def limited(patch: pytest.MonkeyPatch, window: int) -> None:
     from dataclasses import replace
 
     from ctxctl.engine.replay.rules import Rules
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.model.whatif import Limits
 
     rules = Inspector.rules

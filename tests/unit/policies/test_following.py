@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.model.results import StageView, Step
 from ctxctl.policies.amplifier.ladder import Rules, climb
 from ctxctl.policies.amplifier.messages import of_rows, total, truncated

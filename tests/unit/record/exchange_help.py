@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl import Recorder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.record.exchange import Exchange, Exchanges
 from tests.unit.formats.wire_rebuild import check
 

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 
 Json = dict[str, Any]
 START = 1_790_000_000_000_000_000

@@ -11,7 +11,7 @@ import pytest
 from websockets.protocol import Protocol, Side
 
 from ctxctl import Recorder
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.record.exchange import Exchanges
 from ctxctl.record.proxy import scribe
 from ctxctl.record.proxy.scribe import Desk

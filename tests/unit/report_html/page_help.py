@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.cli.session import header
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.report.exports import Manner, by_name
 
 _BLOCK = re.compile(rb'<script type="application/octet-stream" id="(\w+)">([^<]*)</script>')

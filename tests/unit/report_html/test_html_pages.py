@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ctxctl
-from ctxctl.inspector import Inspector
-from ctxctl.inspector.blame import blame
+from ctxctl.session import Inspector
+from ctxctl.analysis.blame import blame
 from ctxctl.report.html import frames
 from ctxctl.report.html.pack import dumped, escaped, plain
 from ctxctl.report.html.page import SCRIPTS

@@ -10,7 +10,7 @@ import pytest
 from ctxctl.budget.baseline import written
 from ctxctl.budget.estimate import Estimate
 from ctxctl.errors import UnreadableError, UsageError
-from ctxctl.inspector import Inspector
+from ctxctl.session import Inspector
 from ctxctl.testing import Fits, assert_fits
 from ctxctl.testing.fits import planned
 from tests.oracle.build import lines

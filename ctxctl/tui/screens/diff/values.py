@@ -11,7 +11,7 @@ from ctxctl.errors import UsageError
 from ctxctl.model.vocab import Provenance, Status, UsedMethod
 
 if TYPE_CHECKING:
-    from ctxctl.inspector import Inspector
+    from ctxctl.session import Inspector
     from ctxctl.tui.screens.diff.sheet import Sheet
 
 NOTED: Final = frozenset({"moved", "rescored"})

@@ -1,0 +1,225 @@
+"""Where a predicate turns true in one trace, and where two traces of one task part ways.
+
+A step costs little beside reading it, so every step is asked: what is said holds also of a predicate that
+turns true and false again, of which halving the trace would find any one turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.query import Query
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.textdiff.turn_alignment import Aligned
+from ctxctl.session.ceilings import Ceilings
+from ctxctl.analysis.series import UNKNOWN, Course, courses
+from ctxctl.analysis.sessions import (CoursePair, differences, paired_threads, turns_of)
+from ctxctl.analysis.where import where
+from ctxctl.model.blame import Moment
+from ctxctl.model.results import Change, Step
+from ctxctl.model.sessions import By, ItemDiff
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+KEPT = 10_000
+"""Flips of a thread that are kept; more are only counted."""
+
+
+class Flip(NamedTuple):
+    """A step at which a predicate turned."""
+
+    at: Moment
+    truth: bool
+
+
+class Turned:
+    """What became of a predicate over one thread."""
+
+    def __init__(self, key: ThreadKey) -> None:
+        self.key = key
+        self.steps = self.held = self.undecided = self.turns = 0
+        """Steps, those at which it holds, those of which nobody can tell; and how often it turned."""
+        self.first: Step | None = None
+        """The first step at which it holds."""
+        self.changes: tuple[Change, ...] = ()
+        """Those of its changes of which the predicate holds."""
+        self.before: Moment | None = None
+        """The step before; None where it holds from the thread's first step on."""
+        self.ceilings = Ceilings()
+        """The limits of its steps."""
+        self.flips: list[Flip] = []
+        """Every step at which it turned, the first one included."""
+        self._last: bool = False
+        self._moment: Moment | None = None
+
+    @property
+    def monotone(self) -> bool:
+        """It turned true once at most, and stayed so."""
+        return self.turns <= 1
+
+    def add(self, moment: Moment, step: Step, truth: bool | None, changes: tuple[Change, ...]) -> None:
+        """Take in the next step; what nobody can tell turns nothing."""
+        self.steps += 1
+        self.ceilings.add(step.window)
+        if truth is None:
+            self.undecided += 1
+        elif truth != self._last:
+            self._last = truth
+            self.turns += 1
+            if len(self.flips) < KEPT:
+                self.flips.append(Flip(moment, truth))
+            if self.first is None:
+                self.first, self.changes, self.before = step, changes, self._moment
+        self.held += truth is True
+        self._moment = moment
+
+
+def bisect(
+    inspector: Inspector, query: Query, book: RateBook | None = None, progress: Progress | None = None
+) -> list[Turned]:
+    """Ask a predicate at every step of a trace; by thread, in the order in which their first steps end."""
+    found: dict[ThreadKey, Turned] = {}
+    for stop in where(inspector, query, progress, book=book):
+        step = stop.at.step
+        key = ThreadKey(step.session, step.thread)
+        turned = found.get(key)
+        if turned is None:
+            turned = found[key] = Turned(key)
+        turned.add(Moment(stop.ordinal, step.turn, step.step), step, stop.held.truth, stop.held.changes)
+    return list(found.values())
+
+
+# Two traces -------------------------------------------------------------------------------------------------
+
+Why = Literal["window", "predicate", "step", "turn"]
+"""The windows hold other things; the predicate holds on one side; one side has a step, or a turn, more."""
+
+
+class Parting(NamedTuple):
+    """Where two threads part ways; `a` or `b` None: that side has no such step."""
+
+    why: Why
+    a: At | None
+    b: At | None
+    ordinal_a: int | None
+    ordinal_b: int | None
+    by: By | None
+    """How their turns were aligned."""
+    holds: bool | None
+    """Of `predicate`: whether it holds in `a`, and so not in `b`."""
+    items: tuple[ItemDiff, ...]
+    """What one window has that the other lacks."""
+
+
+class Parted(NamedTuple):
+    """Two aligned threads; `parting` None: they do not part."""
+
+    a: ThreadKey | None
+    b: ThreadKey | None
+    steps: int
+    """Pairs of steps that were compared."""
+    alone: int
+    """Steps without a partner up to there."""
+    undecided: int
+    """Pairs of which nobody can tell whether the predicate holds in both."""
+    parting: Parting | None
+
+
+class _Place(NamedTuple):
+    why: Why
+    a: int | None
+    b: int | None
+    by: By | None
+    holds: bool | None = None
+
+
+def part(
+    one: Inspector,
+    two: Inspector,
+    query: Query | None = None,
+    book: RateBook | None = None,
+    progress: Progress | None = None,
+) -> list[Parted]:
+    """Where two traces of one task first differ: under a predicate, or without one in what a window holds.
+
+    Threads and turns are aligned as by `compare_sessions`, the steps of two aligned turns in order.  Windows
+    are the same if they hold the same texts, whatever these are called and in whatever order.
+    """
+    if book is None:
+        from ctxctl.tokens.catalogue.rates import RateBook
+
+        book = RateBook()
+    left, right = courses(one, book, query, progress), courses(two, book, query, progress)
+    return [_parted(one, two, pair, query is not None) for pair in paired_threads(left, right)]
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.steps = self.alone = self.undecided = 0
+
+
+def _parted(one: Inspector, two: Inspector, pair: CoursePair, asked: bool) -> Parted:
+    count = _Count()
+    place = next(_places(pair, asked, count), None)
+    keys = [course.key if course is not None else None for course in pair]
+    parting = _parting(one, two, place) if place is not None else None
+    return Parted(keys[0], keys[1], count.steps, count.alone, count.undecided, parting)
+
+
+def _places(pair: CoursePair, asked: bool, count: _Count) -> Iterator[_Place]:
+    """The places at which two threads differ, the first of each turn."""
+    for turn in turns_of(pair)[0]:
+        steps = (_steps(pair.a, turn.a), _steps(pair.b, turn.b))
+        by: By | None = None
+        if turn.a is not None and turn.b is not None:
+            by = "prompt" if turn.equal else "order"
+            yield from _in_turn(pair, turn, by, asked, count)
+        common = min(map(len, steps))
+        rest = [list(found)[common:] for found in steps]
+        if rest[0] or rest[1]:
+            count.alone += len(rest[0]) + len(rest[1])
+            if not asked:
+                why: Why = "turn" if by is None else "step"
+                ends = [
+                    _ordinal(course, left[0]) if left else None
+                    for course, left in zip(pair, rest, strict=True)
+                ]
+                yield _Place(why, ends[0], ends[1], by)
+
+
+def _in_turn(pair: CoursePair, turn: Aligned, by: By, asked: bool, count: _Count) -> Iterator[_Place]:
+    assert pair.a is not None
+    assert pair.b is not None
+    for m, n in zip(_steps(pair.a, turn.a), _steps(pair.b, turn.b), strict=False):
+        count.steps += 1
+        a, b = pair.a.ordinals[m], pair.b.ordinals[n]
+        if not asked:
+            if pair.a.prints[m] != pair.b.prints[n]:
+                yield _Place("window", a, b, by)
+                return
+            continue
+        first, second = pair.a.truths[m], pair.b.truths[n]
+        if UNKNOWN in (first, second):
+            count.undecided += 1
+        elif first != second:
+            yield _Place("predicate", a, b, by, bool(first))
+            return
+
+
+def _steps(course: Course | None, turn: int | None) -> range:
+    return course.steps_of(turn) if course is not None and turn is not None else range(0)
+
+
+def _ordinal(course: Course | None, step: int) -> int | None:
+    return course.ordinals[step] if course is not None else None
+
+
+def _parting(one: Inspector, two: Inspector, place: _Place) -> Parting:
+    a = one.at(place.a) if place.a is not None else None
+    b = two.at(place.b) if place.b is not None else None
+    items = tuple(differences(a.placements, b.placements)) if a is not None and b is not None else ()
+    return Parting(place.why, a, b, place.a, place.b, place.by, place.holds, items)

@@ -1,0 +1,235 @@
+"""Whose each stretch of a frame's assembled text is, since when, and what it repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.engine.textdiff.near_duplicates import Alike, Texts
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.entry_log import Entries, Since
+from ctxctl.engine.replay.frames import Delta, delta_of
+from ctxctl.engine.query.facts import server_of
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.errors import UsageError
+from ctxctl.session.assembly import joints, text_of
+from ctxctl.analysis.frame_pair import several_sessions
+from ctxctl.analysis.lacks import fidelity_of
+from ctxctl.model.blame import AGES, BEFORE, OLDER, Blame, Block, Moment, Total, Totals, Twin, age_class
+from ctxctl.model.results import Placement
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+
+Check = Callable[[], None]
+"""Called now and then; may raise to give up."""
+
+
+def blame(
+    inspector: Inspector,
+    ordinal: int,
+    check: Check | None = None,
+    progress: Callable[[float], None] | None = None,
+    *,
+    canonical: bool = False,
+) -> Blame:
+    """The assembled text of a step's frame by its blocks; raises UsageError("no-such-frame").
+
+    The texts are those that were sent; with `canonical`, JSON is in its canonical form.
+
+    After an `outline` (or while one runs, for the steps it knows), since when each copy stands is read from
+    the log that it keeps, and nothing is replayed but what `at` replays.  Before one, the trace is replayed
+    from its start up to the step, once for both; `progress` is told of that.
+    """
+    known = _surveyed(inspector, ordinal) or _walked(inspector, ordinal, progress)
+    at = known.at
+    glue, closes = joints(at.step, at.placements)
+    texts = [text_of(inspector.text, p, canonical=canonical) for p in at.placements]
+    if check is not None:
+        check()
+    twins = _twins(at.placements, texts, check)
+    blocks = _blocks(inspector, ordinal, known, texts, twins, closes, len(glue.text))
+    parts = zip(at.placements, texts, closes, strict=True)
+    pieces = (f"{p.opens}{text}{behind}" for p, text, behind in parts)
+    return Blame(
+        ordinal=ordinal,
+        step=at.step,
+        several=several_sessions(inspector),
+        text=glue.text.join(pieces),
+        joint=glue.text,
+        joint_known=glue.known or len(blocks) < 2,
+        joint_name=glue.name,
+        blocks=blocks,
+        totals=totals(blocks),
+        fidelity=fidelity_of(inspector),
+    )
+
+
+class _Known(NamedTuple):
+    """A step and, for each of its placements, since when it is there."""
+
+    at: At
+    since: list[Since]
+
+
+def _surveyed(inspector: Inspector, ordinal: int) -> _Known | None:
+    """From the log of an outline; None where there is none of the step's thread."""
+    survey = inspector.surveyed
+    if not survey.entries or not 0 <= ordinal < len(inspector.known):
+        return None
+    row = inspector.known[ordinal]
+    log = survey.entries.get(ThreadKey(row.session, row.thread), Entries())
+    at = inspector.at(ordinal)
+    return _Known(at, log.since(ordinal, at.placements, list(_behind(inspector, ordinal, at, log))))
+
+
+def _behind(inspector: Inspector, ordinal: int, at: At, log: Entries) -> Iterator[tuple[int, Delta]]:
+    """The steps that are not in the log, because they are not over: the last one first."""
+    number: int | None = ordinal
+    while number is not None and number >= log.steps:
+        before = inspector.previous(number)
+        earlier = inspector.at(before) if before is not None else None
+        yield number, delta_of(earlier.placements if earlier is not None else [], at.placements)
+        if earlier is None:
+            break
+        number, at = before, earlier
+
+
+def _walked(inspector: Inspector, ordinal: int, progress: Callable[[float], None] | None) -> _Known:
+    """By a replay from the start up to the step."""
+    logs: dict[ThreadKey, Entries] = {}
+    for number, (at, engine) in enumerate(inspector.walk(progress)):
+        log = logs.setdefault(ThreadKey(at.step.session, at.step.thread), Entries())
+        assert engine.sealed is not None
+        log.note(number, engine.sealed.delta)
+        if number == ordinal:
+            return _Known(at, log.since(ordinal, at.placements))
+    raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+
+
+# The blocks -------------------------------------------------------------------------------------------------
+
+
+def _twins(frame: Sequence[Placement], texts: Sequence[str], check: Check | None) -> list[Alike | None]:
+    """For each placement, the earlier one that it repeats; what has no text repeats nothing."""
+    known = Texts()
+    found: list[Alike | None] = []
+    for number, (placement, text) in enumerate(zip(frame, texts, strict=True)):
+        if check is not None and not number & 63:
+            check()
+        content = placement.content
+        found.append(known.add(number, content.digest, text) if content is not None and text else None)
+    return found
+
+
+def _blocks(
+    inspector: Inspector,
+    ordinal: int,
+    known: _Known,
+    texts: Sequence[str],
+    twins: Sequence[Alike | None],
+    closes: Sequence[str],
+    glue: int,
+) -> tuple[Block, ...]:
+    moment = _Moments(inspector, ordinal, known.at)
+    repeated = [0] * len(twins)
+    for twin in twins:
+        if twin is not None:
+            repeated[twin.number] += 1
+    found = []
+    start = 0
+    for n, (placement, text) in enumerate(zip(known.at.placements, texts, strict=True)):
+        body = start + len(placement.opens)
+        stop = body + len(text)
+        end = stop + len(closes[n])
+        since = known.since[n]
+        came = None if placement.carried else moment.of(since.copy)
+        twin = twins[n]
+        found.append(
+            Block(
+                position=n,
+                placement=placement,
+                start=start,
+                body=body,
+                stop=stop,
+                end=end,
+                since=came,
+                entered=None if placement.carried else moment.of(since.item),
+                age=None if came is None else known.at.step.turn - came.turn,
+                server=server_of(placement),
+                twin=None if twin is None else Twin(twin.number, twin.share),
+                repeated=repeated[n],
+            )
+        )
+        start = end + glue
+    return tuple(found)
+
+
+class _Moments:
+    """Steps by their ordinals, each made once."""
+
+    def __init__(self, inspector: Inspector, ordinal: int, at: At) -> None:
+        known = inspector.known
+        self._places = known if ordinal < len(known) else inspector.places().spans
+        self._made = {ordinal: Moment(ordinal, at.step.turn, at.step.step)}
+
+    def of(self, ordinal: int) -> Moment:
+        found = self._made.get(ordinal)
+        if found is None:
+            place = self._places[ordinal]
+            found = self._made[ordinal] = Moment(ordinal, place.turn, place.step)
+        return found
+
+
+# The sums ---------------------------------------------------------------------------------------------------
+
+
+def totals(blocks: Iterable[Block]) -> Totals:
+    """Blocks and tokens by kind, source, tool server and age."""
+    blocks = list(blocks)
+    ages = {total.name: total for total in _sums(blocks, lambda block: age_class(block.age))}
+    order = [name for _, name in AGES] + [OLDER, BEFORE]
+    return Totals(
+        kinds=_sums(blocks, lambda block: block.placement.kind),
+        sources=_sums(blocks, lambda block: block.placement.source),
+        servers=_sums((b for b in blocks if b.server is not None), lambda block: block.server),
+        ages=tuple(ages[name] for name in order if name in ages),
+        stale=total_of("stale", (b for b in blocks if b.placement.stale)),
+        duplicate=total_of("duplicate", (b for b in blocks if b.twin is not None)),
+    )
+
+
+def total_of(name: str | None, blocks: Iterable[Block]) -> Total:
+    """The sum of some blocks."""
+    blocks = list(blocks)
+    uncounted = sum(block.placement.method == "uncounted" for block in blocks)
+    return Total(name, len(blocks), sum(block.placement.tokens for block in blocks), uncounted)
+
+
+def _sums(blocks: Iterable[Block], of: Callable[[Block], str | None]) -> tuple[Total, ...]:
+    groups: dict[str | None, list[Block]] = {}
+    for block in blocks:
+        groups.setdefault(of(block), []).append(block)
+    found = [total_of(name, group) for name, group in groups.items()]
+    return tuple(sorted(found, key=lambda total: -total.tokens))
+
+
+def shown(
+    found: Blame, *, stale: bool = False, duplicate: bool = False, item: str | None = None,
+    version: str | None = None,
+) -> tuple[Block, ...]:  # fmt: skip
+    """The blocks that were asked for: all, or those that are stale or repeat others, or of one item.
+
+    With both `stale` and `duplicate`, what is either.  `item` is an id (`resolver.copies_by_name` finds it by
+    other names); `version`, the version or the beginning of the digest of its copies that are meant.
+    """
+    blocks: Iterable[Block] = found.blocks
+    if stale or duplicate:
+        blocks = [b for b in blocks if (stale and b.placement.stale) or (duplicate and b.twin is not None)]
+    if item is not None:
+        blocks = [b for b in blocks if b.placement.item == item and _is_version(b.placement, version)]
+    return tuple(blocks)
+
+
+def _is_version(placement: Placement, version: str | None) -> bool:
+    return version in (None, placement.version) or (placement.digest or "").startswith(version or " ")

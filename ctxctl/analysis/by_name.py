@@ -1,0 +1,58 @@
+"""What a name that a person typed stands for: an item's life for `log`, its copies in a frame for `blame`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.errors import UsageError
+from ctxctl.session.resolver import (ASK_THERE, Candidate, resolve, the_one)
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.model.blame import Blame
+    from ctxctl.model.outline import Life
+
+
+def life_by_name(inspector: Inspector, name: str, thread: str | None) -> tuple[str, list[Life]]:
+    """The id of the item that a name means in a thread, or in any, and its life.
+
+    Raises UsageError: `ambiguous-item`, `no-such-item`.
+    """
+    lives = inspector.life(name, thread=thread)
+    if lives:
+        return name, lives
+    inventory = inspector.items()
+    scope = None if thread is None else {key for key in inventory.shelves if key.thread == thread}
+    item = the_one(resolve(inventory, name, inspector.text, scope), name).candidate.item
+    lives = inspector.life(item, thread=thread)
+    if not lives:
+        raise UsageError(
+            "no-such-item", f"{item[:200]!r} was in no frame",
+            hint="`ctxctl why TRACE@TURN ITEM` tells what became of it",
+        )  # fmt: skip
+    return item, lives
+
+
+def copies_by_name(inspector: Inspector, found: Blame, name: str) -> tuple[str, str | None]:
+    """The id of the item that a name means in a frame's thread, and the version where the name has one.
+
+    Raises UsageError: `ambiguous-item`; `no-such-item`, also where the frame holds no copy of the item.
+    """
+    held = {block.placement.item for block in found.blocks}
+    if name in held:
+        return name, None
+
+    def remark(one: Candidate) -> str:
+        return f"{'in' if one.item in held else 'not in'} the window"
+
+    scope = {ThreadKey(found.step.session, found.step.thread)}
+    answer = resolve(inspector.items(), name, inspector.text, scope)
+    meant = the_one(answer, name, where=ASK_THERE, remark=remark)
+    item = meant.candidate.item
+    if item not in held:
+        raise UsageError(
+            "no-such-item", f"this frame holds no copy of {item[:200]!r}",
+            hint="`ctxctl show` lists its items, `ctxctl log` tells where an item went",
+        )  # fmt: skip
+    return item, meant.version

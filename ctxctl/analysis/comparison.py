@@ -1,0 +1,228 @@
+"""Two replays of one trace in one pass, step by step and turn by turn beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.cursor import ignore
+from ctxctl.engine.replay.edits import Edits
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Rules
+from ctxctl.session.facade import Inspector, Progress
+from ctxctl.session.params import Params
+from ctxctl.analysis.whatif_side import (ContextCosts, Tally, limits_of, recorded_limits, side)
+from ctxctl.model.results import Placement, Step, Summary, Turn
+from ctxctl.model.turnpairs import TurnPair, begun
+from ctxctl.model.vocab import UNRECORDED
+from ctxctl.model.whatif import Limits, Pair, Side, Totals
+from ctxctl.policies.registry import Strategy
+from ctxctl.tokens.catalogue.rates import RateBook
+
+_EVENTS: Final = 128
+"""Events between two looks at whether anybody still waits."""
+
+Results = Iterable[Step | Turn]
+
+
+def ratio(ours: Sequence[Placement], theirs: Sequence[Placement]) -> float:
+    """Tokens of the texts that both frames hold, theirs to ours; 1 where they hold none in common."""
+    sizes = {p.digest: p.tokens for p in ours if p.digest is not None}
+    both = [(p.tokens, sizes[p.digest]) for p in theirs if p.digest in sizes]
+    before = sum(tokens for _, tokens in both)
+    return sum(tokens for tokens, _ in both) / before if before else 1.0
+
+
+def retokenized(step: Step, other: Step, ours: Sequence[Placement], theirs: Sequence[Placement]) -> Step:
+    """The simulated step with a size in its own model's tokens; as it is where nothing beside it is known.
+
+    A bill is in the tokens of the model that was asked.  Under another one what is recorded is counted anew;
+    what was sent beside it, of which nobody has the text, is taken to grow or shrink as the recorded content.
+
+    Args:
+        step: The recorded step, in the tokens of the bill.
+        other: The simulated one.
+        ours: The recorded frame.
+        theirs: The simulated one, counted anew.
+    """
+    window = other.window
+    if step.window.unrecorded is None:
+        return other
+    beside = round(step.window.unrecorded * ratio(ours, theirs))
+    used, cap = max(0, window.recorded + beside), window.cap
+    replaced = msgspec.structs.replace(
+        window,
+        used=used,
+        used_method="expected",
+        used_error=None,
+        unrecorded=used - window.recorded,
+        free=None if cap is None else max(0, cap - used),
+        over=None if cap is None else max(0, used - cap),
+    )
+    segments = {name: tokens for name, tokens in other.segments.items() if name != UNRECORDED}
+    if replaced.unrecorded:
+        segments = {UNRECORDED: replaced.unrecorded, **segments}
+    return msgspec.structs.replace(other, window=replaced, segments=segments)
+
+
+class Supposed(NamedTuple):
+    """A supposition against one trace, resolved."""
+
+    params: Params
+    policy: Strategy | None
+    limits: Limits
+    only_limits: bool
+    """Frames and counts are those of the other side."""
+    notes: tuple[str, ...]
+    """What to know before the numbers are read, one sentence each; may hold names from the trace."""
+    edits: Edits | None = None
+    """What is dropped and set on the simulated side."""
+    model: str | None = None
+    """The model that is supposed on the simulated side."""
+
+
+class Comparison:
+    """One what-if.  `pairs` may be taken once; the totals are of the pairs taken so far."""
+
+    def __init__(
+        self,
+        inspector: Inspector,
+        recorded: Rules,
+        simulated: Rules | None,
+        supposed: Supposed,
+        *,
+        book: RateBook | None = None,
+        wanted: Callable[[Step | Turn], bool] | None = None,
+        settle: bool = False,
+    ) -> None:
+        self.supposed = supposed
+        self._inspector = inspector
+        self._costs = None if book is None else ContextCosts(book, supposed.model)
+        self._wanted = wanted
+        self._recorded = Engine(recorded, inspector.reporting().add if settle else ignore)
+        self._simulated = None if simulated is None else Engine(simulated, ignore)
+        self._sums = (Tally(), Tally())
+        self._ordinal = 0
+        self.held = 0
+        """Steps whose cap a recorded limit on input decides, although another window is supposed."""
+        self.appended = 0
+        """Steps whose request carries the whole window as recorded, and only differences under the policy."""
+        self.first_differing: Pair | None = None
+        """The first step at which something else is sent."""
+
+    @property
+    def recorded(self) -> Totals:
+        """Sums of the recorded side."""
+        return self._sums[0].totals()
+
+    @property
+    def simulated(self) -> Totals:
+        """Sums of the simulated side."""
+        return self._sums[1].totals()
+
+    @property
+    def prices_from(self) -> dict[str, int]:
+        """Steps by where their prices are from; none where no prices were asked for."""
+        return {} if self._costs is None else self._costs.sources
+
+    def pairs(
+        self, check: Callable[[], None] | None = None, progress: Progress | None = None
+    ) -> Iterator[Pair]:
+        """Every step of the trace, in the order of the ordinals, as soon as it has ended.
+
+        `check` is called every few events and may raise to stop.
+        """
+        return (one for one in self._run(check, progress) if isinstance(one, Pair))
+
+    def turns(self, progress: Progress | None = None) -> Iterator[TurnPair]:
+        """Every turn of the trace, as soon as it has ended; only the open ones are held."""
+        still: dict[tuple[str | None, str], TurnPair] = {}
+        for one in self._run(None, progress):
+            key = (one.session, one.thread)
+            if isinstance(one, Pair):
+                still[key] = (still.get(key) or begun(one, None)).then(one)
+            else:
+                yield replace(still.pop(key), title=one.title)
+
+    def summary(self) -> Summary:
+        """Totals of the recorded replay so far."""
+        contents = len(self._inspector.trace.contents)
+        problems = self._inspector.problem_count
+        return self._recorded.totals.summary(problems=problems, unique_contents=contents)
+
+    def _run(self, check: Callable[[], None] | None, progress: Progress | None) -> Iterator[Pair | Turn]:
+        trace, other = self._inspector.trace, self._simulated
+        size = max(1, trace.source.size)
+        for batch in trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for n, event in enumerate(batch):
+                if check is not None and n % _EVENTS == 0:
+                    check()
+                ours = self._recorded.feed(event)
+                theirs = None if other is None else other.feed(event)
+                if ours:
+                    yield from self._paired(ours, theirs)
+        yield from self._paired(self._recorded.end(), None if other is None else other.end())
+
+    def _paired(self, ours: Results, theirs: Results | None) -> Iterator[Pair | Turn]:
+        """What both engines have finished with one event: the same steps and turns."""
+        if theirs is None:
+            # The frames are the same, and the cap follows from the limits.
+            for one in ours:
+                if self._passed_over(one):
+                    continue
+                if isinstance(one, Step):
+                    limits = self.supposed.limits.over(limits_of(one))
+                    yield self._pair(one, one, side(one, limits))
+                else:
+                    yield one
+            return
+        for one, other in zip(ours, theirs, strict=True):
+            if self._passed_over(one):
+                continue
+            if isinstance(one, Step):
+                assert isinstance(other, Step)
+                assert self._simulated is not None
+                if self.supposed.model is not None and one.model != other.model:
+                    other = retokenized(one, other, self._recorded.frame, self._simulated.frame)
+                yield self._pair(one, other, side(other))
+            else:
+                yield one
+
+    def _passed_over(self, one: Step | Turn) -> bool:
+        if self._wanted is None or self._wanted(one):
+            return False
+        self._ordinal += isinstance(one, Step)
+        return True
+
+    def _pair(self, step: Step, other: Step, simulated: Side) -> Pair:
+        supposed = self.supposed
+        self.appended += step.mode == "window" and other.mode == "append"
+        limits, held = supposed.limits, recorded_limits(step).max_input
+        if limits.window is not None and limits.max_input is None and simulated.cap == held is not None:
+            self.held += 1
+        ordinal = self._ordinal
+        self._ordinal += 1
+        pair = Pair(ordinal, step.session, step.thread, step.turn, step.step, side(step), simulated)
+        if self._costs is not None:
+            pair = self._costs.priced(step, other, pair)
+        if self.first_differing is None and self._differs(step, other):
+            self.first_differing = pair
+        self._sums[0].add(pair, pair.recorded, step)
+        self._sums[1].add(pair, pair.simulated, other)
+        return pair
+
+    def _differs(self, step: Step, other: Step) -> bool:
+        """Whether something else is sent at a step; looked at until it is for the first time."""
+        if step is other or self._simulated is None:
+            return False
+        if step.ledger != other.ledger or step.window.uncounted != other.window.uncounted:
+            return True
+        ours, theirs = self._recorded.frame, self._simulated.frame
+        return len(ours) != len(theirs) or any(
+            a.item != b.item or a.digest != b.digest for a, b in zip(ours, theirs, strict=True)
+        )

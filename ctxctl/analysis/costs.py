@@ -1,0 +1,343 @@
+"""What a session cost: by step, and by what its context was spent on.
+
+Three figures stand apart.  *Billed* is what the provider reported, priced.  *Sent* is that with the parts of
+a bill that cannot be true as counted, and with requests that nobody billed at the size that was expected.
+*Counted* is the recorded content alone, at the same rates and with the same share read from and written to a
+cache.  What is spent on an item is its part of what was sent, in the order in which providers place it: what
+is not recorded, then tools, system and the rest; what comes first was cached first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import chain
+from typing import Final, NamedTuple
+
+from ctxctl.engine.sizes.prefix import provider_order
+from ctxctl.session.bills import (NO_OUTPUT, MissSums, answer_of, bill_of, miss_price, write_rate)
+from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.session.facade import Inspector, Progress
+from ctxctl.analysis.stated import StatedSums
+from ctxctl.model.money import CONTEXT, MILLION, ZERO, Money, Rates, Tokens, priced
+from ctxctl.model.results import Placement, Step
+from ctxctl.model.vocab import rank_of
+from ctxctl.tokens.catalogue.rates import Priced, RateBook
+
+NOT_RECORDED: Final = "(not recorded)"
+"""What is spent on what was sent and is not in the trace, by whatever items are named."""
+
+
+_ORDER: Final = ("cached", "audio_cached", "written_1h", "written", "input", "audio_input", "image_input")
+"""Of what is sent, what stands first."""
+
+
+class StepCost(NamedTuple):
+    """One request."""
+
+    step: Step
+    billed_tokens: Tokens | None
+    """None: no usage is reported."""
+    counted_tokens: Tokens
+    priced: Priced
+    billed: Money | None
+    """None: no usage, or a rate that it needs is not known."""
+    counted: Money | None
+    broken: Decimal | None
+    """What the step's cache break cost: tokens of both requests that could have been read from a cache and
+    were not, at the difference to what they were billed as.  None: nothing was lost, or a rate is unknown."""
+    saved: Decimal | None
+    """What was not sent because the model had it already, at the rate of input; None: nothing, or unknown."""
+    assumed: tuple[str, ...] = ()
+    """What the capture does not say of the bill, and how it was priced all the same."""
+    believed_tokens: Tokens | None = None
+    """The bill with the parts that cannot be true as counted (`inspector.doubted`); else `billed_tokens`."""
+    believed: Money | None = None
+    missed: Decimal | None = None
+    """What the step's cache miss cost (`Cache.miss`): its tokens at the difference between what they were
+    billed as and a read.  None: no miss, or a rate is unknown."""
+    sent_tokens: Tokens = Tokens()
+    """`believed_tokens`; of a request that nobody billed, its expected size as plain input."""
+    sent: Money | None = None
+    units: Mapping[str, int] = {}
+    """Calls of the provider's own tools that were billed, by tool."""
+    not_priced: Mapping[str, int] = {}
+    """What was billed and no rate is known for, by what it is: calls, samplings, tokens.  Where there is
+    something, all sums are lower bounds."""
+
+
+class PartSum(NamedTuple):
+    """The bills of which one part cannot be true."""
+
+    requests: int = 0
+    reported: int = 0
+    counted: int = 0
+    """What it is priced as."""
+
+
+class DoubtedSums:
+    """Sums of what was billed with the doubted parts as counted; feed it with `add`."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        """Whose bill has a part that was replaced."""
+        self.parts: dict[str, PartSum] = {}
+        """What was replaced, by part."""
+        self.repeated = 0
+        """Requests whose input is the last one's to the token though the window changed; priced as billed."""
+        self.tokens = Tokens()
+        self.money = Money()
+        """All that was billed, the doubted parts as counted."""
+
+    def add(self, cost: StepCost) -> None:
+        """Take in one request."""
+        if cost.billed_tokens is None or cost.believed_tokens is None:
+            return
+        self.tokens = Tokens(*(a + b for a, b in zip(self.tokens, cost.believed_tokens, strict=True)))
+        if cost.believed is not None:
+            self.money = self.money.plus(cost.believed)
+        usage = cost.step.usage
+        assert usage is not None
+        replaced = replaced_parts(usage)
+        self.requests += bool(replaced)
+        self.repeated += any(doubt.part == "input" for doubt in usage.doubts) and "input" not in replaced
+        for part in replaced:
+            was = self.parts.get(part, PartSum())
+            reported, counted = (
+                _part_of(tokens, part) for tokens in (cost.billed_tokens, cost.believed_tokens)
+            )
+            self.parts[part] = PartSum(was.requests + 1, was.reported + reported, was.counted + counted)
+
+
+def _part_of(tokens: Tokens, part: str) -> int:
+    return tokens.output if part == "output" else tokens.context
+
+
+class Spent(NamedTuple):
+    """What went on one thing over a session."""
+
+    name: str
+    steps: int
+    tokens: int
+    """Over all requests."""
+    money: Decimal
+    unpriced: int
+    """Tokens of requests whose price is not known."""
+
+
+class Costs:
+    """Sums over the steps of a session; feed it with `add`.
+
+    Args:
+        book: Where rates are from.
+        by: What an expense is put down to: a name for each placement; None: items are not looked at.
+    """
+
+    def __init__(self, book: RateBook, by: Callable[[Placement], str] | None = None) -> None:
+        self._book = book
+        self._by = by
+        self.steps = 0
+        self.billed, self.counted = Money(), Money()
+        self.billed_tokens, self.counted_tokens = Tokens(), Tokens()
+        self.sent, self.sent_tokens = Money(), Tokens()
+        """All requests: bills, what of them cannot be true as counted, and what nobody billed as expected."""
+        self.unbilled = ZERO
+        """Of it, what is of requests without a bill."""
+        self.unreported = 0
+        """Steps without usage."""
+        self.unpriced: dict[str, int] = {}
+        """Steps without a price, by why."""
+        self.compared = (ZERO, ZERO)
+        """Billed, doubted parts as counted, and counted, over the steps that have both."""
+        self.units: dict[str, int] = {}
+        """Calls of the provider's own tools, by tool."""
+        self.not_priced: dict[str, int] = {}
+        """What was billed and no rate is known for, by what it is."""
+        self.doubted = DoubtedSums()
+        self.broken = self.saved = ZERO
+        self.breaks = 0
+        self.stated = StatedSums()
+        """What the runtime itself says that requests cost."""
+        self.misses = MissSums()
+        """Cache misses that nothing recorded explains, by cause."""
+        self.sources: dict[str, int] = {}
+        """Steps by where their rates are from."""
+        self.assumed: dict[str, int] = {}
+        """Steps by what was assumed of their bill."""
+        self.notes: dict[str, None] = {}
+        """Whose prices they are."""
+        self._spent: dict[str, list[object]] = {}
+
+    def add(self, step: Step, placements: Sequence[Placement]) -> StepCost:
+        """Take in one step with its frame."""
+        cost = cost_of(step, self._book)
+        self.doubted.add(cost)
+        self.stated.add(step, cost.billed)
+        self.steps += 1
+        self.counted_tokens = _plus(self.counted_tokens, cost.counted_tokens)
+        if cost.billed_tokens is None:
+            self.unreported += 1
+        else:
+            self.billed_tokens = _plus(self.billed_tokens, cost.billed_tokens)
+        for sums, told in ((self.units, cost.units), (self.not_priced, cost.not_priced)):
+            for name, number in told.items():
+                sums[name] = sums.get(name, 0) + number
+        for what in cost.assumed:
+            self.assumed[what] = self.assumed.get(what, 0) + 1
+        if cost.counted is None:
+            why = cost.priced.note if not cost.priced.source else "a rate that it needs is not known"
+            name = f"{step.model or 'no model is named'}: {why}"
+            self.unpriced[name] = self.unpriced.get(name, 0) + 1
+        else:
+            self.counted = self.counted.plus(cost.counted)
+            self.notes[f"{step.model}: {cost.priced.note}"] = None
+            self.sources[cost.priced.source] = self.sources.get(cost.priced.source, 0) + 1
+        if cost.billed is not None:
+            self.billed = self.billed.plus(cost.billed)
+        if cost.believed is not None and cost.counted is not None:
+            self.compared = (self.compared[0] + cost.believed.total, self.compared[1] + cost.counted.total)
+        self.sent_tokens = _plus(self.sent_tokens, cost.sent_tokens)
+        if cost.sent is not None:
+            self.sent = self.sent.plus(cost.sent)
+            self.unbilled += cost.sent.total if cost.billed_tokens is None else ZERO
+        if cost.broken is not None:
+            self.broken += cost.broken
+            self.breaks += 1
+        self.misses.add(step.cache.miss, cost.missed)
+        self.saved += cost.saved or ZERO
+        if self._by is not None:
+            self._spend(cost, placements)
+        return cost
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the sums leave out something that was billed: of unknown price, or an unrecorded answer."""
+        return bool(self.not_priced or self.unpriced or NO_OUTPUT in self.assumed)
+
+    @property
+    def as_of(self) -> str:
+        """YYYY-MM-DD: whose day's prices a request without a time has."""
+        return self._book.as_of
+
+    def spent(self) -> list[Spent]:
+        """By name, the dearest first; among equals by tokens, then by name."""
+        found = [Spent(name, *row) for name, row in self._spent.items()]  # type: ignore[arg-type]
+        return sorted(found, key=lambda s: (-s.money, -s.tokens, s.name))
+
+    def _spend(self, cost: StepCost, placements: Sequence[Placement]) -> None:
+        assert self._by is not None
+        rates, rest = cost.priced.rates, rank_of("history")
+        ordered = provider_order(list(placements), sum(p.rank < rest for p in placements))
+        beside = max(0, cost.step.window.unrecorded or 0)
+        for name, parts in _parts(self._by, ordered, cost.sent_tokens, beside).items():
+            count = parts[-1]
+            row = self._spent.setdefault(name, [0, 0, ZERO, 0])
+            row[0] += 1  # type: ignore[operator]
+            row[1] += count  # type: ignore[operator]
+            if cost.sent is None:
+                row[3] += count  # type: ignore[operator]
+                continue
+            spent = priced(Tokens(**dict(zip(_ORDER, parts[:-1], strict=True))), rates)
+            row[2] += spent.total if spent is not None else ZERO  # type: ignore[operator]
+
+
+def cost_of(step: Step, book: RateBook) -> StepCost:
+    """What one request cost."""
+    bill = bill_of(step, book)
+    believed, rates = bill.believed_tokens, bill.priced.rates
+    answer = answer_of(step.usage) if believed is None else believed.answer
+    counted_tokens = _like(believed, step.window.recorded)
+    sent_tokens = Tokens(step.window.used, output=answer) if believed is None else believed
+    return StepCost(
+        step,
+        bill.tokens,
+        counted_tokens,
+        bill.priced,
+        bill.money,
+        priced(counted_tokens, rates),
+        _break(step, rates),
+        _saved(step, rates),
+        bill.assumed,
+        believed,
+        bill.believed,
+        miss_price(step.cache.miss, bill.tokens, rates),
+        sent_tokens,
+        priced(sent_tokens, rates) if bill.believed is None else bill.believed,
+        bill.units,
+        bill.not_priced,
+    )
+
+
+def _like(billed: Tokens | None, used: int) -> Tokens:
+    """Our count with the same share from the cache and into it as the bill has, and the bill's answer."""
+    if billed is None:
+        return Tokens(used)
+    whole = billed.context
+    if not whole:
+        return billed._replace(input=used)
+    share = {name: used * getattr(billed, name) // whole for name in CONTEXT if name != "input"}
+    return billed._replace(**share, input=used - sum(share.values()))
+
+
+def _break(step: Step, rates: Rates) -> Decimal | None:
+    """What would have been read from a cache had nothing broken it, at what it was billed more.
+
+    What left the window with the break (all that a compaction took out) is not sent and costs nothing.  The
+    bill has the last word: what it has beside the cache is the new tokens first, and only the rest was lost.
+    """
+    cache, ledger = step.cache, step.ledger
+    if cache.broken_by is None or cache.possible_prefix is None or cache.reported_cached is None:
+        return None
+    lost = ledger.window_before - ledger.freed - cache.possible_prefix
+    billed = None if step.usage is None or "simulated" in step.flags else step.usage.reported_input
+    if billed is not None:
+        lost = min(lost, billed - cache.reported_cached - ledger.new)
+    dearer = write_rate(cache, rates)
+    if lost <= 0 or dearer is None or rates.cache_read is None:
+        return None
+    return (dearer - rates.cache_read) * lost / MILLION
+
+
+def _saved(step: Step, rates: Rates) -> Decimal | None:
+    if not step.ledger.saved or rates.input is None:
+        return None
+    return rates.input * step.ledger.saved / MILLION
+
+
+def _parts(
+    by: Callable[[Placement], str], ordered: list[Placement], tokens: Tokens, beside: int
+) -> dict[str, list[int]]:
+    """By name, tokens by `_ORDER`, and all of them.  Whole numbers, for a long session has as many placements
+    as it has steps times items.
+
+    What comes first in the provider's order was read from the cache, the next ones were written to it (those
+    for an hour have to come first), the rest is plain input.  `beside`: tokens that were sent and are not
+    recorded; they stand first.
+    """
+    left = [getattr(tokens, name) for name in _ORDER]
+    at = 0
+    found: dict[str, list[int]] = {}
+    named = ((by(placement), placement.tokens) for placement in ordered)
+    for name, weight in chain([(NOT_RECORDED, beside)] if beside else [], named):
+        row = found.get(name)
+        if row is None:
+            row = found[name] = [0] * (len(_ORDER) + 1)
+        row[-1] += weight
+        while weight and at < len(_ORDER):
+            taken = weight if weight < left[at] else left[at]
+            row[at] += taken
+            left[at] -= taken
+            weight -= taken
+            if not left[at]:
+                at += 1
+    return found
+
+
+def _plus(a: Tokens, b: Tokens) -> Tokens:
+    return Tokens(*(x + y for x, y in zip(a, b, strict=True)))
+
+
+def walk(inspector: Inspector, costs: Costs, progress: Progress | None = None) -> Iterable[StepCost]:
+    """Every step of a trace with its cost, in their order; `costs` has the sums when it is over."""
+    for at, _ in inspector.walk(progress):
+        yield costs.add(at.step, at.placements)

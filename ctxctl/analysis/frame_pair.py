@@ -1,0 +1,89 @@
+"""Two frames of one trace or of two, with what the steps between them say about removals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ctxctl.engine.replay.renderings import difference
+from ctxctl.model.results import Change, Frame
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.session.results import FrameDiff
+    from ctxctl.model.outline import Row
+    from ctxctl.trace.index import Span
+
+
+def between(
+    one: Inspector, a: int, two: Inspector, b: int, check: Callable[[], None] | None = None
+) -> FrameDiff:
+    """What changed from frame `a` of `one` to frame `b` of `two`.
+
+    Frames by themselves tell no cause of a removal: within one thread it is taken from the steps in between,
+    which are replayed for it; `check` is called at each of them and may raise to give up.
+    """
+    left, right = one.frame(a), two.frame(b)
+    found = two.compare(left, right)
+    found = found._replace(changes=tuple(_rendered(c, one, left, two, right) for c in found.changes))
+    if one is not two or not any(change.status == "removed" for change in found.changes):
+        return explained(found, {})
+    return explained(found, removals(one, a, b, check))
+
+
+def _rendered(change: Change, one: Inspector, left: Frame, two: Inspector, right: Frame) -> Change:
+    """The change with what is different in two renderings of one version."""
+    if "rendering" not in change.flags:
+        return change
+    was, now = (
+        next(p for p in reversed(frame.placements) if p.item == change.item and not p.stale)
+        for frame in (left, right)
+    )
+    what = difference(was, now, lambda content: (one if content is was.content else two).text(content))
+    return msgspec.structs.replace(change, reason=what or None)
+
+
+def removals(
+    inspector: Inspector, a: int, b: int, check: Callable[[], None] | None = None
+) -> dict[str, Change]:
+    """How each item left the window between two frames of one thread, by the steps in between."""
+    known = inspector.known
+    rows: Sequence[Row | Span] = known if max(a, b) < len(known) else inspector.places().spans
+    found: dict[str, Change] = {}
+    if (rows[a].session, rows[a].thread) != (rows[b].session, rows[b].thread):
+        return found
+    for ordinal in range(a + 1, b + 1):
+        if check is not None:
+            check()
+        if (rows[ordinal].session, rows[ordinal].thread) == (rows[a].session, rows[a].thread):
+            found.update({c.item: c for c in inspector.step(ordinal).changes if c.status == "removed"})
+    return found
+
+
+def explained(found: FrameDiff, known: dict[str, Change]) -> FrameDiff:
+    """The same with the causes that the steps in between recorded, and none where there is none."""
+    changes = []
+    for change in found.changes:
+        if change.status == "removed":
+            told = known.get(change.item)
+            cause = (told.cause, told.reason, told.into) if told is not None else (None, None, None)
+            change = msgspec.structs.replace(change, cause=cause[0], reason=cause[1], into=cause[2])
+        changes.append(change)
+    return found._replace(changes=tuple(changes))
+
+
+def several_sessions(inspector: Inspector) -> bool:
+    """Whether the trace holds several sessions, so that an address must name one; while it is still being
+    read, whether several are known.
+    """
+    rows: Sequence[Row | Span] = inspector.known or inspector.places().spans
+    return len({row.session for row in rows}) > 1
+
+
+def address(frame: Frame, several: bool) -> str:
+    """``[SESSION/][THREAD:]TURN.STEP`` of a frame, raw."""
+    from ctxctl.analysis.where import address as of
+
+    return of(frame.step, several=several)

@@ -1,0 +1,241 @@
+"""Searching a whole trace: hits in the order of the steps, as one replay comes by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.query import Around, Query, Word
+from ctxctl.engine.query.terms import folded
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.analysis.query_context import Arounds
+from ctxctl.model.content import Content
+from ctxctl.model.hits import Excerpt, Found, Hit
+from ctxctl.model.results import Change, Placement, Step
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+
+KEPT: Final = 10_000
+"""Hits handed out; more are only counted."""
+_TELL: Final = 0.1
+"""Seconds between two tellings; the first hit is told at once."""
+_BEFORE: Final = 60
+_AFTER: Final = 240
+_HEAD: Final = 120
+_UNKNOWN: Final = 1 << 16
+"""Items without a text that are told apart."""
+
+Pause = Callable[[], None]
+"""Called every few milliseconds of work; may raise to stop."""
+
+
+def search(inspector: Inspector, query: Query, pause: Pause) -> Iterator[Found]:
+    """Look through the trace once; the last value has `done`.
+
+    What is unchanged in a step is no hit there, unless the query asks for it.  Texts are read once for each
+    distinct content, and not at all where the query looks for none.  What was redacted in a thread is not
+    searched from that step on.
+    """
+    search = _Search(inspector, query, pause)
+    yield from search.run()
+
+
+class _Known(NamedTuple):
+    """What a content was found to say."""
+
+    words: int
+    """Bit n: it has the query's word n."""
+    excerpt: Excerpt | None
+    head: str
+
+
+class _Search:
+    def __init__(self, inspector: Inspector, query: Query, pause: Pause) -> None:
+        self._inspector = inspector
+        self._query = query
+        self._pause = pause
+        self._bit = {word: 1 << n for n, word in enumerate(query.words)}
+        self._shown = sum(self._bit[word] for word in query.shown)
+        self._known: dict[Content, _Known | int] = {}
+        """By content: all that a hit shows of it, or only which words it has."""
+        self._fresh: list[Hit] = []
+        self._total = 0
+        self._part = 0.0
+        self._textless: set[int] = set()
+        self._withheld: set[int] = set()
+
+    def run(self) -> Iterator[Found]:
+        query, told, before = self._query, 0.0, dict[ThreadKey, list[Placement]]()
+        arounds = Arounds(query, self._inspector.text)
+        ordinal = -1
+        for ordinal, (at, engine) in enumerate(
+            self._inspector.walk(self._progress, skipped=query.asks_skipped)
+        ):
+            self._pause()
+            step = at.step
+            key = ThreadKey(step.session, step.thread)
+            around = arounds.of(step, engine)
+            truth = query.matches_step(step, around)
+            if truth is not False:
+                if query.about_steps:
+                    if truth:
+                        self._hit(_of_step(ordinal, step))
+                else:
+                    self._changes(ordinal, Look(at, before.get(key, []), engine, key, around))
+            before[key] = at.placements
+            now = monotonic()
+            if now - told >= _TELL or (self._fresh and self._total == len(self._fresh)):
+                told = now
+                yield self._found(ordinal + 1)
+        self._part = 1.0
+        yield self._found(ordinal + 1)._replace(done=True)
+
+    def _progress(self, part: float) -> None:
+        self._part = part
+        self._pause()
+
+    def _found(self, steps: int) -> Found:
+        fresh, self._fresh = tuple(self._fresh), []
+        return Found(fresh, self._total, self._part, steps, len(self._textless), len(self._withheld))
+
+    def _hit(self, hit: Hit) -> None:
+        self._total += 1
+        if self._total <= KEPT:
+            self._fresh.append(hit)
+
+    def _changes(self, ordinal: int, look: Look) -> None:
+        query, step = self._query, look.at.step
+        for change in step.changes:
+            if change.status == "skipped" and not query.asks_skipped:
+                continue
+
+            def contains(word: Word, change: Change = change) -> bool | None:
+                content = look.content(change)
+                if content is None:
+                    self._unknown(look, change)
+                    return None
+                known = self._known.get(content)
+                if known is None:
+                    known = self._read(content)
+                return bool((known if isinstance(known, int) else known.words) & self._bit[word])
+
+            segment = look.segment(change) if query.asks_segment else None
+            if query.matches_change(step, change, contains, segment, look.around):
+                if self._total < KEPT:
+                    self._hit(self._of_change(ordinal, look, change))
+                else:
+                    self._total += 1
+
+    def _unknown(self, look: Look, change: Change) -> None:
+        found = self._withheld if change.item in look.at.step.told.withheld else self._textless
+        if len(found) < _UNKNOWN:
+            found.add(hash((look.key, change.item, change.version or change.previous_version)))
+
+    def _read(self, content: Content) -> _Known | int:
+        """Look for all words in a text; what a hit shows of it is kept only where one may follow."""
+        self._pause()
+        text = self._inspector.text(content)
+        low = folded(text) if any(word.any_case for word in self._bit) else ""
+        words = 0
+        for word, bit in self._bit.items():
+            if word.needle in (low if word.any_case else text):
+                words |= bit
+        known: _Known | int = words
+        if self._total < KEPT and words & self._shown:
+            first = next(word for word in self._query.shown if words & self._bit[word])
+            known = _Known(words, excerpt(text, first), text[:_HEAD])
+        self._known[content] = known
+        return known
+
+    def _of_change(self, ordinal: int, look: Look, change: Change) -> Hit:
+        step = look.at.step
+        content = look.content(change) if self._shown or not change.title else None
+        known = self._known.get(content) if content is not None else None
+        if content is not None and known is None and self._shown:
+            known = self._read(content)  # the title has the word; so may the text
+        words = ""
+        if not change.title and content is not None:
+            words = known.head if isinstance(known, _Known) else self._inspector.text(content)[:_HEAD]
+        return Hit(
+            ordinal=ordinal, session=step.session, thread=step.thread, turn=step.turn, step=step.step,
+            status=change.status, item=change.item, kind=change.kind, title=change.title, words=words,
+            tokens=change.tokens, cause=change.cause, reason=change.reason,
+            excerpt=known.excerpt if isinstance(known, _Known) else None,
+        )  # fmt: skip
+
+
+class Look:
+    """One step, and where the texts of its changes are; a frame is gone through only if somebody asks."""
+
+    def __init__(
+        self,
+        at: At,
+        before: list[Placement],
+        engine: Engine,
+        key: ThreadKey,
+        around: Around | None = None,
+    ) -> None:
+        self.at = at
+        self.key = key
+        self.around = around
+        self._before = before
+        self._engine = engine
+        self._frames: dict[bool, dict[str, Placement]] = {}
+
+    def _placement(self, change: Change) -> Placement | None:
+        """The copy that a change speaks of: of what was removed, the last one of the frame before."""
+        gone = change.status == "removed"
+        frame = self._frames.get(gone)
+        if frame is None:
+            placements = self._before if gone else self.at.placements
+            frame = self._frames[gone] = {p.item: p for p in placements if not p.stale}
+        return frame.get(change.item)
+
+    def segment(self, change: Change) -> str | None:
+        """The window segment that the item is in, or was; None if it never was in one."""
+        placement = None if change.status == "omitted" else self._placement(change)
+        return placement.segment if placement is not None else None
+
+    def content(self, change: Change) -> Content | None:
+        """The text of the version that a change speaks of; None where there is none to be shown."""
+        withheld = change.item in self.at.step.told.withheld
+        if change.status in ("removed", "omitted") and withheld:
+            return None
+        if change.status == "omitted":
+            book = self._engine.threads[self.key].book
+            version = book.versions.get((change.item, change.version))
+            return version.content if version is not None else None
+        placement = self._placement(change)
+        return placement.content if placement is not None else None
+
+
+def _of_step(ordinal: int, step: Step) -> Hit:
+    return Hit(
+        ordinal=ordinal, session=step.session, thread=step.thread, turn=step.turn, step=step.step,
+        tokens=step.window.used, cap=step.window.cap, flags=step.flags, counts=step.counts,
+        method=step.window.used_method,
+    )  # fmt: skip
+
+
+def excerpt(text: str, word: Word) -> Excerpt:
+    """The neighbourhood of a word's first occurrence; near it, where folding case moves the places."""
+    at, end = place(text, word)
+    start = max(at - _BEFORE, 0)
+    return Excerpt(text[start:at], text[at:end][:_AFTER], text[end : end + _AFTER], start == 0)
+
+
+def place(text: str, word: Word) -> tuple[int, int]:
+    """Where a word first stands in a text that has it."""
+    if not word.any_case or text.isascii():
+        at = (folded(text) if word.any_case else text).find(word.needle)
+        return (at, at + len(word.needle)) if at >= 0 else (0, 0)
+    match = re.compile(re.escape(word.text), re.IGNORECASE).search(text)
+    if match is not None:
+        return match.span()
+    at = min(max(folded(text).find(word.needle), 0), len(text))
+    return at, min(at + len(word.needle), len(text))

@@ -1,0 +1,164 @@
+"""The course of a session: by thread its turns, with what each left in the window and what it took out.
+
+One pass over the trace.  What is kept of a turn is what changed in it, so the whole is as large as the
+changes of the session, however large its windows are.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ctxctl.engine.replay.cursor import At
+from ctxctl.engine.replay.frames import delta_of
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.analysis.costs import cost_of
+from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.analysis.where import Where
+from ctxctl.model.money import ZERO
+from ctxctl.model.results import Placement, Step, Turn
+from ctxctl.model.sessions import TurnSide
+
+if TYPE_CHECKING:
+    from ctxctl.engine.query import Query
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+_WRAP = (1 << 63) - 1
+UNKNOWN = 2
+"""In `Course.truths`: the trace does not say."""
+
+
+def content_key(p: Placement) -> str:
+    """What two copies have in common where they say the same, whatever they are called; without a text, and
+    without a digest of it, where they are the same version of an item of one name."""
+    return p.digest if p.digest is not None else f"{p.item}\0{p.version}\0{p.tokens}"
+
+
+class TurnCourse:
+    """One turn."""
+
+    __slots__ = ("came", "first", "prompt", "side", "went")
+
+    def __init__(
+        self, side: TurnSide, prompt: str | None, came: list[Placement], went: list[Placement], first: int
+    ) -> None:
+        self.side = side
+        self.prompt = prompt
+        """Digest of the prompt; None where the trace has none."""
+        self.came = came
+        """Current copies at its end that were not current at the end of the turn before."""
+        self.went = went
+        self.first = first
+        """Number of its first step in the course, from 0."""
+
+
+class Course:
+    """One thread, in order."""
+
+    def __init__(self, key: ThreadKey) -> None:
+        self.key = key
+        self.turns: list[TurnCourse] = []
+        self.ordinals = array("l")
+        """Of its steps."""
+        self.prints = array("q")
+        """Of each step: a sum over its window that is equal for windows that hold the same texts."""
+        self.truths = array("b")
+        """Of each step: whether the query holds, 0, 1 or `UNKNOWN`."""
+        self._held: list[Placement] = []
+        self._print = 0
+        self._open: _Open | None = None
+
+    def add(self, ordinal: int, at: At, engine: Engine, truth: bool | None, book: RateBook) -> None:
+        """Take in the next step."""
+        assert engine.sealed is not None
+        delta = engine.sealed.delta
+        for placement in delta.inserted:
+            self._print += hash_of(placement)
+        for placement in delta.removed:
+            self._print -= hash_of(placement)
+        self.ordinals.append(ordinal)
+        self.prints.append(self._print & _WRAP)
+        self.truths.append(UNKNOWN if truth is None else int(truth))
+        if self._open is None:
+            self._open = _Open(len(self.ordinals) - 1)
+        self._open.add(at.step, delta.inserted, book)
+        if at.turn is not None:
+            self._close(ordinal, at, at.turn)
+
+    def _close(self, ordinal: int, at: At, turn: Turn) -> None:
+        assert self._open is not None
+        current = [p for p in at.placements if not p.stale]
+        delta = delta_of(self._held, current)
+        self._held = current
+        side = self._open.side(ordinal, at.step, turn)
+        self.turns.append(
+            TurnCourse(side, self._open.prompt, delta.inserted, delta.removed, self._open.first)
+        )
+        self._open = None
+
+    def steps_of(self, turn: int) -> range:
+        """The numbers of a turn's steps in the course."""
+        end = self.turns[turn + 1].first if turn + 1 < len(self.turns) else len(self.ordinals)
+        return range(self.turns[turn].first, end)
+
+
+class _Open:
+    """The turn that is being read."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.prompt: str | None = None
+        self._billed: int | None = None
+        self._cost = ZERO
+        self._unpriced = 0
+        self._doubted = 0
+
+    def add(self, step: Step, came: Iterable[Placement], book: RateBook) -> None:
+        if self.prompt is None:
+            self.prompt = next((content_key(p) for p in came if p.kind == "user_message"), None)
+        cost = cost_of(step, book)
+        if cost.believed is None:
+            self._unpriced += 1
+        else:
+            self._cost += cost.believed.total
+        self._doubted += bool(replaced_parts(step.usage))
+        if step.usage is not None and step.usage.reported_input is not None:
+            self._billed = (self._billed or 0) + step.usage.reported_input
+
+    def side(self, ordinal: int, step: Step, turn: Turn) -> TurnSide:
+        ledger = turn.ledger
+        return TurnSide(
+            ordinal, turn.session, turn.thread, turn.turn, step.step, turn.steps, turn.title,
+            step.window.used, ledger.new, ledger.freed, self._billed, self._cost, self._unpriced,
+            self._doubted, step.window.recorded, step.window.used_method,
+        )  # fmt: skip
+
+
+def hash_of(p: Placement) -> int:
+    """A number for what a copy says, the same in every trace."""
+    import xxhash
+
+    return xxhash.xxh3_64_intdigest(content_key(p).encode("utf-8", "replace")) >> 1
+
+
+def courses(
+    inspector: Inspector,
+    book: RateBook,
+    query: Query | None = None,
+    progress: Progress | None = None,
+) -> dict[ThreadKey, Course]:
+    """Replay a trace; by thread its course, in the order in which the threads' first steps end."""
+    found: dict[ThreadKey, Course] = {}
+    asked = Where(inspector, query, book) if query is not None else None
+    skipped = query is not None and query.asks_skipped
+    for ordinal, (at, engine) in enumerate(inspector.walk(progress, skipped=skipped, settle=True)):
+        key = ThreadKey(at.step.session, at.step.thread)
+        course = found.get(key)
+        if course is None:
+            course = found[key] = Course(key)
+        truth = asked.held(at, engine).truth if asked is not None else None
+        course.add(ordinal, at, engine, truth, book)
+    return found

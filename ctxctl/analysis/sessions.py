@@ -1,0 +1,208 @@
+"""Two whole sessions compared: threads and turns aligned, then what their windows hold, turn by turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.engine.textdiff.turn_alignment import Aligned, aligned
+from ctxctl.analysis.series import (Course, TurnCourse, content_key, courses)
+from ctxctl.model.results import Placement
+from ctxctl.model.sessions import (
+    ItemDiff,
+    SessionDiff,
+    SideTotal,
+    ThreadPair,
+    TurnPair,
+    TurnSide,
+)
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.tokens.catalogue.rates import RateBook
+
+
+def compare_sessions(
+    one: Inspector, two: Inspector, book: RateBook | None = None, progress: Progress | None = None
+) -> SessionDiff:
+    """What two sessions of one task have in common and what not; each is replayed once.
+
+    Threads are paired session by session in their order, by name, else in order; turns by prompt, else in
+    order.  Windows are compared as they are at the end of each turn, current copies only, by content: what
+    the items are called does not matter, except that an item of one id on both sides, given by the runtimes,
+    counts as one that `differs`.
+    """
+    if book is None:
+        from ctxctl.tokens.catalogue.rates import RateBook
+
+        book = RateBook()
+    left, right = courses(one, book, progress=progress), courses(two, book, progress=progress)
+    threads: list[ThreadPair] = []
+    minimal = True
+    for pair in paired_threads(left, right):
+        found, best = _threads(pair)
+        threads.append(found)
+        minimal = minimal and best
+    turns = [turn for thread in threads for turn in thread.turns]
+    return SessionDiff(
+        threads=tuple(threads),
+        total_a=_total(turn.a for turn in turns),
+        total_b=_total(turn.b for turn in turns),
+        by_prompt=sum(turn.by == "prompt" for turn in turns),
+        by_order=sum(turn.by == "order" for turn in turns),
+        alone_a=sum(turn.b is None for turn in turns),
+        alone_b=sum(turn.a is None for turn in turns),
+        minimal=minimal,
+    )
+
+
+class CoursePair(NamedTuple):
+    """Two threads that belong together."""
+
+    a: Course | None
+    b: Course | None
+
+
+def paired_threads(left: Mapping[ThreadKey, Course], right: Mapping[ThreadKey, Course]) -> list[CoursePair]:
+    """The threads of two traces: the first session with the first, and within them by name, else in order."""
+    found: list[CoursePair] = []
+    ours, theirs = _by_session(left.values()), _by_session(right.values())
+    for n in range(max(len(ours), len(theirs))):
+        mine = ours[n] if n < len(ours) else []
+        others = theirs[n] if n < len(theirs) else []
+        named = {course.key.thread: course for course in others}
+        partner = {course.key.thread: named.pop(course.key.thread, None) for course in mine}
+        spare = iter([course for course in others if course.key.thread in named])
+        for course in mine:
+            other = partner[course.key.thread] or next(spare, None)
+            found.append(CoursePair(course, other))
+        found += [CoursePair(None, course) for course in spare]
+    return found
+
+
+def _by_session(found: Iterable[Course]) -> list[list[Course]]:
+    sessions: dict[str | None, list[Course]] = {}
+    for course in found:
+        sessions.setdefault(course.key.session, []).append(course)
+    return list(sessions.values())
+
+
+def turns_of(pair: CoursePair) -> tuple[list[Aligned], bool]:
+    """The aligned turns of two threads; whether no better alignment exists."""
+    a, b = (course.turns if course is not None else [] for course in pair)
+    return aligned([turn.prompt for turn in a], [turn.prompt for turn in b])
+
+
+def _threads(pair: CoursePair) -> tuple[ThreadPair, bool]:
+    found, minimal = turns_of(pair)
+    held = _Held()
+    turns = tuple(
+        held.step(
+            pair.a.turns[one.a] if pair.a is not None and one.a is not None else None,
+            pair.b.turns[one.b] if pair.b is not None and one.b is not None else None,
+            equal=one.equal,
+        )
+        for one in found
+    )
+    keys = [None if c is None else (c.key.session, c.key.thread) for c in pair]
+    return ThreadPair(keys[0], keys[1], turns), minimal
+
+
+class _Held:
+    """Both windows at the end of the turns that were taken in last, by content."""
+
+    def __init__(self) -> None:
+        self._a: Counter[str] = Counter()
+        self._b: Counter[str] = Counter()
+        self._known: dict[str, Placement] = {}
+        self._told: dict[str, int] = {}
+        """Contents that one side has more often, as of the last pair, by how much more often `a` has them."""
+        self._open: dict[str, None] = {}
+        """Contents whose number changed on a side since then."""
+        self._same = self._only_a = self._only_b = 0
+
+    def step(self, a: TurnCourse | None, b: TurnCourse | None, *, equal: bool) -> TurnPair:
+        """Go on to the next turns; one of them may be missing."""
+        for side, turn in ((self._a, a), (self._b, b)):
+            if turn is not None:
+                for placement in turn.came:
+                    self._move(side, placement, 1)
+                for placement in turn.went:
+                    self._move(side, placement, -1)
+        sides = (a.side if a is not None else None, b.side if b is not None else None)
+        if a is None or b is None:
+            return TurnPair(*sides, None, self._same, (), 0, self._only_a, self._only_b)
+        fresh = self._fresh()
+        standing = len(self._told) - len(fresh)
+        items = tuple(_items([(self._known[key], self._told[key]) for key in fresh]))
+        by = "prompt" if equal else "order"
+        return TurnPair(*sides, by, self._same, items, standing, self._only_a, self._only_b)  # type: ignore[arg-type]
+
+    def _move(self, side: Counter[str], placement: Placement, copies: int) -> None:
+        key = content_key(placement)
+        self._known.setdefault(key, placement)
+        self._count(key, -1)
+        side[key] += copies
+        self._count(key, 1)
+        self._open[key] = None
+
+    def _count(self, key: str, sign: int) -> None:
+        a, b, tokens = self._a[key], self._b[key], self._known[key].tokens
+        self._same += sign * min(a, b)
+        self._only_a += sign * tokens * max(0, a - b)
+        self._only_b += sign * tokens * max(0, b - a)
+
+    def _fresh(self) -> list[str]:
+        """Contents that differ now and did not at the pair before, or not so."""
+        fresh = []
+        for key in self._open:
+            more = self._a[key] - self._b[key]
+            if not more:
+                self._told.pop(key, None)
+                if not self._a[key]:
+                    del self._a[key], self._b[key], self._known[key]
+            elif self._told.get(key) != more:
+                self._told[key] = more
+                fresh.append(key)
+        self._open = {}
+        return fresh
+
+
+def differences(a: Sequence[Placement], b: Sequence[Placement]) -> list[ItemDiff]:
+    """What one of two windows holds that the other lacks, stale copies left out."""
+    ours = Counter(content_key(p) for p in a if not p.stale)
+    theirs = Counter(content_key(p) for p in b if not p.stale)
+    known = {content_key(p): p for p in (*b, *a)}
+    keys = dict.fromkeys(content_key(p) for p in (*a, *b) if not p.stale)
+    return list(_items([(known[k], ours[k] - theirs[k]) for k in keys if ours[k] != theirs[k]]))
+
+
+def _items(found: Sequence[tuple[Placement, int]]) -> Iterator[ItemDiff]:
+    """Differences, those of one item on both sides as one."""
+    other = {p.item: p for p, more in found if more < 0 and not p.derived}
+    mine = {p.item for p, more in found if more > 0 and not p.derived}
+    for p, more in found:
+        twin = other.get(p.item) if not p.derived else None
+        if more > 0 and twin is not None:
+            yield ItemDiff("differs", p.item, p.kind, p.title, p.source, p.tokens, twin.tokens)
+        elif more > 0:
+            yield ItemDiff("only_a", p.item, p.kind, p.title, p.source, p.tokens * more, 0, more)
+        elif p.derived or p.item not in mine:
+            yield ItemDiff("only_b", p.item, p.kind, p.title, p.source, 0, -p.tokens * more, -more)
+
+
+def _total(sides: Iterable[TurnSide | None]) -> SideTotal:
+    found = [side for side in sides if side is not None]
+    billed = [side.billed for side in found if side.billed is not None]
+    return SideTotal(
+        turns=len(found),
+        steps=sum(side.steps for side in found),
+        new=sum(side.new for side in found),
+        freed=sum(side.freed for side in found),
+        billed=sum(billed) if billed else None,
+        cost=sum((side.cost for side in found), start=SideTotal().cost),
+        unpriced=sum(side.unpriced for side in found),
+        doubted=sum(side.doubted for side in found),
+    )

@@ -1,0 +1,221 @@
+"""What another window, model, encoding or policy would have meant: a replay beside the recorded one.
+
+A what-if is an ordinary replay under other rules.  Both replays take the same events in one pass, and a step
+ends at the same event in both, so the sides are aligned by ordinal.  No model and no network is asked;
+the same trace and the same supposition give the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from ctxctl.config import load as load_settings
+from ctxctl.engine.simulate.placements import Trim
+from ctxctl.engine.replay.placements import Count
+from ctxctl.errors import UsageError
+from ctxctl.analysis.comparison import Comparison, Supposed
+from ctxctl.session.edits import Resolved
+from ctxctl.session.facade import Inspector
+from ctxctl.session.params import (Params, fits, plans, recomputes, same_ranks)
+from ctxctl.session.recount import Recount
+from ctxctl.session.scales import scales_of
+from ctxctl.analysis.whatif_side import recorded_limits, side
+from ctxctl.model.results import Step, Turn
+from ctxctl.model.whatif import AS_RECORDED, Limits, Supposition
+from ctxctl.policies.registry import RECORDED, Strategy, by_name
+from ctxctl.tokens.catalogue.find import Known, find
+from ctxctl.tokens.catalogue.rates import RateBook
+from ctxctl.tokens.encodings import NAMES
+from ctxctl.tokens.models import is_known, near, resolve
+
+__all__ = ["Comparison", "FieldError", "Supposition", "WhatIfs", "recorded_limits", "side"]
+
+
+class FieldError(UsageError):
+    """A field of a supposition names something that does not exist."""
+
+    def __init__(self, field: str, slug: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(slug, message, hint=hint)
+        self.field = field
+
+
+class WhatIfs:
+    """All what-ifs of one inspector.  A content is counted once for each encoding that is ever supposed.
+
+    Used by one thread at a time; other threads may use the inspector meanwhile.
+    """
+
+    def __init__(self, inspector: Inspector) -> None:
+        self.inspector = inspector
+        self._counts: dict[str, Recount] = {}
+
+    def resolve(self, supposition: Supposition) -> Supposed:
+        """Settle what a what-if is made under.
+
+        Raises FieldError: `unknown-model` (with near names), `unknown-encoding`, `unknown-policy`, and what
+        `resolve_edits` raises.
+        """
+        base = self.inspector.params
+        model, encoding, assumed = supposition.model, base.encoding, base.assumed
+        if model is not None:
+            self._known(model)
+            found = resolve(model)
+            encoding, assumed = found.encoding, found.assumed
+        if supposition.encoding is not None:
+            if supposition.encoding not in NAMES:
+                raise FieldError(
+                    "encoding", "unknown-encoding", f"no encoding is called {_quoted(supposition.encoding)}",
+                    hint=f"there are: {', '.join(NAMES)}",
+                )  # fmt: skip
+            encoding, assumed = supposition.encoding, ""
+        policy, changed = self._policy(supposition.policy)
+        limits, known = supposition.limits, None
+        if model is not None and supposition.window is None and supposition.max_input is None:
+            known = find(model, own=load_settings().models)
+            limits = Limits(known.window, supposition.reserve, known.max_input)
+        edits, edited = self._edits(supposition)
+        changed = changed or (fits(policy) is not None and limits.given) or edits is not None
+        params = msgspec.structs.replace(
+            base,
+            policy=base.policy if supposition.policy is None else supposition.policy,
+            model=base.model if model is None else model,
+            encoding=encoding,
+            encoding_from=base.encoding_from if supposition.encoding is None else "flag",
+            assumed=assumed,
+            limits=limits,
+            fitting=fits(policy) is not None,
+            edited=edited,
+        )
+        only = not changed and model is None and same_ranks(encoding, base.encoding)
+        notes = tuple(_notes(base, params, supposition, known))
+        return Supposed(params, policy, limits, only, notes, edits, model)
+
+    def compare(
+        self,
+        supposed: Supposed,
+        *,
+        book: RateBook | None = None,
+        wanted: Callable[[Step | Turn], bool] | None = None,
+        settle: bool = False,
+    ) -> Comparison:
+        """Both replays side by side, ready to run.
+
+        Args:
+            supposed: What `resolve` gave.
+            book: Prices; without them no side has a cost.
+            wanted: Which steps and turns are looked at; None: all.
+            settle: The inspector's problems are those that the recorded side comes by.
+        """
+        rules = replace(self.inspector.rules(), limits=AS_RECORDED, edits=None)
+        if supposed.only_limits:
+            return Comparison(self.inspector, rules, None, supposed, book=book, wanted=wanted, settle=settle)
+        encoding = supposed.params.encoding
+        count: Count = rules.count
+        trim: Trim = rules.trim
+        if not same_ranks(encoding, rules.encoding):
+            if encoding not in self._counts:
+                self._counts[encoding] = Recount(self.inspector.trace.contents, encoding)
+            recount = self._counts[encoding]
+            count, trim = recount.count, recount.trim
+        other = replace(
+            rules,
+            count=count,
+            encoding=encoding,
+            known=supposed.params.uses_encoding,
+            encodings=None if supposed.params.one_encoding else rules.encodings,
+            model=supposed.params.model,
+            policy=plans(supposed.policy),
+            fitter=fits(supposed.policy),
+            recomputer=recomputes(supposed.policy),
+            trim=trim,
+            limits=supposed.limits,
+            edits=supposed.edits,
+            scales=scales_of(supposed.params, self.inspector.written),
+        )
+        return Comparison(self.inspector, rules, other, supposed, book=book, wanted=wanted, settle=settle)
+
+    def close(self) -> None:
+        """Write new counts to disk; they may go on being used."""
+        for counts in self._counts.values():
+            counts.close()
+
+    def _policy(self, name: str | None) -> tuple[Strategy | None, bool]:
+        """The strategy, and whether it is another one than the trace is replayed under."""
+        current = self.inspector.params.policy
+        if name is None or name == current:
+            return self.inspector.strategy, False
+        try:
+            return by_name(name), True
+        except UsageError as error:
+            raise FieldError("policy", error.slug, error.message, hint=error.hint) from None
+
+    def _edits(self, supposition: Supposition) -> Resolved:
+        try:
+            return self.inspector.edits_of(supposition.drop, supposition.set)
+        except UsageError as error:
+            field = "set" if error.slug in ("bad-set", "unknown-item") or not supposition.drop else "drop"
+            raise FieldError(field, error.slug, error.message, hint=error.hint) from None
+
+    def _known(self, model: str) -> None:
+        named = {row.model for row in self.inspector.known}
+        named.add(self.inspector.params.first_model)
+        if model in named or is_known(model):
+            return
+        like = near(model, (name for name in named if name))
+        hint = f"near: {', '.join(like)}; " if like else ""
+        raise FieldError(
+            "model", "unknown-model", f"no model called {_quoted(model)} is known",
+            hint=f"{hint}for another model suppose its encoding and its window",
+        )  # fmt: skip
+
+
+def _notes(base: Params, params: Params, supposition: Supposition, known: Known | None) -> Iterator[str]:
+    """What the numbers are, and what they are not."""
+    limits, policy = params.limits.given, params.policy
+    fitting = params.fitting
+    if not supposition.given:
+        yield "Nothing is supposed: both sides are the recorded one."
+    if policy != base.policy:
+        if policy == RECORDED:
+            yield "Frames as recorded, and not as the trace's own policy sends them."
+        else:
+            what = "What fits as policy {} leaves it" if fitting else "Contexts as policy {} sends them"
+            yield f"{what.format(policy)}; all else as recorded, the answers of the model too."
+        if limits and not fitting:
+            yield f"Policy {policy} looks at no limit: nothing is left out to fit."
+    elif limits and not fitting:
+        frames = "Frames as recorded" if policy == RECORDED else f"Frames of policy {policy}"
+        if params.edited.given:
+            yield f"{frames} but for what is dropped and set; what would be left out to fit is not simulated."
+        else:
+            yield f"{frames}, only the limits differ: what would be dropped is not simulated."
+    if supposition.model is not None:
+        yield "Bills are in the recorded model's tokens: what is not recorded is scaled as the record is."
+    if supposition.model is not None and supposition.window is None:
+        yield from _window_note(supposition.model, known)
+    if supposition.reserve is not None and supposition.window is None:
+        yield "The reserve counts only where the trace records a window."
+    if params.encoding != base.encoding or params.model != base.model:
+        if params.assumed:
+            yield params.assumed
+        else:
+            yield f"Counted with {params.encoding}; the recorded side with {base.encoding}."
+
+
+def _window_note(model: str, known: Known | None) -> Iterator[str]:
+    """Where the limits of a supposed model come from."""
+    if known is None:
+        return
+    if known.window is None and known.max_input is None:
+        yield f"The window of {_quoted(model)} is not known here: limits as recorded. {known.note}"
+        return
+    told = [f"window {known.window:,}"] if known.window is not None else []
+    told += [f"max input {known.max_input:,}"] if known.max_input is not None else []
+    yield f"{_quoted(model)}: {', '.join(told)}. {known.note}"
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= 80 else name[:79] + "…")

@@ -1,0 +1,256 @@
+"""What an item costs where it is, and what would have to go for it where it is not."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from typing import Final
+
+from ctxctl.session.history.history import Chronicle, Row, StepRow
+from ctxctl.analysis.why.reading import Reader
+from ctxctl.labels import plural, share
+from ctxctl.model.sizes import NOT_KNOWN, limit_words, only_recorded, sent_words
+from ctxctl.model.vocab import segment_of
+from ctxctl.model.why import Link
+
+_SEEN: Final = ("added", "updated", "skipped")
+_ORDERS: Final = ("summarize_oldest", "truncate_tail")
+"""Overflow strategies that take whole items in an order that the frame tells."""
+_NAMED: Final = 6
+"""Items of a set that are named."""
+
+
+class Carried:
+    """The requests that carried an item, as runs of steps with the same tokens."""
+
+    def __init__(self, reader: Reader, ordinal: int, life: list[Row]) -> None:
+        self.runs: list[tuple[list[int], int]] = []
+        """Ordinals of the thread's steps, and the tokens that all copies held in each."""
+        steps = reader.steps_of(ordinal)
+        for n, row in enumerate(life):
+            if row.held <= 0:
+                continue
+            start = bisect_left(steps, row.first)
+            stop = (
+                bisect_left(steps, life[n + 1].first) if n + 1 < len(life) else bisect_right(steps, ordinal)
+            )
+            if start < stop:
+                self.runs.append((steps[start:stop], row.held))
+
+    @property
+    def requests(self) -> int:
+        """How many carried it."""
+        return sum(len(steps) for steps, _ in self.runs)
+
+    @property
+    def tokens(self) -> int:
+        """Of all of them."""
+        return sum(len(steps) * held for steps, held in self.runs)
+
+
+def carried(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+    """What an item has cost so far, in tokens; none where it never was in a frame with some."""
+    found = Carried(reader, ordinal, life)
+    if not found.requests:
+        return []
+    rows = [chronicle.step(n) for steps, _ in found.runs for n in steps]
+    all_used = sum(step.used for step in rows)
+    part = f", {share(found.tokens, all_used, fine=True)} of all that {_was_sent(rows)}" if all_used else ""
+    requests = plural(found.requests, "request")
+    text = f"has cost {found.tokens:,} tokens in {requests} up to here{part}"
+    numbers = {"requests": found.requests, "tokens": found.tokens, "of": all_used}
+    return [Link("cost", "spent", text, reader.moment(ordinal), None, numbers, "derived")]
+
+
+def _was_sent(steps: list[StepRow]) -> str:
+    """What a sum over requests is of."""
+    if all(step.method == "reported" for step in steps):
+        return "was billed for them" if len(steps) > 1 else "was billed for it"
+    if all(only_recorded(step.method, step.unrecorded) for step in steps):
+        return "is recorded of them" if len(steps) > 1 else "is recorded of it"
+    return "is known to have been sent in them"
+
+
+def holds(tokens: int, step: StepRow) -> str:
+    """A number of tokens as a part of what a step sent."""
+    text = f"{tokens:,} of {sent_words(step.used, step.method, step.unrecorded, step.error)}"
+    if tokens and step.used > 0:
+        text += f", {share(tokens, step.used, fine=True)}"
+    return f"{text}; {NOT_KNOWN}" if only_recorded(step.method, step.unrecorded) else text
+
+
+def sizes(step: StepRow) -> dict[str, int | float | str | None]:
+    """The figures of that by name, as far as they are known."""
+    known = {"used": step.used, "recorded": step.recorded, "unrecorded": step.unrecorded}
+    return {**_known(known), "used_method": step.method, **_known({"used_error": step.error})}
+
+
+def whole(life: list[Row]) -> int | None:
+    """Tokens of an item as it was last uncut; of one that was only ever seen cut, what was left of it."""
+    if not life:
+        return None
+    uncut = [row.tokens for row in life if row.status in _SEEN and "truncated" not in row.flags]
+    return life[-1].tokens if life[-1].status == "omitted" or not uncut else uncut[-1]
+
+
+def room(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row], said: list[Link]) -> list[Link]:
+    """What it would take to have an item that is not there: tokens, and what would have to go."""
+    tokens = whole(life)
+    moment, step = reader.moment(ordinal), chronicle.step(ordinal)
+    if not tokens:
+        text = "its size is not recorded: what it would take to have it here is not known"
+        return [Link("room", "unknown", text, moment, None, {}, "derived")]
+    numbers = {"tokens": tokens, **sizes(step), "cap": step.cap, "limit_source": step.source}
+    if step.cap is None:
+        why = f" ({step.note.rstrip('.')})" if step.note else ""
+        text = f"it would take {tokens:,} tokens; "
+        text += _in_characters(said, ordinal) or (
+            f"no limit is known{why}, so whether they were free is not known"
+        )
+        return [Link("room", "no-limit", text, moment, None, _known(numbers), "derived")]
+    cap, free = limit_words(step.cap, step.source), step.cap - step.used
+    numbers["free"] = free
+    if tokens <= free:
+        text = f"would have fitted by its tokens: {tokens:,}, and {free:,} of {cap} were free{_with(step)}"
+        text += _by_its_own(said, ordinal)
+        return [Link("room", "fits", text, moment, None, _known(numbers), "derived")]
+    need = tokens - free
+    over = f"{free:,} free" if free >= 0 else f"over by {-free:,} already"
+    text = (
+        f"it would take {tokens:,} tokens with {over} of {cap}{_with(step)}: {need:,} would have to go, "
+        f"or {_limit_of(step, need)}"
+    )
+    numbers["need"] = need
+    found = [Link("room", "short", text, moment, None, _known(numbers), "derived")]
+    return found + _sets(chronicle, reader, ordinal, need, _strategy(said))
+
+
+def _with(step: StepRow) -> str:
+    """What was sent, and where a limit that no record says is from."""
+    text = f" beside {sent_words(step.used, step.method, step.unrecorded, step.error)}"
+    if step.source == "catalogue" and step.note:
+        text += f" ({step.note.rstrip('.')})"
+    return text
+
+
+def compacts(chronicle: Chronicle, reader: Reader, ordinal: int, life: list[Row]) -> list[Link]:
+    """Of an item that a compaction took out: at which size the client compacts by itself, and how much the
+    request before that had sent.  None where the client's rule is not known."""
+    left = next((row for row in reversed(life) if row.status == "removed"), None)
+    steps = reader.steps_of(ordinal)
+    at = bisect_left(steps, left.first) if left is not None else 0
+    if left is None or left.cause != "compacted" or at == 0:
+        return []
+    before = chronicle.step(steps[at - 1])
+    if before.threshold is None:
+        return []
+    size = sent_words(before.used, before.method, before.unrecorded, before.error)
+    rule = f" ({before.line.rstrip('.')})" if before.line else ""
+    text = (
+        f"the client compacts by itself at {before.threshold:,} tokens{rule}; "
+        f"the request before the compaction: {size}"
+    )
+    numbers = {"threshold": before.threshold, "sent_before": before.used}
+    return [Link("room", "compacts", text, reader.moment(left.first), None, _known(numbers), "derived")]
+
+
+def _by_its_own(said: list[Link], ordinal: int) -> str:
+    """What the step's budget record counts itself, which need not be what the frame holds."""
+    for link in reversed(said):
+        used, limit = link.numbers.get("actual_tokens"), link.numbers.get("max_tokens")
+        here = link.at is not None and link.at.ordinal == ordinal
+        if here and isinstance(used, int) and isinstance(limit, int):
+            return f"; by our count, for the budget itself counted {used:,} of {limit:,} used"
+    return ""
+
+
+def _in_characters(said: list[Link], ordinal: int) -> str | None:
+    """That the step's budget is one of characters, with which no number of tokens can be compared."""
+    for link in reversed(said):
+        used, limit = link.numbers.get("actual_chars"), link.numbers.get("max_chars")
+        if link.at is not None and link.at.ordinal == ordinal and isinstance(limit, int):
+            of = f"{used:,} of {limit:,}" if isinstance(used, int) else f"{limit:,}"
+            why = "so no number of tokens says what it had room for"
+            return f"the budget there counts characters ({of}), {why}"
+    return None
+
+
+def _limit_of(step: StepRow, need: int) -> str:
+    """Which limit would have to be how high."""
+    assert step.cap is not None
+    if step.limit is not None and step.cap >= step.limit - (step.reserved or 0):
+        return f"the window would have to be {step.limit + need:,} instead of {step.limit:,}"
+    return f"the limit on input would have to be {step.cap + need:,} instead of {step.cap:,}"
+
+
+def _strategy(said: list[Link]) -> str | None:
+    """The overflow strategy that the last budget record in the chain names."""
+    told = (link.numbers.get("overflow_strategy") for link in reversed(said))
+    return next((name for name in told if isinstance(name, str)), None)
+
+
+def _sets(chronicle: Chronicle, reader: Reader, ordinal: int, need: int, strategy: str | None) -> list[Link]:
+    """What would make the room: in the order of the recorded strategy, and the fewest items."""
+    frame = chronicle.frame(ordinal)
+    held = {item: row.held for item, row in frame.items() if row.held > 0}
+    moment = reader.moment(ordinal)
+    found = []
+    order = _in_order(chronicle, frame, strategy)
+    for what, names in ((f"in the order of {strategy}", order), ("the fewest", least(held, need))):
+        if what != "the fewest":
+            names = _until(names, held, need)
+        if not names:
+            continue
+        total = sum(held[item] for item in names)
+        shown = ", ".join(f"{chronicle.entry(item).item} ({held[item]:,})" for item in names[:_NAMED])
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        count = plural(len(names), "item")
+        text = f"{what} that would have to go: {count} with {total:,} tokens: {shown}{more}"
+        verdict = "fewest" if what == "the fewest" else "in-order"
+        numbers: dict[str, int | float | str | None] = {"items": len(names), "tokens": total}
+        if verdict == "in-order":
+            text, numbers["strategy"] = text.replace(" that would", ", what would"), strategy
+        found.append(Link("room", verdict, text, moment, None, numbers, "derived"))
+    if not found:
+        text = "nothing that is recorded of the window could make that room"
+        return [Link("room", "impossible", text, moment, None, {"need": need}, "derived")]
+    return found
+
+
+def _in_order(chronicle: Chronicle, frame: dict[int, Row], strategy: str | None) -> list[int] | None:
+    """What may go, in the order in which a strategy takes it; None where the strategy gives no order."""
+    if strategy not in _ORDERS:
+        return None
+    kept = ("tools", "system")
+    loose = [n for n in frame if segment_of(chronicle.entry(n).kind) not in kept and frame[n].held > 0]
+    came = {n: chronicle.life(n)[0].number for n in loose}
+    return sorted(loose, key=came.__getitem__, reverse=strategy == "truncate_tail")
+
+
+def _until(names: list[int] | None, held: dict[int, int], need: int) -> list[int] | None:
+    """As many of the first ones as it takes; None if all are not enough."""
+    total = 0
+    for at, item in enumerate(names or ()):
+        total += held[item]
+        if total >= need and names is not None:
+            return names[: at + 1]
+    return None
+
+
+def least(held: dict[int, int], need: int) -> list[int] | None:
+    """The fewest items that hold `need` tokens together, the last one no larger than it must be."""
+    ordered = sorted(held, key=lambda item: (-held[item], item))
+    chosen: list[int] = []
+    left = need
+    for at, item in enumerate(ordered):
+        if held[item] >= left:
+            # The smallest one that is still enough.
+            enough = [other for other in ordered[at:] if held[other] >= left]
+            return [*chosen, enough[-1]]
+        chosen.append(item)
+        left -= held[item]
+    return None
+
+
+def _known(numbers: Mapping[str, int | float | str | None]) -> dict[str, int | float | str | None]:
+    return {name: value for name, value in numbers.items() if value is not None}

@@ -1,0 +1,374 @@
+"""What the records of one step say of one item, as sentences that name their events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeVar
+
+from ctxctl.engine.replay.item_table import version_of
+from ctxctl.engine.replay.step_facts import UNCHANGED
+from ctxctl.session.resolver import ItemRefs
+from ctxctl.analysis.why.reading import Reader
+from ctxctl.labels import plural
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.records import (
+    Assembly,
+    Budget,
+    Compaction,
+    Injection,
+    Item,
+    Redaction,
+    Ref,
+    Selection,
+    Surface,
+)
+from ctxctl.model.why import Link, Moment
+
+R = TypeVar("R")
+
+_LONG: Final = 160
+"""Characters of a recorded text that a sentence quotes."""
+
+
+class Evidence:
+    """One step's records, read for one item; each method gives sentences, none where nothing is said."""
+
+    def __init__(self, reader: Reader, ordinal: int, named: ItemRefs, target: str) -> None:
+        self.ordinal = ordinal
+        self.events = reader.of(ordinal)
+        self.moment: Moment = reader.moment(ordinal)
+        self._reader = reader
+        self._named = named
+        self._target = target
+
+    def about(self, *, kept: bool) -> Iterator[Link]:
+        """All that was decided about the item at this step, in the order of the stages."""
+        yield from self.surface()
+        yield from self.selection()
+        yield from self.budget()
+        if kept:
+            yield from self.assembly()
+            yield from self.injection()
+
+    def item_events(self) -> list[Event]:
+        """The step's events that add or update the item."""
+        return [
+            event
+            for event in self.events
+            if isinstance(event.record, Item)
+            and event.event_type != vocab.ITEM_REMOVED
+            and self._named.in_item(event.record)
+        ]
+
+    def surface(self) -> Iterator[Link]:
+        """On which surface it was listed."""
+        for event, record in self._records(Surface):
+            at = self._first(ref.ref for ref in record.available_item_refs)
+            if at is not None:
+                yield self._link(
+                    event, "surface", "listed",
+                    f"was listed on surface {_name(record.surface_id)}, "
+                    f"one of {plural(len(record.available_item_refs), 'item')}",
+                    items=len(record.available_item_refs),
+                )  # fmt: skip
+
+    def selection(self) -> Iterator[Link]:
+        """How it was ranked, and whether it was kept; the selection completed last counts."""
+        found = [pair for pair in self._records(Selection) if pair[0].event_type == vocab.SELECTION_COMPLETED]
+        if not found:
+            return
+        event, record = found[-1]
+        groups: tuple[tuple[str, tuple[Ref, ...]], ...] = (
+            ("omitted", record.omitted), ("kept", record.selected), ("ranked", record.candidates)
+        )  # fmt: skip
+        for verdict, refs in groups:
+            at = self._first(ref.ref for ref in refs)
+            if at is not None:
+                yield self._chosen(event, record, verdict, refs[at], at)
+                return
+
+    def _chosen(self, event: Event, record: Selection, verdict: str, ref: Ref, at: int) -> Link:
+        score = ref.score if ref.score is not None else self._score(record)
+        rank = ref.rank
+        among = len(record.candidates) or len(record.selected) + len(record.omitted)
+        numbers: dict[str, Any] = {"rank": rank, "score": score, "candidates": among}
+        told = []
+        if rank is not None:
+            told.append(f"rank {rank}")
+        if score is not None:
+            told.append(f"score {_figure(score)}")
+        told.append(f"among {plural(among, 'candidate')}")
+        selection = f"selection {_name(record.selection_id)}"
+        if verdict == "kept":
+            text = f"was kept by {selection} ({', '.join(told)})"
+        elif verdict == "ranked":
+            text = f"was a candidate of {selection} ({', '.join(told)}), neither kept nor omitted by it"
+        elif ref.reason == UNCHANGED:
+            return self._link(
+                event, "selection", "unchanged",
+                f"was not sent again by {selection}: the model has this version already ({UNCHANGED})",
+                reason=ref.reason, **numbers,
+            )  # fmt: skip
+        else:
+            why = f": {ref.reason}" if ref.reason else ", no reason recorded"
+            native = f" (in its own words: {_quote(ref.native_reason)})" if ref.native_reason else ""
+            text = f"was left out by {selection}{why}{native} ({', '.join(told)})"
+            lowest = self._lowest(record)
+            if lowest is not None:
+                numbers["lowest_kept_score"] = lowest
+                text += f"; the lowest score kept was {_figure(lowest)}"
+            numbers["reason"] = ref.reason
+            if ref.native_reason is not None:
+                numbers["native_reason"] = ref.native_reason
+        return self._link(event, "selection", verdict, text, **numbers)
+
+    def _score(self, record: Selection) -> float | None:
+        return next((score for ref, score in record.scores.items() if self._named.by(ref)), None)
+
+    def _lowest(self, record: Selection) -> float | None:
+        scores = [r.score if r.score is not None else record.scores.get(r.ref) for r in record.selected]
+        known = [score for score in scores if score is not None]
+        return min(known) if known and len(known) == len(scores) else None
+
+    def budget(self) -> Iterator[Link]:
+        """What budget records did to it, against which limits."""
+        for event, record in self._records(Budget):
+            if record.target != self._target:
+                continue
+            at = self._first(t.ref for t in record.truncations)
+            if at is None:
+                continue
+            truncation = record.truncations[at]
+            against, numbers = _limits(record)
+            why = f": {truncation.reason}" if truncation.reason else ", no reason recorded"
+            if truncation.dropped:
+                verdict, text = "dropped", f"was dropped by budget {_name(record.budget_id)}{why}"
+            else:
+                verdict, text = "cut", f"was cut to fit by budget {_name(record.budget_id)}{why}"
+                if truncation.tokens is not None:
+                    text += f"; {plural(truncation.tokens, 'token')} of it were left"
+                    numbers["tokens_left"] = truncation.tokens
+            if record.overflow_strategy:
+                numbers["overflow_strategy"] = record.overflow_strategy
+            yield self._link(event, "budget", verdict, text + against, reason=truncation.reason, **numbers)
+
+    def limits(self) -> tuple[Event, str, dict[str, Any]] | None:
+        """The limits of the step's last budget record, in words."""
+        found = [pair for pair in self._records(Budget) if pair[1].target == self._target]
+        if not found:
+            return None
+        event, record = found[-1]
+        text, numbers = _limits(record)
+        return (event, text, numbers) if text else None
+
+    def assembly(self) -> Iterator[Link]:
+        """Where it stands in what was assembled."""
+        found = [pair for pair in self._records(Assembly) if pair[1].target == self._target]
+        if not found:
+            return
+        event, record = found[-1]
+        name = f"assembly {_name(record.assembly_id)}"
+        at = self._first(block.refs[0] for block in record.blocks if block.refs)
+        blocks = [block for block in record.blocks if any(self._named.by(ref) for ref in block.refs)]
+        if not blocks:
+            if record.base is not None:
+                text = f"was carried over by {name} from {_name(record.base)}: no splice takes it out"
+                yield self._link(event, "assembly", "carried", text)
+            return
+        block = blocks[0]
+        at = next(n for n, one in enumerate(record.blocks) if one is block)
+        where = f", in segment {block.segment}" if block.segment else ""
+        if record.base is None:
+            text = f"is block {at + 1} of {len(record.blocks)} of {name}{where}"
+        else:
+            text = f"came in with {name}, a splice onto {_name(record.base)}{where}"
+        if len(blocks) > 1:
+            text += f"; {len(blocks)} blocks hold it"
+        yield self._link(event, "assembly", "assembled", text, blocks=len(blocks))
+
+    def injection(self) -> Iterator[Link]:
+        """Where it went over the wire."""
+        found = [pair for pair in self._records(Injection) if pair[1].target == self._target]
+        if not found:
+            return
+        event, record = found[-1]
+        point = record.injection_point or "a place that is not recorded"
+        yield self._link(
+            event, "injection", "injected",
+            f"was sent with injection {_name(record.injection_id)} at {point}",
+            injection_point=record.injection_point,
+        )  # fmt: skip
+
+    def left(self, cause: str | None) -> Iterator[Link]:
+        """Why it left: the records that took it out, the one that the engine's cause rests on first."""
+        order: dict[str, Callable[[], Iterable[Link]]] = {
+            "compacted": self.compacted,
+            "omitted": self.selection,
+            "truncated": self.budget,
+            "redacted": self.redacted,
+        }
+        said = [link for name, say in order.items() if name == cause for link in say()]
+        said += list(self.removed())
+        said += [link for name, say in order.items() if name != cause for link in say() if _takes_out(link)]
+        yield from said
+
+    def removed(self) -> Iterator[Link]:
+        """An event that removes it, with the cause that it gives."""
+        for event in self.events:
+            record = event.record
+            if event.event_type != vocab.ITEM_REMOVED or not isinstance(record, Item):
+                continue
+            if self._named.by(record.item_id):
+                why = f": {record.cause}" if record.cause else ", without a cause"
+                yield self._link(
+                    event, "surface", "removed", f"was removed by the runtime{why}", cause=record.cause
+                )
+
+    def compacted(self) -> Iterator[Link]:
+        """The compactions that took it in."""
+        for event, record in self._records(Compaction):
+            if event.event_type != vocab.COMPACTION_COMPLETED:
+                continue
+            if self._first(record.sources) is None:
+                continue
+            into = f" into {_name(record.summary)}" if record.summary else ", into nothing that is named"
+            how = ", ".join(word for word in (record.method, record.trigger) if word)
+            view = _view(record)
+            if view is not None:
+                yield self._perhaps(event, record, view, how)
+                continue
+            text = (
+                f"was compacted{into} by {_name(record.compaction_id)}{f' ({how})' if how else ''} "
+                f"with {plural(len(record.sources) - 1, 'other item')}"
+            )
+            if record.loss_notes:
+                text += f"; noted as lost: {_quote(record.loss_notes[0])}"
+            yield self._link(
+                event, "compaction", "compacted", text, into=record.summary, sources=len(record.sources)
+            )
+
+    def _perhaps(self, event: Event, record: Compaction, view: str, how: str) -> Link:
+        """A compaction of which the trace does not tell what it took out: one item stands for the rest."""
+        by = f"{_name(record.compaction_id)}{f' ({how})' if how else ''}"
+        spared = _marks(record).get("spares")
+        if (
+            isinstance(spared, list)
+            and self._first(ref for ref in spared if isinstance(ref, str)) is not None
+        ):
+            text = (
+                f"went, as the prompt to be answered, into {view}, which stands for what {by} left; in which "
+                "form is not recorded"
+            )
+        else:
+            text = (
+                f"may have been taken out by {by}: {view} stands for what that left of it and of "
+                f"{plural(len(record.sources) - 1, 'other item')}, and which ones these are is not recorded"
+            )
+        if record.loss_notes:
+            text += f"; noted as lost: {_quote(record.loss_notes[0])}"
+        return self._link(event, "compaction", "not-told", text, view=view, sources=len(record.sources))
+
+    def redacted(self) -> Iterator[Link]:
+        """Redactions of it; never what it said."""
+        for event, record in self._records(Redaction):
+            if self._named.by(record.item_id):
+                how = f" by {record.redaction_method}" if record.redaction_method else ""
+                state = record.redaction_state or "redacted"
+                text = f"was redacted ({state}){how}"
+                if record.replacement is not None:
+                    text += f"; {_name(record.replacement)} stands in its place"
+                yield self._link(event, "redaction", "redacted", text, state=state)
+
+    def came(self) -> Link | None:
+        """The event of this step that adds or updates it, or the summary that it is."""
+        events = self.item_events()
+        if not events:
+            return None
+        event = events[-1]
+        assert isinstance(event.record, Item)
+        return self._link(
+            event, "surface", "available", came_text(event.record), **came_numbers(event.record)
+        )
+
+    def window(self) -> Event | None:
+        """The event that made the step's frame: its last assembly, else its selection; None if neither is."""
+        for kind in (Assembly, Selection):
+            found = [e for e, r in self._records(kind) if getattr(r, "target", self._target) == self._target]
+            if found:
+                return found[-1]
+        return None
+
+    def _records(self, kind: type[R]) -> list[tuple[Event, R]]:
+        return [(event, event.record) for event in self.events if isinstance(event.record, kind)]
+
+    def _first(self, refs: Iterable[str]) -> int | None:
+        return next((at for at, ref in enumerate(refs) if self._named.by(ref)), None)
+
+    def _link(self, event: Event, stage: str, verdict: str, text: str, **numbers: Any) -> Link:
+        known = {name: value for name, value in numbers.items() if value is not None}
+        return Link(stage, verdict, text, self.moment, self._reader.rest(event), known)
+
+
+def came_text(record: Item) -> str:
+    """That an item became available, with what its record says."""
+    version = version_of(record)
+    parts = [f"version {version}" if version is not None else "no version"]
+    if record.source:
+        parts.append(f"from {record.source}")
+    if record.priority is not None:
+        parts.append(f"priority {_figure(record.priority)}")
+    return f"became available ({', '.join(parts)})"
+
+
+def came_numbers(record: Item) -> dict[str, Any]:
+    """The figures of that."""
+    return {"version": version_of(record), "source": record.source, "priority": record.priority}
+
+
+def _takes_out(link: Link) -> bool:
+    return link.verdict in ("omitted", "dropped", "compacted", "not-told", "redacted")
+
+
+def _marks(record: Compaction) -> dict[str, Any]:
+    ours = record.metadata.get("ctxctl")
+    return ours if isinstance(ours, dict) else {}
+
+
+def _view(record: Compaction) -> str | None:
+    """The item that stands for what a compaction left, where which messages these are is not recorded."""
+    view = _marks(record).get("remains_in")
+    return view if isinstance(view, str) and view else None
+
+
+def _limits(record: Budget) -> tuple[str, dict[str, Any]]:
+    """The limits of a budget record and what was used of them."""
+    told, numbers = [], dict[str, Any]()
+    tokens = record.max_tokens if record.max_tokens is not None else record.max_input
+    if tokens is not None:
+        used = "?" if record.actual_tokens is None else f"{record.actual_tokens:,}"
+        kept = f", {record.reserved_tokens:,} of them reserved" if record.reserved_tokens else ""
+        told.append(f"{used} of {tokens:,} tokens used{kept}")
+        numbers.update(max_tokens=record.max_tokens, actual_tokens=record.actual_tokens)
+        numbers.update(reserved_tokens=record.reserved_tokens, max_input=record.max_input)
+    for name in ("chars", "items", "bytes"):
+        limit, used_of = getattr(record, f"max_{name}"), getattr(record, f"actual_{name}")
+        if limit is not None:
+            by = f" ({record.chars_by})" if record.chars_by else ""
+            noun = f"characters{by} used" if name == "chars" else name
+            told.append(f"{'?' if used_of is None else f'{used_of:,}'} of {limit:,} {noun}")
+            numbers[f"max_{name}"], numbers[f"actual_{name}"] = limit, used_of
+    return (f"; {', '.join(told)}" if told else ""), numbers
+
+
+def _name(name: str | None) -> str:
+    return name if name else "without a name"
+
+
+def _figure(value: float) -> str:
+    return f"{value:g}" if abs(value) < 1e6 else f"{value:,.0f}"
+
+
+def _quote(text: str) -> str:
+    text = " ".join(text.split())
+    return f'"{text if len(text) <= _LONG else text[: _LONG - 1] + "…"}"'

@@ -1,0 +1,129 @@
+"""The events behind a step, and those among them that speak of one item."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.records import Assembly, Injection
+from ctxctl.model.why import Moment, Rest
+
+if TYPE_CHECKING:
+    from ctxctl.session.facade import Inspector
+    from ctxctl.trace.index import Span
+
+_STRETCHES = 8
+"""Steps whose events are remembered."""
+
+
+class Found(NamedTuple):
+    """An event of a step."""
+
+    event: Event
+    moment: Moment
+
+
+class Reader:
+    """Reads single steps of a trace; each costs its own lines and those of the step before."""
+
+    def __init__(self, inspector: Inspector) -> None:
+        self._inspector = inspector
+        self._places = inspector.places()
+        self._lines: list[tuple[int, int]] | None = None
+        self._read: dict[int, list[Event]] = {}
+
+    def span(self, ordinal: int) -> Span:
+        """Where a step is."""
+        return self._places.spans[ordinal]
+
+    def moment(self, ordinal: int) -> Moment:
+        """A step by its numbers."""
+        span = self._places.spans[ordinal]
+        return Moment(ordinal, span.turn, span.step)
+
+    def steps_of(self, ordinal: int) -> list[int]:
+        """Ordinals of all steps of a step's thread, ascending."""
+        span = self.span(ordinal)
+        return self._places.by_thread[ThreadKey(span.session, span.thread)]
+
+    def end_line(self, ordinal: int) -> int:
+        """The last line that belongs to a step."""
+        events = self.own(ordinal)
+        return events[-1].line if events else self.span(ordinal).line
+
+    def own(self, ordinal: int) -> list[Event]:
+        """The events between a step's first line and its last that are of its thread."""
+        known = self._read.get(ordinal)
+        if known is None:
+            span = self.span(ordinal)
+            stop = span.end if span.end < self._inspector.trace.source.size else None
+            events = self._inspector.trace.events(span.start, span.line, stop)
+            known = [event for event in events if _is_of(event, span)]
+            if len(self._read) >= _STRETCHES:
+                del self._read[next(iter(self._read))]
+            self._read[ordinal] = known
+        return known
+
+    def of(self, ordinal: int) -> list[Event]:
+        """The events that shape a step's frame: from the seal of the step before to its own."""
+        target = self._inspector.params.target
+        before = self._places.previous(ordinal)
+        earlier = self.own(before) if before is not None else []
+        tail = [e for e in earlier[_seal(earlier, target) + 1 :] if not isinstance(e.record, Injection)]
+        mine = self.own(ordinal)
+        end = _seal(mine, target) + 1
+        return tail + mine[:end] + [e for e in mine[end:] if isinstance(e.record, Injection)]
+
+    def at_line(self, line: int) -> Event | None:
+        """The event of a line; None for a line without one."""
+        if line <= 0:
+            return None
+        if self._lines is None:
+            self._lines = sorted((span.line, span.start) for span in self._places.spans)
+        at = bisect_right(self._lines, (line, self._inspector.trace.source.size)) - 1
+        first, offset = self._lines[at] if at >= 0 else (1, 0)
+        stop = self._lines[at + 1][1] if at + 1 < len(self._lines) else None
+        for event in self._inspector.trace.events(offset, first, stop):
+            if event.line >= line:
+                return event if event.line == line else None
+        return None
+
+    def rest(self, event: Event) -> Rest:
+        """How a sentence names the event that it rests on."""
+        raw = self._inspector.trace.fields(event) or {}
+        metadata = raw.get("metadata")
+        ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+        line = ours.get("source_line") if isinstance(ours, dict) else None
+        file = ours.get("source_file") if isinstance(ours, dict) else None
+        return Rest(
+            event.line, event.event_id, event.event_type,
+            line if isinstance(line, int) and not isinstance(line, bool) else None,
+            file if isinstance(file, str) else None,
+        )  # fmt: skip
+
+    def rest_at(self, line: int) -> Rest | None:
+        """The same for the event of a line."""
+        event = self.at_line(line)
+        return self.rest(event) if event is not None else None
+
+
+def _is_of(event: Event, span: Span) -> bool:
+    """Whether an event is of a span's thread; one that names none is, as of the thread spoken of last."""
+    session = event.session_id in (None, span.session)
+    thread = event.thread_id if event.thread_id is not None else vocab.MAIN_THREAD
+    return session and thread == span.thread and event.event_type not in vocab.ABOUT_THE_TRACE
+
+
+def _seal(events: list[Event], target: str) -> int:
+    """Index of the event that a step's frame is taken at: its first injection, else its last assembly."""
+    assembled = None
+    for at, event in enumerate(events):
+        record = event.record
+        if isinstance(record, Injection) and record.target == target:
+            return at
+        if isinstance(record, Assembly) and record.target == target:
+            assembled = at
+    return len(events) - 1 if assembled is None else assembled

@@ -1,0 +1,263 @@
+"""The smallest change of limit or policy under which an item would be in a window, found by replays.
+
+Each replay is of the item's own session up to the step and of nothing else.  The fitting policies are given
+all that was ever left out for want of room; what left for another reason no limit brings back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ctxctl.engine.replay.cursor import ignore
+from ctxctl.engine.simulate.unfitted_window import FOR_ROOM, ROOM_REASONS
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.errors import UsageError
+from ctxctl.session.params import fits
+from ctxctl.session.history.cache import chronicle_of
+from ctxctl.analysis.why.price import priced
+from ctxctl.analysis.why.reading import Reader
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.fitting import Fitter
+from ctxctl.model.results import Step
+from ctxctl.model.sizes import about, limit_words
+from ctxctl.model.whatif import MOST_TOKENS, Limits
+from ctxctl.model.why import Link, WhatIf, Why
+from ctxctl.policies.registry import by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ctxctl.session.facade import Inspector, Progress
+    from ctxctl.session.history.history import StepRow
+
+_MOST_BYTES: Final = 128 << 20
+"""Of a session up to the step; a longer one is not replayed for this."""
+_MANY: Final = 20_000
+"""Events above which fewer replays are made."""
+_PROBES: Final = 40
+"""Replays of a bisection: enough for any limit that can be written."""
+_FEW: Final = 8
+_OTHERS: Final = (
+    "fifo", "priority", "truncate_tail", "truncate_middle", "summarize_oldest", "summarize_low_priority",
+)  # fmt: skip
+"""Policies that are tried under the recorded limit."""
+
+
+class Seen(NamedTuple):
+    """What one replay showed of the step."""
+
+    present: bool
+    """A current copy is there, whole."""
+    wanted: int
+    """The most tokens that any step up to it would hold, had nothing been left out."""
+
+
+def suppose(
+    inspector: Inspector, why: Why, models: dict[str, dict[str, Any]] | None = None,
+    *, progress: Progress | None = None,
+) -> WhatIf:  # fmt: skip
+    """What an item costs in money, and under which limit or policy it would be there.
+
+    `models` are the user's own prices.  Replays the session up to the step some dozen times where room is
+    what took the item out, and not at all otherwise.
+    """
+    found = list(priced(inspector, why, models))
+    probes = _Probes(inspector, why, progress)
+    if why.state == "out":
+        found += probes.links()
+    elif why.state == "omitted":
+        found += _never_placed(why)
+    return WhatIf(tuple(found), probes.count)
+
+
+def _reason(why: Why) -> tuple[str, str | None]:
+    """The cause of the last leaving, and the reason that was recorded of it."""
+    taken = ("compacted", "dropped", "omitted", "removed", "redacted", *vocab.CAUSES)
+    for link in reversed(why.links):
+        if link.verdict in taken:
+            cause, reason = link.numbers.get("cause"), link.numbers.get("reason")
+            names = {"dropped": "truncated", "removed": str(cause or "unrecorded")}
+            return names.get(link.verdict, link.verdict), reason if isinstance(reason, str) else None
+    return "unrecorded", None
+
+
+def _never_placed(why: Why) -> list[Link]:
+    cause, reason = _reason(why)
+    if cause == "truncated" or reason in ROOM_REASONS:
+        text = "no replay can put it there: it never was in a frame; what it would take is derived above"
+    else:
+        said = reason or "for a reason that is not recorded"
+        text = f"no limit and no fitting policy brings it in: it was left out as {said}, not for want of room"
+    return [Link("whatif", "not-tried", text, None, None, {}, "derived")]
+
+
+class _Probes:
+    """Replays of one session up to one step, under suppositions."""
+
+    def __init__(self, inspector: Inspector, why: Why, progress: Progress | None) -> None:
+        self.count = 0
+        self._inspector = inspector
+        self._why = why
+        self._progress = progress
+        self._key = ThreadKey(why.session, why.thread)
+        self._events: list[Event] | None = None
+
+    def links(self) -> list[Link]:
+        """What was found."""
+        cause, reason = _reason(self._why)
+        by_policy = any(link.numbers.get("policy") for link in self._why.links)
+        fitted = by_policy and self._inspector.params.fitting
+        if not (fitted or cause in FOR_ROOM or (cause == "omitted" and reason in ROOM_REASONS)):
+            said = f"{cause}{f' ({reason})' if reason else ''}"
+            text = f"no limit brings it back: it left as {said}, not for want of room"
+            return [Link("whatif", "not-room", text, None, None, {"cause": cause}, "derived")]
+        start, line, stop = self._stretch()
+        if stop - start > _MOST_BYTES:
+            text = (
+                f"not tried: its session has {(stop - start) >> 20:,} MB up to here; "
+                "`ctxctl replay --policy fifo --window TOKENS` supposes a limit for all of it"
+            )
+            return [Link("whatif", "too-long", text, None, None, {"bytes": stop - start}, "derived")]
+        end = stop if stop < self._inspector.trace.source.size else None
+        session = (None, self._why.session)
+        self._events = [e for e in self._inspector.trace.events(start, line, end) if e.session_id in session]
+        return self._tried()
+
+    def _stretch(self) -> tuple[int, int, int]:
+        """Where the session begins, the number of that line, and where the step ends."""
+        places = self._inspector.places()
+        mine = [span for span in places.spans if span.session == self._why.session]
+        first = min(mine, key=lambda span: span.start)
+        return first.start, first.line, places.spans[self._why.ordinal].end
+
+    def _tried(self) -> list[Link]:
+        policy, whose = self._policy()
+        step = chronicle_of(self._inspector).step(self._why.ordinal)
+        low = step.cap or 0
+        most = self._probe(policy, MOST_TOKENS)
+        moment = Reader(self._inspector).moment(self._why.ordinal)
+        name = f"policy {policy.name}{whose}"
+        if not most.present:
+            text = f"none found: under {name} it is not there even with no limit at all"
+            return [Link("whatif", "none", text, moment, None, {"policy": policy.name}, "simulated")]
+        now = "none is known" if step.cap is None else _now(step)
+        found = []
+        numbers: dict[str, int | float | str | None] = {"policy": policy.name, "recorded": step.cap}
+        if step.cap is not None:
+            numbers["limit_source"] = step.source
+        if step.cap is not None and self._probe(policy, low).present:
+            text = f"under {name} it would be there with {_the_limit(step)} tokens of input"
+            found.append(Link("whatif", "policy", text, moment, None, {**numbers, "cap": low}, "simulated"))
+        else:
+            absent, present = self._bisect(policy, low, max(most.wanted, low + 1))
+            text = f"under {name} it would be there from a limit of {present:,} tokens of input on ({now})"
+            text += _beside(step, present)
+            if present == 1:
+                text = f"under {name} it would be there whatever the limit: the policy does not take it out"
+            elif present - absent > 1:
+                text += f"; with {absent:,} it would not, and what is between was not tried"
+            numbers |= {"cap": present, "absent_at": absent}
+            found.append(Link("whatif", "limit", text, moment, None, numbers, "simulated"))
+        return found + (self._others(policy, step, step.cap) if step.cap is not None else [])
+
+    def _bisect(self, policy: Fitter, absent: int, present: int) -> tuple[int, int]:
+        """Two limits as close as can be found: with one the item is not there, with the other it is."""
+        assert self._events is not None
+        for _ in range(_PROBES if len(self._events) <= _MANY else _FEW):
+            if present - absent <= 1:
+                break
+            middle = (absent + present) // 2
+            if self._probe(policy, middle).present:
+                present = middle
+            else:
+                absent = middle
+        return absent, present
+
+    def _others(self, tried: Fitter, step: StepRow, cap: int) -> list[Link]:
+        assert self._events is not None
+        if len(self._events) > _MANY:
+            return []
+        keeps = [name for name in _OTHERS if name != tried.name and self._probe(_fitter(name), cap).present]
+        names = ", ".join(keeps)
+        text = (
+            f"with {_the_limit(step)} it would be there under {names}"
+            if keeps
+            else f"with {_the_limit(step)} none of the other policies keeps it: "
+            f"{', '.join(name for name in _OTHERS if name != tried.name)}"
+        )
+        return [Link("whatif", "policies", text, None, None, {"cap": cap, "policies": names}, "simulated")]
+
+    def _policy(self) -> tuple[Fitter, str]:
+        """The policy that the limit is looked for under, and why it is that one."""
+        own = fits(self._inspector.strategy)
+        if own is not None:
+            return own, ""
+        for link in reversed(self._why.links):
+            strategy = link.numbers.get("overflow_strategy")
+            if isinstance(strategy, str) and strategy in _OTHERS:
+                return _fitter(strategy), " (as its budget names it)"
+        if any(link.verdict == "compacted" for link in self._why.links):
+            return _fitter("summarize_oldest"), " (ctxctl's own; it was compacted)"
+        return _fitter("fifo"), " (ctxctl's own; the trace names none)"
+
+    def _probe(self, policy: Fitter, cap: int) -> Seen:
+        """One replay under a limit on input."""
+        assert self._events is not None
+        self.count += 1
+        if self._progress is not None:
+            self._progress(min(0.99, self.count / 20))
+        limits = Limits(cap, 0, cap)
+        rules = replace(self._inspector.rules(), policy=None, recomputer=None, fitter=policy, limits=limits)
+        engine = Engine(rules, ignore)
+        wanted, present = 0, False
+        for event in self._events:
+            if done := engine.feed(event):
+                wanted, present = self._look(engine, done, wanted, present)
+        wanted, present = self._look(engine, engine.end(), wanted, present)
+        return Seen(present, wanted)
+
+    def _look(self, engine: Engine, done: Iterable[object], wanted: int, present: bool) -> tuple[int, bool]:
+        why = self._why
+        for step in done:
+            if not isinstance(step, Step) or (step.session, step.thread) != self._key:
+                continue
+            thread = engine.threads[self._key]
+            if thread.fitted is not None:
+                wanted = max(wanted, thread.fitted.wanted)
+            if (step.turn, step.step) == (why.turn, why.step):
+                present = any(p.item == why.item and not p.stale and not p.truncated for p in engine.frame)
+        return wanted, present
+
+
+def _now(step: StepRow) -> str:
+    """The limit in force, behind another one."""
+    assert step.cap is not None
+    return f"{'recorded' if step.source in _OF_RECORD else 'now'}: {limit_words(step.cap, step.source)}"
+
+
+def _the_limit(step: StepRow) -> str:
+    assert step.cap is not None
+    kind = "recorded limit" if step.source in _OF_RECORD else "limit"
+    return f"the {kind} of {limit_words(step.cap, step.source)}"
+
+
+def _beside(step: StepRow, limit: int) -> str:
+    """How much of a limit is taken by what no policy can leave out: what was sent and is not recorded."""
+    beside = step.unrecorded or 0
+    if not 0 < beside < limit:
+        return ""
+    return f", of which about {about(beside):,} go to what is sent and not recorded"
+
+
+_OF_RECORD: Final = ("recorded", None)
+"""Sources of a limit that a budget record of the trace says."""
+
+
+def _fitter(name: str) -> Fitter:
+    found = fits(by_name(name))
+    if found is None:  # a name of ours that fits nothing would be a mistake of this module
+        raise UsageError("unknown-policy", f"{name} leaves nothing out")
+    return found

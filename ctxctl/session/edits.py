@@ -1,0 +1,327 @@
+"""Edits of a what-if against one trace: which items `--drop` takes away, and which texts `--set` replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.edits import Edits, Text
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.errors import UsageError
+from ctxctl.session.inventory import Facets, Inventory, Shelf
+from ctxctl.session.resolver import (Found, Several, TextOf, resolve, several, the_one)
+from ctxctl.labels import plural
+from ctxctl.model.content import ContentStore
+from ctxctl.model.whatif import UNEDITED, Dropped, Edited, Replaced, Replacement, Texts
+
+_NEAR: Final = 3
+_LOOKED_AT: Final = 20_000
+"""Names that near ones are looked for among."""
+_LONGEST: Final = 80
+_FEW: Final = 8
+"""Names that are all listed."""
+_HOW: Final = "write kind:KIND, source:SOURCE, server:SERVER or item:ID"
+
+Items = set[tuple[ThreadKey, str]]
+
+FACETS: Final[Mapping[str, Callable[[str, Facets], str | None]]] = {
+    "kind": lambda _item, facets: facets.kind,
+    "source": lambda _item, facets: facets.source,
+    "server": lambda _item, facets: facets.server,
+    "item": lambda item, _facets: item,
+}
+"""What a selector can name, in the order in which people think of them."""
+
+
+class Resolved(NamedTuple):
+    """Edits ready to be replayed under, and what to say of them."""
+
+    edits: Edits | None
+    told: Edited
+
+
+NOTHING: Final = Resolved(None, UNEDITED)
+
+
+def edits_of(
+    inventory: Callable[[], Inventory], store: ContentStore, drop: Sequence[str], texts: Texts, text: TextOf
+) -> Resolved:
+    """What `drop` and `set` come to in a trace; `inventory` is asked only where something is given.
+
+    `text` gives the text of a content, where an item is named by it.
+
+    Raises what `resolve_edits` raises.
+    """
+    given = [Replacement(*one) for one in texts.items()] if isinstance(texts, Mapping) else texts
+    if not drop and not given:
+        return NOTHING
+    return resolve_edits(inventory(), store, drop, given, text)
+
+
+def resolve_edits(
+    inventory: Inventory, store: ContentStore, drop: Sequence[str], replacements: Sequence[Replacement],
+    text: TextOf,
+) -> Resolved:  # fmt: skip
+    """Settle what is dropped and set; `text` gives the text of a content, where an item is named by it.
+
+    Raises UsageError: `bad-drop`, `nothing-dropped`, `unknown-item`, `ambiguous-item`, `bad-set`.
+    """
+    if not drop and not replacements:
+        return NOTHING
+    chosen = [_selected(inventory, selector, text) for selector in dict.fromkeys(drop)]
+    matched: Items = set().union(*(items for _, items in chosen))
+    gone, summaries = _with_what_belongs(inventory, matched)
+    texts, told = _texts(inventory, store, [_meant(inventory, one, text) for one in replacements])
+    _no_contradiction(gone, texts)
+    dropped: dict[ThreadKey, set[str]] = {}
+    for key, item in gone:
+        dropped.setdefault(key, set()).add(item)
+    edits = Edits({key: frozenset(items) for key, items in dropped.items()}, texts)
+    drops = {name: Dropped(name, len(items)) for name, items in chosen}
+    calls = len(gone) - len(matched) - summaries
+    return Resolved(edits, Edited(tuple(drops.values()), calls, summaries, told))
+
+
+# What is dropped --------------------------------------------------------------------------------------------
+
+
+def _selected(inventory: Inventory, typed: str, text: TextOf) -> tuple[str, Items]:
+    """A selector with its facet, and the items that it matches."""
+    facet, colon, value = typed.partition(":")
+    if colon and facet in FACETS:
+        value = value.removeprefix("mcp:") if facet == "server" else value
+        found = _matching(inventory, facet, value)
+        if not found and facet == "item" and (named := _named(inventory, value, text)):
+            return named
+        if not found:
+            raise _nothing(inventory, facet, value)
+        return f"{facet}:{value}", found
+    if not typed.strip():
+        raise UsageError("bad-drop", "--drop is empty", hint=_HOW)
+    if typed.startswith("mcp:") and (found := _matching(inventory, "server", typed[4:])):
+        return f"server:{typed[4:]}", found
+    fits = {name: items for name in FACETS if (items := _matching(inventory, name, typed))}
+    if not fits and (named := _named(inventory, typed, text)):
+        return named
+    if not fits:
+        raise _nothing(inventory, None, typed)
+    names = list(fits)
+    if any(fits[name] != fits[names[0]] for name in names[1:]):
+        listed = ", ".join(f"{name}:{typed} ({len(fits[name]):,})" for name in names)
+        raise UsageError("bad-drop", f"{_quoted(typed)} fits several things", hint=f"write one of {listed}")
+    return f"{names[0]}:{typed}", fits[names[0]]
+
+
+def _matching(inventory: Inventory, facet: str, value: str) -> Items:
+    of = FACETS[facet]
+    return {
+        (key, item)
+        for key, item, facets in inventory.items()
+        if any(of(item, one) == value for one in facets)
+    }
+
+
+def _named(inventory: Inventory, name: str, text: TextOf) -> tuple[str, Items] | None:
+    """The selector of the one item that a name means, and the item in each thread that has it.
+
+    Raises UsageError: `ambiguous-item`; `no-such-item` for a version that the item never had.
+    """
+    if not name.strip():
+        return None
+    answer = resolve(inventory, name, text)
+    if not isinstance(answer, Found | Several):
+        return None
+    one = the_one(answer, name).candidate
+    return f"item:{one.item}", {(key, one.item) for key in one.threads}
+
+
+def _nothing(inventory: Inventory, facet: str | None, value: str) -> UsageError:
+    """The error for a selector that matches nothing, with what is there."""
+    names: dict[str, None] = {}
+    for _, item, facets in inventory.items():
+        for name in FACETS if facet is None else (facet,):
+            values = (FACETS[name](item, one) for one in facets)
+            names.update((f"{name}:{found}" if facet is None else found, None) for found in values if found)
+    if facet is None:
+        what = f"{_quoted(value)} is no kind, source, server or item of this trace"
+        return UsageError("nothing-dropped", what, hint=_near(value, names) or _HOW)
+    has = "is called" if facet == "item" else f"has the {facet}"
+    hint = _near(value, names) or ("" if facet == "item" else f"there is no {facet} in it")
+    return UsageError("nothing-dropped", f"no item of this trace {has} {_quoted(value)}", hint=hint or None)
+
+
+def _near(value: str, names: Iterable[str]) -> str | None:
+    """All names where there are few, else those like one."""
+    from difflib import get_close_matches
+
+    known = list(names)
+    if 0 < len(known) <= _FEW:
+        return "there are: " + ", ".join(_short(name) for name in sorted(known))
+    bare = {_bare(name): name for name in known[:_LOOKED_AT]}
+    like = get_close_matches(_bare(value)[:_LONGEST], bare, _NEAR)
+    return "near: " + ", ".join(_short(bare[name]) for name in like) if like else None
+
+
+def _bare(name: str) -> str:
+    """A selector without its facet."""
+    facet, colon, value = name.partition(":")
+    return value if colon and facet in FACETS else name
+
+
+def _with_what_belongs(inventory: Inventory, matched: Items) -> tuple[Items, int]:
+    """The matched items, their calls and results, and summaries of nothing but them; how many of the last."""
+    gone = set(matched)
+    for key, item in matched:
+        shelf = inventory.shelves[key]
+        call = shelf.call_of.get(item)
+        if call is not None:
+            gone.update((key, member) for member in shelf.members[call])
+    summaries = 0
+    for key, shelf in inventory.shelves.items():
+        for summary in _emptied(shelf, {item for where, item in gone if where == key}):
+            summaries += 1
+            gone.add((key, summary))
+    return gone, summaries
+
+
+def _emptied(shelf: Shelf, gone: set[str]) -> Iterator[str]:
+    """Summaries that stand for dropped items only, also by way of one another."""
+    waiting = {name: sources for name, sources in shelf.into.items() if sources and name not in gone}
+    while found := [name for name, sources in waiting.items() if sources <= gone]:
+        yield from found
+        gone.update(found)
+        for name in found:
+            del waiting[name]
+
+
+# What is set ------------------------------------------------------------------------------------------------
+
+_Texts = dict[ThreadKey, dict[str, dict[str | None, Text]]]
+
+
+def _texts(
+    inventory: Inventory, store: ContentStore, replacements: Sequence[Replacement]
+) -> tuple[_Texts, tuple[Replaced, ...]]:
+    texts: _Texts = {}
+    told: list[Replaced] = []
+    seen: set[str] = set()
+    # What names a version goes before what names them all.
+    for one in sorted(replacements, key=lambda r: _whole(inventory, r.item), reverse=True):
+        if one.item in seen:
+            raise UsageError("bad-set", f"{_quoted(one.item)} is set twice")
+        seen.add(one.item)
+        told.append(_replace(inventory, store, one, texts))
+    order = [one.item for one in replacements]
+    told.sort(key=lambda r: order.index(r.item if r.version is None else f"{r.item}@{r.version}"))
+    return texts, tuple(told)
+
+
+def _meant(inventory: Inventory, one: Replacement, text: TextOf) -> Replacement:
+    """A replacement under the id of the item that its name means; as it is where it names none."""
+    if not one.item.strip() or any(shelf.book.find(one.item) for shelf in inventory.shelves.values()):
+        return one
+    answer = resolve(inventory, one.item, text)
+    if isinstance(answer, Several):
+        raise several(answer, one.item)
+    if isinstance(answer, Found) and answer.version is None:
+        return msgspec.structs.replace(one, item=answer.candidate.item)
+    return one
+
+
+def _whole(inventory: Inventory, ref: str) -> bool:
+    return any(ref in shelf.book.latest for shelf in inventory.shelves.values())
+
+
+def _replace(inventory: Inventory, store: ContentStore, one: Replacement, texts: _Texts) -> Replaced:
+    content = store.literal(one.text)
+    found, changed, version = False, 0, None
+    item = one.item
+    for key, shelf in inventory.shelves.items():
+        known = shelf.book.find(one.item)
+        if known is None:
+            continue
+        found, item = True, known.item
+        whole = one.item in shelf.book.latest
+        versions = list(shelf.book.history(item)) if whole else [known]
+        version = None if whole else one.item[len(item) + 1 :]
+        other = [v for v in versions if v.content is None or v.content.digest != content.digest]
+        changed += len(other)
+        if other:
+            name = versions[-1].version
+            texts.setdefault(key, {}).setdefault(item, {}).update(
+                (v.version, Text(content, name)) for v in versions
+            )
+    if not found:
+        raise _unknown(inventory, one.item)
+    return Replaced(item, version, one.name, content.digest, content.size, changed)
+
+
+def _unknown(inventory: Inventory, ref: str) -> UsageError:
+    head, _, _ = ref.rpartition("@")
+    for shelf in inventory.shelves.values():
+        if head and head in shelf.book.latest:
+            there = [v.version for v in shelf.book.history(head) if v.version is not None]
+            listed = ", ".join(_short(name) for name in there[:8]) + (", …" if len(there) > 8 else "")
+            return UsageError(
+                "unknown-item", f"no version of {_quoted(head)} is called {_quoted(ref[len(head) + 1 :])}",
+                hint=f"there are: {listed}" if there else "its versions have no names",
+            )  # fmt: skip
+    names = dict.fromkeys(item for shelf in inventory.shelves.values() for item in shelf.book.latest)
+    return UsageError(
+        "unknown-item", f"the trace describes no item called {_quoted(ref)}", hint=_near(ref, names)
+    )
+
+
+def _no_contradiction(gone: Items, texts: _Texts) -> None:
+    for key, items in texts.items():
+        for item in items:
+            if (key, item) in gone:
+                raise UsageError("bad-set", f"{_quoted(item)} is both set and dropped")
+
+
+def _quoted(name: str) -> str:
+    return repr(_short(name))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+NOT_KNOWN: Final = (
+    "what the model would have answered instead; its answers and the user's turns are as recorded"
+)
+
+
+# What to say of it ------------------------------------------------------------------------------------------
+
+
+def edit_notes(edited: Edited) -> Iterator[str]:
+    """What is dropped and set, and what nobody knows of it; may hold names of the trace."""
+    if edited.drops:
+        yield "As if never there: " + drops_text(edited) + "."
+    for one in edited.texts:
+        yield f"Another text: {text_of(one)}."
+    if edited.given:
+        yield f"Not known: {NOT_KNOWN}."
+
+
+def drops_text(edited: Edited) -> str:
+    """What the selectors matched, and what went with it."""
+    said = [f"{_short(one.selector)} ({plural(one.items, 'item')})" for one in edited.drops]
+    if edited.calls:
+        said.append(
+            f"with the {plural(edited.calls, 'call or result', 'calls and results')} that belong to them"
+        )
+    if edited.summaries:
+        said.append(f"with {plural(edited.summaries, 'summary', 'summaries')} of nothing else")
+    return ", ".join(said)
+
+
+def text_of(one: Replaced) -> str:
+    """What stands in the place of what."""
+    name = _short(one.item) if one.version is None else f"{_short(one.item)}@{_short(one.version)}"
+    versions = plural(one.versions, "version") if one.versions else "its recorded text"
+    source = f"{one.name}, " if one.name else ""
+    return f"{name} ({versions}): {source}{one.size:,} bytes, sha256 {one.sha256[:12]}"

@@ -1,0 +1,500 @@
+"""The façade that every view uses: a trace, the policy and encoding it is replayed under, and its caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ctxctl.config import load as load_settings
+from ctxctl.engine.replay.changes import (Context, compare, no_cause, rescored)
+from ctxctl.engine.replay.cursor import (At, Cursor, Snapshots, ignore, paired)
+from ctxctl.engine.replay.ordering import Ends
+from ctxctl.engine.replay.placements import Count
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Encodings, Rules
+from ctxctl.errors import UsageError
+from ctxctl.session.addresses import named, resolve
+from ctxctl.session.assembly import joints, text_of
+from ctxctl.session.calibration import NONE, SESSION, fitted_to
+from ctxctl.session.results import (FrameDiff, Outline, Reported, frame_diff)
+from ctxctl.session.learned import OFF
+from ctxctl.session.item_life import life_of, rekeyed
+from ctxctl.session.opening import Opened, native_line, open_trace
+from ctxctl.session.params import (Limiter, Lookahead, Params, fits, plans, recomputes, resolve_params, same_ranks)
+from ctxctl.session.places import Places, places, step_index
+from ctxctl.session.recount import Recount
+from ctxctl.session.scales import scales_of
+from ctxctl.session.survey import Survey
+from ctxctl.session.redaction import Veil
+from ctxctl.session.history.history import Chronicle
+from ctxctl.model import vocab
+from ctxctl.model.content import Content
+from ctxctl.model.event import Event
+from ctxctl.model.outline import Life, Row
+from ctxctl.model.problem import DOUBTS, Problem
+from ctxctl.model.results import Frame, Step, Summary, Turn
+from ctxctl.model.whatif import AS_RECORDED, Limits, Texts
+from ctxctl.policies.registry import Strategy
+from ctxctl.tokens.overhead import written_size
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.edits import Edits
+    from ctxctl.session.edits import Resolved
+    from ctxctl.session.inventory import Inventory
+
+__all__ = ["FrameDiff", "Inspector", "Outline", "Progress", "Reported"]
+
+Progress = Callable[[float], None]
+"""Told the share of the trace read so far, 0 to 1, now and then."""
+
+
+class Inspector:
+    """One opened trace.  Methods may be called from several threads; `replay` passes are independent."""
+
+    def __init__(self, opened: Opened, params: Params, policy: Strategy | None) -> None:
+        self._opened = opened
+        self.trace = opened.trace
+        self.veil = Veil(opened.trace)
+        """What was redacted in the trace: no surface shows it."""
+        self.format = opened.format
+        self.learned = opened.learned
+        """What was put into a log that it does not hold itself."""
+        self.params = params
+        self.strategy = policy
+        """The policy that the trace is replayed under; None is `recorded`."""
+        self._lock = RLock()
+        """Guards the cursor and the caches; never held for a whole pass."""
+        self._surveying = RLock()
+        self._indexing = RLock()
+        self._survey_rows = Survey()
+        self._counter = params.counter()
+        self._recounts: dict[str, Recount] = {}
+        self._written: dict[tuple[str, str], int | None] = {}
+        """By digest and encoding: every thread has the same definitions."""
+        """By encoding, for steps of models that have another one."""
+        self._limiter = Limiter(params.runtime, load_settings().models)
+        self._found = Reported()
+        """What the engine reported in the first pass, or in the last one that came to its end."""
+        self._summary: Summary | None = None
+        self._outline: Outline | None = None
+        self._snapshots: Snapshots | None = None
+        self._cursor: Cursor | None = None
+        self._places: Places | None = None
+        self._ahead: Lookahead | None = None
+        self.chronicle: Chronicle | None = None
+        """What became of every item, once somebody has replayed the trace for it (`inspector.why`)."""
+        self.inventory: Inventory | None = None
+        """What items there are, once somebody has asked."""
+        self.edits: Edits | None = None
+        """What is supposed to be gone from the session, or otherwise in it."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        target: str = vocab.MODEL,
+        model: str | None = None,
+        encoding: str | None = None,
+        policy: str | None = None,
+        format: str | None = None,  # noqa: A002 - the name users type
+        limits: Limits = AS_RECORDED,
+        drop: Sequence[str] = (),
+        set: Texts = (),  # noqa: A002 - what the option is called
+        calibration: str | None = NONE,
+        learned: str = OFF,
+    ) -> Inspector:
+        """Open a native or foreign trace; `-` is stdin.
+
+        Args:
+            limits: Supposed in place of the recorded ones.
+            drop: Items that are supposed never to have been there: `kind:KIND`, `source:SOURCE`,
+                `server:SERVER`, `item:ID`, or a bare word that is one of these only.
+            set: Texts that are supposed in the place of items' own, by `ID` or `ID@VERSION`.
+            calibration: As `calibrating.chosen` takes it; `session` goes through the trace once to fit it.
+            learned: As `learned.chosen` takes it.
+
+        Raises UnreadableError, UsageError (unknown names) or UnavailableError (an extra is not installed).
+        """
+        opened = open_trace(path, format, learned)
+        try:
+            params, strategy = resolve_params(opened, target, model, encoding, policy, calibration)
+            made = cls(opened, msgspec.structs.replace(params, limits=limits), strategy)
+            if params.calibration.origin == SESSION:
+                steps = (at.step for at, _ in made.walk())
+                fitted = fitted_to(steps, params.encoding, params.encoding_of)
+                made.params = msgspec.structs.replace(made.params, calibration=fitted)
+            if drop or set:
+                made.edit(drop, set)
+        except BaseException:
+            opened.trace.close()
+            raise
+        return made
+
+    def edit(self, drop: Sequence[str], set: Texts) -> None:  # noqa: A002
+        """Suppose contents to be others from here on; raises UsageError (see `resolve_edits`)."""
+        self.edits, told = self.edits_of(drop, set)
+        self.params = msgspec.structs.replace(self.params, edited=told)
+
+    def edits_of(self, drop: Sequence[str], set: Texts) -> Resolved:  # noqa: A002
+        """What such edits come to in this trace; raises UsageError (see `resolve_edits`)."""
+        from ctxctl.session.edits import edits_of
+
+        return edits_of(self.items, self.trace.contents, drop, set, self.text)
+
+    def items(self, progress: Progress | None = None) -> Inventory:
+        """What items there are; goes through the trace where it was not gone through yet, or has grown."""
+        from ctxctl.session.inventory import Inventory
+
+        known = self.inventory
+        if known is None or known.size != self.trace.source.size:
+            known = self.inventory = Inventory(self.trace, self.params.target, progress)
+        return known
+
+    @property
+    def name(self) -> str:
+        """The trace's name as the user typed it."""
+        return self.trace.source.name
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was wrong so far, by line and byte; an importer's speak of the foreign file."""
+        found = sorted([*self._opened.problems, *self.trace.problems, *self._found.kept])
+        return [self.veil.problem(problem) for problem in found]
+
+    @property
+    def problem_count(self) -> int:
+        """Number of problems found so far, those not kept included."""
+        return len(self._opened.problems) + self.trace.problem_count + self._found.count
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What the import as a whole did not understand of a capture, a sentence each, by line."""
+        found = sorted(problem for problem in self._opened.problems if problem.slug in DOUBTS)
+        return tuple(
+            f"line {p.line:,}: {p.message}" if p.line else p.message for p in map(self.veil.problem, found)
+        )
+
+    @property
+    def finding_count(self) -> int:
+        """As `problem_count`, without what is only worth telling: what ``--strict`` goes by."""
+        return self.problem_count - sum(problem.is_note for problem in self._opened.problems)
+
+    @property
+    def summary(self) -> Summary | None:
+        """Totals of the last replay that came to its end."""
+        return self._summary
+
+    def replay(self, progress: Progress | None = None, *, skipped: bool = False) -> Iterator[Step | Turn]:
+        """Replay from the first line: steps in the order in which they begin, each turn after its last step.
+
+        With `skipped`, changes list the skipped items too: as many as the frame holds, at each step.
+        """
+        found = self.reporting()
+        engine = self._engine(found.add, skipped=skipped)
+        size = max(1, self.trace.source.size)
+        for batch in self.trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for event in batch:
+                if done := engine.feed(event):
+                    yield from done
+        yield from engine.end()
+        self._finish(engine, found)
+
+    def _batches(self) -> Iterator[list[Event]]:
+        """The events of a pass beside the others."""
+        return self.trace.batches()
+
+    def walk(
+        self,
+        progress: Progress | None = None,
+        *,
+        skipped: bool = False,
+        seen: Callable[[Event, Engine], None] | None = None,
+        settle: bool = False,
+    ) -> Iterator[tuple[At, Engine]]:
+        """Replay from the first line: each step with its frame, and the engine that has just finished it.
+
+        A pass beside the others: it settles nothing, and what is wrong with the trace is told by those.  With
+        `settle` it stands for them: `problems` and `summary` are its own once it has come to its end.
+        `seen` is told of each event once the engine has taken it in, after the steps that it finished.
+        """
+        found = self.reporting() if settle else None
+        engine = self._engine(ignore if found is None else found.add, skipped=skipped)
+        engine.seen = seen
+        size = max(1, self.trace.source.size)
+        for batch in self._batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            for event in batch:
+                if done := engine.feed(event):
+                    for at in paired(engine, done):
+                        yield at, engine
+        for at in paired(engine, engine.end()):
+            yield at, engine
+        if found is not None:
+            self._finish(engine, found)
+
+    def _finish(self, engine: Engine, found: Reported) -> None:
+        self._found = found
+        self._counter.flush()
+        for recount in self._recounts.values():
+            recount.flush()
+        self._summary = engine.totals.summary(
+            problems=self.problem_count, unique_contents=len(self.trace.contents)
+        )
+
+    def places(self, progress: Progress | None = None) -> Places:
+        """Which steps there are, from the index; nothing is replayed."""
+        with self._indexing:
+            if self._places is None:
+                self._places = places(step_index(self.trace, progress), self.veil)
+            return self._places
+
+    def outline(self, progress: Progress | None = None) -> Outline:
+        """One row for each step; the first call replays the trace, later ones return the same value.
+
+        While it runs, `known` has the rows so far, and other threads may open those steps.
+        """
+        with self._surveying:
+            if self._outline is None:
+                self._outline = self._survey(progress)
+            return self._outline
+
+    @property
+    def known(self) -> Sequence[Row]:
+        """The rows that a running `outline` has so far; only ever grows at its end."""
+        return self._survey_rows.rows
+
+    @property
+    def surveyed(self) -> Survey:
+        """What a running or finished `outline` has noted."""
+        return self._survey_rows
+
+    @property
+    def late_events(self) -> int:
+        """Number of events so far for steps that were over: what they say is missing from those steps."""
+        return self._found.late
+
+    def _survey(self, progress: Progress | None) -> Outline:
+        """Replay once, keeping a row for each step and snapshots to come back to any of them."""
+        found = self.reporting()
+        engine = self._engine(found.add)
+        survey = self._survey_rows = Survey()
+        chronicle = Chronicle()
+        snapshots = Snapshots(engine)
+        with self._lock:
+            self._snapshots, self._cursor = snapshots, None
+        size = max(1, self.trace.source.size)
+        for batch in self.trace.batches():
+            if progress is not None:
+                progress(batch[0].offset / size)
+            self._counter.foresee(batch, self.trace.contents, least=8)
+            for event in batch:
+                if done := engine.feed(event):
+                    survey.note(chronicle.noting(done, engine), engine)
+                    ended = len(survey.rows)
+                    snapshots.offer(engine, ended, event.offset + event.length + 1, event.line + 1)
+        survey.note(chronicle.noting(engine.end(), engine), engine)
+        self._finish(engine, found)
+        self.chronicle = chronicle.finish(engine, self.trace.covered)
+        assert self._summary is not None
+        return Outline(tuple(survey.rows), self._summary)
+
+    def reporting(self) -> Reported:
+        """Where a new pass reports to; until a pass has come to its end, what it finds shows at once."""
+        found = Reported()
+        if self._summary is None:
+            self._found = found
+        return found
+
+    def _engine(self, report: Callable[[Problem], None], *, skipped: bool = False) -> Engine:
+        return Engine(self.rules(skipped=skipped), report)
+
+    def rules(self, *, skipped: bool = False) -> Rules:
+        """What every replay of this inspector is made under."""
+        params = self.params
+        return Rules(
+            target=params.target,
+            store=self.trace.contents,
+            count=self._count,
+            encoding=params.encoding,
+            known=params.uses_encoding,
+            ahead=self._look_ahead,
+            ends=self._ends,
+            list_skipped=skipped,
+            model=params.model,
+            limits=params.limits,
+            policy=plans(self.strategy),
+            fitter=fits(self.strategy),
+            recomputer=recomputes(self.strategy),
+            trim=self._counter.trim,
+            edits=self.edits,
+            encodings=Encodings(params.encoding_of, self._counter_of) if not params.one_encoding else None,
+            scales=scales_of(params, self.written),
+            first_model=params.first_model,
+            imported=params.runtime is not None,
+            catalogue=self._limiter.catalogue,
+            compacts_at=self._limiter.compacts_at,
+            read=self.text,
+        )
+
+    def _count(self, content: Content) -> tuple[int, bool]:
+        """Tokens of a content: counted once for a trace, and never again for a text counted before."""
+        counted = content.count
+        if counted is None:
+            counted = content.count = self._counter.count(self.trace.contents.text(content))
+        return counted
+
+    def _counter_of(self, encoding: str) -> Count:
+        """What counts with an encoding, for steps of models that have another one than the replay."""
+        if same_ranks(encoding, self.params.encoding):
+            return self._count
+        return self._recount(encoding).count
+
+    def _recount(self, encoding: str) -> Recount:
+        found = self._recounts.get(encoding)
+        if found is None:
+            found = self._recounts.setdefault(encoding, Recount(self.trace.contents, encoding))
+        return found
+
+    def written(self, content: Content, encoding: str) -> int | None:
+        """Tokens of a tool's definition as OpenAI writes it out for models of an encoding.
+
+        None of what is no definition of a function: nobody knows how that is written out.
+        """
+        key = (content.digest, encoding)
+        if key not in self._written:
+            if same_ranks(encoding, self.params.encoding):
+                text = self.trace.contents.text(content)
+                self._written[key] = written_size(text, self._counter, encoding)
+            else:
+                self._written[key] = self._recount(encoding).written(content)
+        return self._written[key]
+
+    def _look_ahead(self, key: Any) -> Any:
+        """Modes need the injections of the whole trace where the first step does not settle them."""
+        with self._lock:
+            if self._ahead is None:
+                self._ahead = Lookahead(self.trace, self.params.target)
+            return self._ahead.of(key)
+
+    def _ends(self) -> Ends | None:
+        """Where steps end, from the index."""
+        return self.places().until
+
+    def at(self, ordinal: int) -> At:
+        """A step with its placements, by its ordinal; raises UsageError("no-such-frame").
+
+        Costs a replay from the nearest snapshot before it, or from the start where there is none yet.
+        """
+        with self._lock:
+            if self._cursor is None:
+                if self._snapshots is None:
+                    self._snapshots = Snapshots(self._engine(ignore))
+                self._cursor = Cursor(self._snapshots, self.trace.events)
+            try:
+                if ordinal >= 0:
+                    return self._cursor.at(ordinal)
+            except IndexError:
+                pass
+            raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+
+    def step(self, ordinal: int) -> Step:
+        """One step, by its ordinal."""
+        return self.at(ordinal).step
+
+    def frame(self, ordinal: int) -> Frame:
+        """One step's placements in order, by its ordinal."""
+        at = self.at(ordinal)
+        return Frame(at.step, tuple(at.placements))
+
+    def turn(self, ordinal: int) -> Turn:
+        """The turn that holds a step, by the step's ordinal."""
+        end = self._survey_rows.turn_end(ordinal)
+        turn = self.at(end if end is not None else self.places().turn_end(ordinal)).turn
+        assert turn is not None
+        return turn
+
+    def previous(self, ordinal: int) -> int | None:
+        """Ordinal of the frame before: the preceding step of the same session and thread."""
+        if ordinal < len(self._survey_rows.rows):
+            return self._survey_rows.before[ordinal]
+        return self.places().previous(ordinal)
+
+    def resolve(self, address: str) -> int:
+        """The ordinal that ``[SESSION/][THREAD:]TURN[.STEP]`` or an id of the runtime names.
+
+        Raises UsageError: `no-such-frame`, `bad-address`, `ambiguous-session`.
+        """
+        places = self.places()
+        name = named(address, places.spans)
+        if name is None:
+            return resolve(address, places.spans)
+        from ctxctl.session.id_lookup import ordinal_of
+
+        return ordinal_of(name, self.trace, places, context_only=name != address)
+
+    def text(self, content: Content) -> str:
+        """The text of a content, without what was redacted."""
+        return self.veil.text(content)
+
+    def assembled(self, ordinal: int, *, canonical: bool = False) -> str:
+        """The texts of a frame's placements as they were sent, in order, with the separator that the assembly
+        records between them; where it records none, or only names one, a line end.  What a step appended
+        keeps its own.
+
+        `canonical`: JSON in its canonical form.
+        """
+        at = self.at(ordinal)
+        between, closes = joints(at.step, at.placements)
+        pairs = zip(at.placements, closes, strict=True)
+        return between.text.join(
+            f"{p.opens}{text_of(self.text, p, canonical=canonical)}{behind}" for p, behind in pairs
+        )
+
+    def native(self, line: int) -> dict[str, Any]:
+        """A line of the trace again, with every field it has, less what was redacted; raises
+        UsageError("no-such-line").
+        """
+        return native_line(self.trace, self.places().spans, line)
+
+    def life(self, item: str, *, session: str | None = None, thread: str | None = None) -> list[Life]:
+        """What happened to an item at each step that knew it, in line order."""
+        return list(self.moments(item, session=session, thread=thread))
+
+    def moments(
+        self,
+        item: str,
+        *,
+        session: str | None = None,
+        thread: str | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[Life]:
+        """As `life`, while the trace is being replayed for it."""
+        return life_of(self.replay(progress), item, session, thread)
+
+    def compare(self, a: Frame, b: Frame) -> FrameDiff:
+        """Any two frames, also of two traces, by the plain definition."""
+        before, after = rekeyed(a.placements, b.placements)
+        scored = rescored(a.step.scores, b.step.scores)
+        result = compare(before, after, Context(no_cause, rescored=scored))
+        return frame_diff(a.step.window, b.step.window, result.changes, result.new, result.freed)
+
+    def close(self) -> None:
+        """Close the files; the inspector is of no use afterwards."""
+        self._counter.close()
+        for recount in self._recounts.values():
+            recount.close()
+        self.trace.close()
+
+    def __enter__(self) -> Inspector:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,354 @@
+"""A foreign capture that grows: imported whole whenever it has changed, and held against the import before.
+
+What importers write is the same for the same beginning of a capture, but for what they write at its end; so
+the lines that two imports have in common are there for good, and a few at the end are taken back each time.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import orjson
+
+from ctxctl.errors import CtxctlError
+from ctxctl.formats.capture import open_capture
+from ctxctl.formats.turn_ends import is_over
+from ctxctl.session.learned import OFF, chosen
+from ctxctl.session.live_feeds import Look, Rollback
+from ctxctl.session.opening import Opened, write_native
+from ctxctl.model.problem import Problem
+from ctxctl.trace.follow import OpenFile
+from ctxctl.trace.growing import GrowingSource, GrowingTrace
+from ctxctl.trace.source import Source
+
+_SHARE: Final = 0.3
+"""Share of the time that importing may take at most."""
+_SETTLED: Final = 0.3
+"""Seconds that a capture which seems to have shrunk must stay as it is: it may be half written."""
+_LAST_WORDS: Final = 0.5
+"""Seconds in which a runtime that has ended a turn may still write of it, as what it was billed."""
+ANEW: Final = "replayed-anew"
+LATER: Final = "what came later changes how the first steps are to be read; replayed from the first line"
+_COPY: Final = 1 << 20
+_FILES: Final = 20_000
+_ABOUT = re.compile(rb'"event_type":"ctxctl\.(?:session\.ended|fidelity\.measured)"')
+"""What importers write where a capture ends: it is no part of what is there for good."""
+_LEADING = re.compile(rb'"event_type":"context\.(?!assembly|injection|exported)')
+"""Nor is what no request has carried yet: it is told with the step that does, in its turn."""
+
+
+class CaptureFeed:
+    """A foreign capture: imported whole whenever it has changed, and held against the import before."""
+
+    rewinds = True
+    whole = False
+
+    def __init__(
+        self, name: str, path: Path, format_name: str | None, pause: Callable[[], None], learned: str = OFF
+    ) -> None:
+        self._name, self._path, self._format = name, path, format_name
+        self._learned = learned
+        self._pause = pause
+        self._source: GrowingSource | None = None
+        self._opened: Opened | None = None
+        self._spool: OpenFile | None = None
+        self._end = 0
+        """Bytes in the spool."""
+        self._last: BinaryIO | None = None
+        """The import before."""
+        self._size = 0
+        """Its bytes that stand in the source."""
+        self._places: list[tuple[int, int]] = []
+        """Where in the source the import's bytes stand: pairs of (import, source), ascending."""
+        self._mark: Marks | None = None
+        self._free_at = 0.0
+        """When the next import may begin."""
+        self._short: tuple[Marks, float] | None = None
+        self._over_at: float | None = None
+        """When the turn counts as over, as the capture says so and if nothing more comes."""
+        self._is_over = False
+        self.aside = b""
+
+    def look(self, now: float) -> Look:
+        """Import the capture again if it has changed and it is time."""
+        marks = marks_of(self._path)
+        if not marks:
+            return Look("waiting" if self._mark is None else "gone", False)
+        if marks == self._mark or now < self._free_at:
+            return Look("following", False)
+        self._over_at = None
+        began = time.monotonic()
+        try:
+            opened, made = self._imported()
+        except CtxctlError as error:
+            self._mark = marks
+            return Look("following", False, problems=(Problem(0, 0, error.slug, error.message),))
+        finally:
+            cost = time.monotonic() - began
+            self._free_at = now + cost + cost * (1 - _SHARE) / _SHARE
+        if opened is None:
+            made.close()
+            self._mark = marks
+            return Look("following", False)
+        if self._doubtful(marks, made, now):
+            made.close()
+            return Look("following", False)
+        grew = _grew(self._mark or {}, marks)
+        self._mark, self._short = marks, None
+        if self._is_over:
+            self._over_at = time.monotonic() + _LAST_WORDS
+        return self._compare(opened, made, grew=grew)
+
+    def _imported(self) -> tuple[Opened | None, BinaryIO]:
+        file = cast("BinaryIO", tempfile.TemporaryFile(prefix="ctxctl-"))  # noqa: SIM115 - lives on
+        problems: list[Problem] = []
+        with open_capture(self._path, self._format) as capture:
+            found = capture.format
+            if found is None:
+                return None, file
+            used = chosen(found.name, capture.source, self._learned)
+            if used is not None:
+                used.grows = True
+            write_native(capture.source, found, problems, file, self._pause, used)
+            self._is_over = isinstance(capture.source, Source) and is_over(found.name, capture.source)
+            faults = capture.source.problems if isinstance(capture.source, Source) else ()
+        file.flush()
+        fresh = GrowingTrace(GrowingSource(self._name, self._path))
+        told = (*faults, *problems)
+        return Opened(fresh, found.name, found.default_policy, told, used), file
+
+    def _doubtful(self, marks: Marks, made: BinaryIO, now: float) -> bool:
+        """Whether the capture may be half written: it lost lines, and has not been so for long."""
+        if self._last is None or _size_of(made) >= self._size:
+            return False
+        if self._short is None or self._short[0] != marks:
+            self._short = (marks, now)
+        self._free_at = max(self._free_at, self._short[1] + _SETTLED)
+        return now - self._short[1] < _SETTLED
+
+    def _compare(self, opened: Opened, made: BinaryIO, *, grew: bool) -> Look:
+        before, self._last = self._last, made
+        known = self._opened
+        self._opened = opened
+        if before is None or known is None or known.format != opened.format:
+            why = None
+            if known is not None:
+                why = Problem(0, 0, "trace-replaced", "the capture is of another format now")
+            return self._begin(opened, why)
+        common = _common(before, made, self._size)
+        before.close()
+        self._opened = opened._replace(trace=known.trace)
+        rollback = None
+        if common < self._size:
+            if not common:
+                otherwise = Problem(0, 0, "trace-replaced", "the capture begins otherwise now")
+                return self._begin(opened, Problem(0, 0, ANEW, LATER) if grew else otherwise)
+            assert self._source is not None
+            rollback = Rollback(self._address(common), self._source.size)
+            self._places = [(a, b) for a, b in self._places if a < common]
+            self._size = common
+        self._settle(rollback is not None)
+        return Look("following", True, self._opened, None, rollback)
+
+    def _begin(self, opened: Opened, why: Problem | None) -> Look:
+        if self._spool is not None:
+            self._spool.close()
+        with tempfile.TemporaryFile(prefix="ctxctl-") as file:
+            self._spool = OpenFile(os.dup(file.fileno()))
+        assert isinstance(opened.trace, GrowingTrace)
+        self._source = opened.trace.source
+        self._opened = opened
+        self._end = self._size = 0
+        self._places = [(0, 0)]
+        self._settle(False)
+        return Look("following", True, opened, why)
+
+    def _settle(self, moved: bool) -> None:
+        """Add what is there for good to the source; the rest stays aside."""
+        assert self._last is not None
+        size = _size_of(self._last)
+        end = _for_good(self._last, self._size, size)
+        if moved:
+            assert self._source is not None
+            self._places.append((self._size, self._source.size))
+        self._copy(end)
+        self.aside = os.pread(self._last.fileno(), size - end, end)
+
+    def _copy(self, end: int) -> None:
+        assert self._last is not None
+        assert self._spool is not None
+        assert self._source is not None
+        begin = self._end
+        while self._size < end:
+            data = os.pread(self._last.fileno(), min(_COPY, end - self._size), self._size)
+            if not data:
+                break
+            os.pwrite(self._spool.fd, data, self._end)
+            self._end += len(data)
+            self._size += len(data)
+        self._source.add(self._spool, begin, self._end - begin)
+
+    def _address(self, at: int) -> int:
+        first, there = max((a, b) for a, b in self._places if a <= at)
+        return there + at - first
+
+    def due(self, now: float) -> float:
+        """Until the next import may begin, or the turn is over."""
+        due = max(0.0, self._free_at - now) or 3600.0
+        return due if self._over_at is None else min(due, max(0.0, self._over_at - now))
+
+    def turn_over(self, now: float) -> bool:
+        """Whether the turn's end was the last that came, a moment ago."""
+        if self._over_at is None or now < self._over_at or marks_of(self._path) != self._mark:
+            return False
+        self._over_at = None
+        return True
+
+    def last(self) -> Look:
+        """What was held back is there for good."""
+        self.aside = b""
+        if self._last is None:
+            return Look("waiting", False)
+        self._copy(_size_of(self._last))
+        return Look("following", True)
+
+    def again(self) -> Opened:
+        """The import made last."""
+        assert self._opened is not None
+        fresh = GrowingTrace(GrowingSource(self._name, self._path))
+        look = self._begin(self._opened._replace(trace=fresh), None)
+        assert look.opened is not None
+        return look.opened
+
+    def close(self) -> None:
+        """Let the files go."""
+        for file in (self._last, self._spool):
+            if file is not None:
+                file.close()
+        self._last = self._spool = None
+
+
+Marks = dict[str, tuple[int, int, int, int]]
+"""By name: device, inode, size and time of each file that belongs to a capture."""
+
+
+def marks_of(path: Path) -> Marks:
+    """What tells whether a capture has changed; empty where there is none."""
+    found: Marks = {}
+    if path.is_dir():
+        _tree(path, "", found)
+        return found
+    _mark(path, path.name, found)
+    if not found:
+        return found
+    try:
+        with os.scandir(path.parent) as entries:
+            beside = [e.name for e in entries if companion(path, e.name) and e.name != path.name]
+    except OSError:
+        beside = []
+    for name in beside[:_FILES]:
+        there = path.parent / name
+        if there.is_dir():
+            _tree(there, f"{name}/", found)
+        else:
+            _mark(there, name, found)
+    return found
+
+
+def _grew(before: Marks, now: Marks) -> bool:
+    """Whether all that was there is there still, and nothing of it is shorter."""
+    return all(
+        name in now and now[name][:2] == mark[:2] and now[name][2] >= mark[2] for name, mark in before.items()
+    )
+
+
+def companion(path: Path, name: str) -> bool:
+    """Whether an entry beside a capture's file may belong to it: logs of databases, sub-agents' files."""
+    return name == path.stem or name.startswith(f"{path.name}-") or (
+        name.startswith("agent-") and name.endswith(".jsonl")
+    )  # fmt: skip
+
+
+def _tree(top: Path, prefix: str, found: Marks) -> None:
+    from ctxctl.formats.kit.folder import Folder
+
+    for name in Folder(str(top), top).files:
+        _mark(top / name, prefix + name, found)
+
+
+def _mark(path: Path, name: str, found: Marks) -> None:
+    try:
+        now = os.stat(path)
+    except OSError:
+        return
+    found[name] = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
+
+
+def _size_of(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _common(a: BinaryIO, b: BinaryIO, most: int) -> int:
+    """Bytes of whole lines at the start that two files have in common, `most` at the most."""
+    most = min(most, _size_of(a), _size_of(b))
+    at = 0
+    while at < most:
+        n = min(_COPY, most - at)
+        x, y = os.pread(a.fileno(), n, at), os.pread(b.fileno(), n, at)
+        if x != y:
+            return _line_start(a, at + _first_difference(x, y))
+        at += n
+    return _line_start(a, most)
+
+
+def _first_difference(x: bytes, y: bytes) -> int:
+    """Bytes that two different stretches have in common at their start."""
+    low, high = 0, min(len(x), len(y))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if x[:middle] == y[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _line_start(file: BinaryIO, at: int) -> int:
+    """The last place at or before `at` where a line begins."""
+    while at > 0:
+        begin = max(0, at - _COPY)
+        cut = os.pread(file.fileno(), at - begin, begin).rfind(b"\n")
+        if cut >= 0:
+            return begin + cut + 1
+        at = begin
+    return 0
+
+
+def _for_good(file: BinaryIO, start: int, size: int) -> int:
+    """Where the lines about the capture's end begin, as far as they are among the last million bytes."""
+    begin = max(start, size - _COPY)
+    data = os.pread(file.fileno(), size - begin, begin)
+    end = len(data)
+    while end > 0:
+        cut = data.rfind(b"\n", 0, end - 1) + 1
+        if not _ABOUT.search(data, cut, end) and not _is_uncarried(data[cut:end]):
+            break
+        end = cut
+    return begin + end
+
+
+def _is_uncarried(line: bytes) -> bool:
+    """Whether a line tells of something that a step will carry, and names none."""
+    if not _LEADING.search(line):
+        return False
+    try:
+        event = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(event, dict) and event.get("step_id") is None

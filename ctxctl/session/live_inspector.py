@@ -1,0 +1,440 @@
+"""An inspector on a trace that is still being written: one engine is fed what comes, and only that.
+
+One thread feeds; any number may ask meanwhile.  What they see is what was published last: the steps that are
+over, and behind them those that would be over if nothing more came, made by a copy of the engine that is
+ended on the side.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.cursor import (At, Cursor, Recent, Snapshots, paired, remainder)
+from ctxctl.engine.replay.ordering import Ends
+from ctxctl.engine.replay.run import Engine
+from ctxctl.engine.replay.rules import Ahead
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.errors import UsageError
+from ctxctl.session.facade import (Inspector, Outline, Progress, Reported)
+from ctxctl.session.live_rows import (LiveRows, Tail, empty, tail_of)
+from ctxctl.session.opening import Opened
+from ctxctl.session.params import Params
+from ctxctl.session.places import Places
+from ctxctl.session.survey import Survey
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.outline import Row
+from ctxctl.model.problem import Problem
+from ctxctl.model.results import Step, Summary, Turn
+from ctxctl.policies.registry import Strategy
+from ctxctl.trace.contents import Mark
+from ctxctl.trace.growing import GrowingTrace, key_of
+from ctxctl.trace.index import Span
+from ctxctl.trace.reader import Pass
+
+_BETWEEN = 32
+"""Events between two questions whether it is enough: with large frames and new texts, some milliseconds."""
+
+Take = Callable[[Step | Turn], None]
+
+
+class _Here(NamedTuple):
+    """What a snapshot needs besides the engine, to go back to it."""
+
+    problems: int
+    """Of the engine's."""
+    kept: int
+    contents: Mark
+    keys: int
+    late: int
+    """Of the problems, those of events that came for steps that were over."""
+
+
+class LiveInspector(Inspector):
+    """`feed` and `publish` belong to one thread; everything else to any."""
+
+    trace: GrowingTrace
+
+    def __init__(
+        self,
+        opened: Opened,
+        params: Params,
+        policy: Strategy | None,
+        take: Take | None,
+        *,
+        rewinds: bool,
+        skipped: bool = False,
+        seeks: bool = True,
+    ) -> None:
+        super().__init__(opened, params, policy)
+        assert isinstance(opened.trace, GrowingTrace)
+        self._keeps = rewinds or seeks
+        """Whether snapshots are kept: without them `at` replays from the first line."""
+        self.rewinds = rewinds
+        """Whether `go_back` may be called, which costs memory."""
+        self._seeks = seeks
+        self._recent = Recent()
+        """The steps that were over last: those that are looked at while a session grows."""
+        self._take = take
+        self._reading = opened.trace.reading()
+        self._waiting: list[Event] = []
+        """Read, and to be fed next."""
+        self._keys = array("q")
+        self._sent: dict[tuple[object, ...], int] = {}
+        """Of each result given out: a hash, where it may come again."""
+        self._engine_now = self._engine(self._found.add, skipped=skipped)
+        self._snapshots = Snapshots(self._engine_now, self._here())
+        self._published: tuple[LiveRows, Tail, Survey] = (
+            LiveRows((), 0, (), {}),
+            empty(0),
+            self._survey_rows,
+        )
+        self._answered: dict[ThreadKey, Ahead] = {}
+        """What threads were told about the trace's future: it may turn out otherwise."""
+        self._low: int | None = None
+        """Rows before this one were not touched when the trace was read again."""
+        self._veiled = 0
+        """How often the veil had learnt something when rows were published last."""
+        self.kept = 0
+        """Leading rows that were published as they are the time before, too."""
+        self.told: list[Problem] = []
+        """Problems of following the file."""
+        self.over = False
+
+    # What the feeding thread does.
+
+    @property
+    def events(self) -> int:
+        """Events read so far."""
+        return self._engine_now.totals.events
+
+    @property
+    def read(self) -> int:
+        """Bytes of what was fed so far."""
+        return self._waiting[0].offset if self._waiting else self._reading.at
+
+    def feed(self, enough: Callable[[], bool]) -> bool:
+        """Read on until the end, or until `enough`, which is asked every few dozen events; whether there is
+        more.
+        """
+        waiting, self._waiting = self._waiting, []
+        if not self._feed(waiting, enough):
+            for batch in self._reading.run():
+                self._counter.foresee(batch, self.trace.contents)
+                if self._feed(batch, enough):
+                    break
+        return bool(self._waiting) or self._reading.at < self.trace.source.size
+
+    def _feed(self, batch: list[Event], enough: Callable[[], bool]) -> bool:
+        """Feed events, those that are left over to wait; whether it was enough."""
+        engine, survey = self._engine_now, self._survey_rows
+        assert self._snapshots is not None
+        for n, event in enumerate(batch, 1):
+            done = engine.feed(event)
+            if self.rewinds and event.event_id is not None:
+                self._keys.append(key_of(event))
+            if done:
+                self._note(survey, done)
+                ended = len(survey.rows)
+                if self._keeps and self._snapshots.due(ended):
+                    at = event.offset + event.length + 1
+                    self._snapshots.offer(engine, ended, at, event.line + 1, self._here())
+            if n % _BETWEEN == 0 and n < len(batch) and batch[n].offset > event.offset and enough():
+                self._waiting = batch[n:]
+                return True
+        return bool(batch) and enough()
+
+    def _note(self, survey: Survey, done: Iterable[Step | Turn]) -> None:
+        results: list[Step | Turn] = []
+        if self._seeks:
+            for ordinal, at in enumerate(paired(self._engine_now, done), len(survey.rows)):
+                self._recent.keep(ordinal, at)
+                survey.note(at.done, self._engine_now)
+                results += at.done
+        else:
+            results += done
+            survey.note(results)
+        for result in results:
+            self._give(result)
+
+    def _give(self, result: Step | Turn) -> None:
+        """Hand a result out, unless it was handed out as it is before the trace was read again."""
+        if self._take is None:
+            return
+        if self.veil:  # what the engine remembers was read before all was redacted
+            result = self.veil.struct(result)
+        if self.rewinds:
+            key = (result.session, result.thread, result.turn, result.step if isinstance(result, Step) else 0)
+            mark = _hash(result)
+            if self._sent.get(key) == mark:
+                return
+            self._sent[key] = mark
+        self._take(result)
+
+    def opened_anew(self, opened: Opened) -> None:
+        """A capture was imported again: what the importer reported this time counts."""
+        self._opened = opened
+
+    def prophecies_fail(self) -> bool:
+        """Whether a thread was told something of the trace's future that is no longer so: replay anew."""
+        if not self._answered:
+            return False
+        with self._lock:
+            if self._ahead is not None:
+                self._ahead.extend()
+            return any(
+                _outcome(Inspector._look_ahead(self, key)) != _outcome(told)
+                for key, told in self._answered.items()
+            )
+
+    def _look_ahead(self, key: Any) -> Any:
+        told = super()._look_ahead(key)
+        self._answered[key] = told
+        return told
+
+    def _ends(self) -> Ends | None:
+        """The trace is still being written: steps come when they are over."""
+        return None
+
+    def go_back(self, at: int, then: int) -> None:
+        """What stands from byte `at` (where a line begins) on counts no longer; what follows is at `then`."""
+        with self._lock:
+            assert self._snapshots is not None
+            snapshot = self._snapshots.back(at)
+            here = snapshot.mark
+            assert isinstance(here, _Here)
+            self._found.kept = self._found.kept[: here.kept]
+            self._found.count, self._found.late = here.problems, here.late
+            self._engine_now = snapshot.engine.copy(self._found.add)
+            self._low = min(snapshot.done, self._low if self._low is not None else snapshot.done)
+            self._survey_rows = self._survey_rows.cut(snapshot.done)
+            del self._keys[here.keys :]
+            self.trace.cut(at, then)
+            self.trace.contents.forget(here.contents)
+            self._reading.back(snapshot.offset, snapshot.line - 1, set(self._keys))
+            self._cursor = None
+            self._recent = Recent()
+            self._waiting = []
+            self._ahead = None
+
+    def _here(self) -> _Here:
+        found = self._found
+        contents = self.trace.contents.mark()
+        return _Here(found.count, len(found.kept), contents, len(self._keys), found.late)
+
+    def publish(self, aside: bytes = b"", *, line: bool = False, open_too: bool = True) -> None:
+        """Let everybody see what was read.
+
+        `aside`: what follows and may still change.  `line`: it is one line without an end, which counts if
+        there is nothing wrong with it.  Without `open_too` what is open is shown as it was, as long as no
+        step is over since.
+        """
+        survey = self._survey_rows
+        if self._veiled != self.veil.news:
+            self._veiled = self.veil.news
+            first = survey.reword(self.veil.words)
+            if first is not None:
+                self._low = first if self._low is None else min(first, self._low)
+        _, tail, shown = self._published
+        if open_too:
+            tail = self._ended(survey, aside, line=line)
+        elif shown is not survey or tail.first < len(survey.rows):
+            tail = empty(len(survey.rows))
+        self._show(survey, tail)
+
+    def _ended(self, survey: Survey, aside: bytes, *, line: bool) -> Tail:
+        with self.trace.contents.aside():
+            events = self._reading.aside(aside, whole=line) if aside else []
+            engine = (self._engine_now.copy(_unheard) if events else remainder(self._engine_now)).aside()
+            ats: list[At] = []
+            for event in events:
+                ats += paired(engine, engine.feed(event) or ())
+            ats += paired(engine, engine.end())
+            return tail_of(survey, ats, self._totals(engine))
+
+    def settle(self, aside: bytes) -> None:
+        """The runtime says that its turn is over: hand out its last step and the turn, as they are now.
+
+        Of the main thread: others have ends of their own.  What comes all the same, and changes them, makes
+        them come again.  `aside`: what follows what was read and may still change.
+        """
+        done: list[Step | Turn] = []
+        with self.trace.contents.aside():
+            engine = self._engine_now.copy(_unheard).aside()
+            for event in self._reading.aside(aside, whole=False) if aside else ():
+                done += engine.feed(event) or ()
+            done += engine.end()
+        for result in done:
+            if result.thread == vocab.MAIN_THREAD:
+                self._give(result)
+
+    def _totals(self, engine: Engine) -> Summary:
+        return engine.totals.summary(problems=self.problem_count, unique_contents=len(self.trace.contents))
+
+    def finish(self) -> None:
+        """Nothing more will come: what is open is over."""
+        engine, survey = self._engine_now, self._survey_rows
+
+        def results() -> Iterator[Step | Turn]:
+            for result in engine.end():
+                self._give(result)
+                yield result
+
+        ats = list(paired(engine, results()))
+        self._counter.flush()
+        self.over = True
+        self._show(survey, tail_of(survey, ats, self._totals(engine)))
+
+    def _show(self, survey: Survey, tail: Tail) -> None:
+        rows = LiveRows(survey.rows, tail.first, tail.rows, tail.titles)
+        old = self._published[0]
+        kept = old.settled
+        if self._low is not None:
+            kept, most = min(kept, self._low), min(kept, tail.first)
+            while kept < most and _same(rows[kept], old[kept]):
+                kept += 1
+            self._low = None
+        self.kept = kept
+        if tail.summary is not None:
+            self._summary = tail.summary
+        with self._lock:
+            self._published = (rows, tail, survey)
+            self._places = None
+
+    # What anybody may ask.
+
+    @property
+    def rows(self) -> LiveRows:
+        """The steps as published last."""
+        return self._published[0]
+
+    @property
+    def known(self) -> Sequence[Row]:
+        """The steps as published last."""
+        return self._published[0]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was wrong so far, by line and byte."""
+        return sorted([*super().problems, *map(self.veil.problem, self.told)])
+
+    @property
+    def problem_count(self) -> int:
+        """Number of problems found so far."""
+        return super().problem_count + len(self.told)
+
+    def outline(self, progress: Progress | None = None) -> Outline:
+        """The steps as published last; nothing is read."""
+        summary = self._summary
+        return Outline(tuple(self.known), summary if summary is not None else self._totals(self._engine_now))
+
+    def _finish(self, engine: Engine, found: Reported) -> None:
+        """A pass beside the feeding one changes nothing."""
+
+    def _begin(self) -> Reported:
+        return Reported()
+
+    def at(self, ordinal: int) -> At:
+        """A step with its placements, by its ordinal as published last; raises UsageError."""
+        at = self._at(ordinal)
+        if not self.veil:
+            return at
+        struct = self.veil.struct
+        turn = None if at.turn is None else struct(at.turn)
+        return at._replace(step=struct(at.step), placements=[struct(p) for p in at.placements], turn=turn)
+
+    def _at(self, ordinal: int) -> At:
+        with self._lock:
+            rows, tail, _ = self._published
+            if tail.first <= ordinal < len(rows):
+                return tail.ats[ordinal - tail.first]
+            recent = self._recent.get(ordinal) if ordinal < tail.first else None
+            if recent is not None:
+                return recent
+            if self._cursor is None:
+                assert self._snapshots is not None
+                self._cursor = Cursor(self._snapshots, self._events, whole=False)
+            try:
+                if 0 <= ordinal < tail.first:
+                    return self._cursor.at(ordinal)
+            except IndexError:
+                pass
+            raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+
+    def _events(self, start: int, first_line: int) -> Iterator[Event]:
+        """What the feeding thread has read, and goes on to read while this is suspended."""
+        one = Pass(self.trace, start, first_line)
+        last = -1
+        while last < one.at < (end := self.read):
+            last = one.at
+            for batch in one.run(end):
+                yield from batch
+
+    def _batches(self) -> Iterator[list[Event]]:
+        """Of what the feeding thread has read by now."""
+        return Pass(self.trace).run(self.read)
+
+    def turn(self, ordinal: int) -> Turn:
+        """The turn that holds a step; of one that is still open, as far as it goes."""
+        rows, tail, survey = self._published
+        if 0 <= ordinal < len(rows):
+            row = rows[ordinal]
+            found = tail.turns.get((ThreadKey(row.session, row.thread), row.turn))
+            if found is not None:
+                return found[1]
+            end = survey.turn_end(ordinal)
+            turn = self.at(end).turn if end is not None and end < tail.first else None
+            if turn is not None:
+                return turn
+        raise UsageError("no-such-frame", f"the turn of step {ordinal} is still being read")
+
+    def previous(self, ordinal: int) -> int | None:
+        """Ordinal of the frame before."""
+        rows, tail, survey = self._published
+        if not 0 <= ordinal < len(rows):
+            raise UsageError("no-such-frame", f"the trace has no step {ordinal}")
+        return survey.before[ordinal] if ordinal < tail.first else tail.before[ordinal - tail.first]
+
+    def places(self, progress: Progress | None = None) -> Places:
+        """The steps as published last, as addresses find them."""
+        with self._lock:
+            if self._places is None:
+                self._places = _places(self._published[0])
+            return self._places
+
+
+def _places(rows: LiveRows) -> Places:
+    spans = tuple(
+        Span(row.session, row.thread, row.turn, row.step, row.offset, row.offset, row.first_line)
+        for row in rows
+    )
+    by_thread: dict[ThreadKey, list[int]] = {}
+    for ordinal, span in enumerate(spans):
+        by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
+    return Places(spans, by_thread)
+
+
+def _outcome(ahead: Ahead) -> object:
+    """What an engine makes of a look ahead."""
+    if ahead.declared is not None:
+        return ahead.declared, True
+    return bool(ahead.points) and ahead.points <= vocab.APPEND_POINTS
+
+
+def _same(a: Row, b: Row) -> bool:
+    return a == b or a == msgspec.structs.replace(b, offset=a.offset)
+
+
+def _unheard(_problem: Problem) -> None:
+    """What the engine's copy on the side reports it will report again."""
+
+
+def _hash(result: Step | Turn) -> int:
+    """Equal for results that say the same; where a step stands in the file is not said."""
+    if isinstance(result, Step):
+        result = msgspec.structs.replace(result, first_byte=0)
+    return hash(repr(result))

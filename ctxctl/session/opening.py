@@ -1,0 +1,107 @@
+"""From what the user typed to a native trace: foreign captures are converted into a temporary one."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+
+from ctxctl.errors import UsageError
+from ctxctl.formats.capture import NATIVE, open_capture
+from ctxctl.session.learned import OFF, Used, chosen
+from ctxctl.model.problem import Problem
+from ctxctl.trace.reader import Trace
+from ctxctl.trace.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ctxctl.formats.declaration import Format
+    from ctxctl.formats.kit.folder import Folder
+    from ctxctl.trace.index import Span
+
+_SPOOL = 32 << 20
+"""Bytes of a converted capture held in memory before they go to an unlinked temporary file."""
+
+
+class Opened(NamedTuple):
+    """A trace ready to be replayed."""
+
+    trace: Trace
+    format: str
+    default_policy: str
+    problems: tuple[Problem, ...]
+    """What the importer found; lines and bytes are the foreign file's."""
+    learned: Used | None = None
+    """What was put in that the capture does not hold."""
+
+
+def open_trace(path: str | Path, format_name: str | None = None, learned: str = OFF) -> Opened:
+    """Open a native trace, or convert a foreign capture: a file, a directory or standard input.
+
+    `learned`: as `learned.chosen` takes it.  Raises what that and `open_capture` raise.
+    """
+    capture = open_capture(path, format_name)
+    source, found = capture
+    if found is None:
+        assert isinstance(source, Source)
+        return Opened(Trace(source), NATIVE, "recorded", ())
+    problems: list[Problem] = []
+    try:
+        used = chosen(found.name, source, learned)
+        spooled = convert(source, found, problems, used)
+    finally:
+        if isinstance(source, Source):
+            source.close()
+    return Opened(Trace(spooled), found.name, found.default_policy, tuple(problems), used)
+
+
+def convert(
+    source: Source | Folder, importer: Format, problems: list[Problem], learned: Used | None = None
+) -> Source:
+    """A foreign capture as a native trace in memory or in an unlinked temporary file."""
+    file = tempfile.SpooledTemporaryFile(max_size=_SPOOL, prefix="ctxctl-")  # noqa: SIM115 - kept open
+    opened = cast("BinaryIO", file)
+    write_native(source, importer, problems, opened, learned=learned)
+    if not file.tell():
+        return Source.from_bytes(source.name, b"")
+    file.rollover()
+    faults = source.problems if isinstance(source, Source) else ()
+    return Source.from_file(source.name, opened, path=source.path, problems=tuple(faults))
+
+
+def write_native(
+    source: Source | Folder,
+    importer: Format,
+    problems: list[Problem],
+    file: BinaryIO,
+    pause: Callable[[], None] = lambda: None,
+    learned: Used | None = None,
+) -> None:
+    """Write a foreign capture as a native trace; the same capture (and learned set) gives the same bytes.
+
+    `pause` is called at each event and may raise to stop.
+    """
+    from ctxctl.formats import registry
+    from ctxctl.trace.writer import TraceWriter
+
+    writer = TraceWriter(file, source=importer.name, report=problems.append)
+    events = registry.events(importer, source, problems.append)
+    for event in events if learned is None else learned.put_into(events):
+        pause()
+        writer.write(event)
+
+
+def native_line(trace: Trace, spans: Sequence[Span], line: int) -> dict[str, Any]:
+    """The fields of a line of the trace; raises UsageError("no-such-line")."""
+    from bisect import bisect_right
+
+    starts = sorted((span.line, span.start) for span in spans)
+    at = bisect_right(starts, (line, trace.source.size)) - 1
+    first, offset = starts[at] if at >= 0 else (1, 0)
+    for event in trace.events(offset, first):
+        if event.line == line:
+            return trace.fields(event) or {}
+        if event.line > line:
+            break
+    raise UsageError("no-such-line", f"line {line} of the trace is not an event")

@@ -1,0 +1,338 @@
+"""The parameters a replay is made under, resolved once and named first in every output.
+
+Also what finds them where the user names none: a look through the trace (`Lookahead`), the model table and
+the runtimes' own rules (`Limiter`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ctxctl.engine.replay.rules import Ahead, Catalogued, Threshold
+from ctxctl.engine.replay.step_tracker import ThreadKey, Tracker
+from ctxctl.errors import UsageError
+from ctxctl.formats.capture import NATIVE
+from ctxctl.session import calibration as calibrating
+from ctxctl.session.opening import Opened
+from ctxctl.model import vocab
+from ctxctl.model.content import Content, ContentStore
+from ctxctl.model.event import Event
+from ctxctl.model.fitting import Fitter
+from ctxctl.model.policy import Policy
+from ctxctl.model.recompute import Recomputer
+from ctxctl.model.records import Assembly, Injection, Item, Selection, Usage
+from ctxctl.model.vocab import ABOUT_THE_TRACE, Mode, mode_of
+from ctxctl.model.whatif import AS_RECORDED, UNEDITED, Edited, Limits
+from ctxctl.policies.registry import Strategy, by_name, names
+from ctxctl.tokens.cache import CountCache, default_path
+from ctxctl.tokens.counter import Counter
+from ctxctl.tokens.encodings import NAMES, RANKS_OF
+from ctxctl.tokens.models import resolve
+from ctxctl.trace.codec import parse_line
+from ctxctl.trace.reader import Trace
+
+_LINE = 1 << 16
+_PEEK = 4 << 20
+"""Bytes at the head of a trace in which a model's name is looked for."""
+_FORESEEN = 1 << 16
+"""Longest text in bytes that the cache of counts is asked for together with others."""
+_FORESEEN_AT_ONCE = 4 << 20
+"""Bytes of the texts that it is asked for at once; they are decoded already and still remembered."""
+_NAME = 40
+"""Characters; no format has a longer name."""
+_MODEL = re.compile(rb'"model(?:_ref)?"\s*:')
+
+_NOTHING_AHEAD = Ahead(frozenset(), None)
+
+
+class Lookahead:
+    """The injection points and the declared mode of each thread and one target; one pass over envelopes."""
+
+    def __init__(self, trace: Trace, target: str) -> None:
+        self._trace = trace
+        self._target = target
+        self._tracker = Tracker()
+        self._points: dict[ThreadKey, set[str]] = {}
+        self._declared: dict[ThreadKey, Mode] = {}
+        self._end = 0
+        self.extend()
+
+    def extend(self) -> None:
+        """Look through what the trace has grown by, if it has; it must have ended with a line end."""
+        start, self._end = self._end, self._trace.source.size
+        if start == self._end:
+            return
+        for event in self._trace.headers(start):
+            if event.event_type in ABOUT_THE_TRACE:
+                # An end changes a thread's turns, but not which thread an event is of.
+                continue
+            key = self._tracker.place(event).cursor.key
+            record = event.record
+            if isinstance(record, Injection):
+                if record.target == self._target and record.injection_point is not None:
+                    self._points.setdefault(key, set()).add(record.injection_point)
+            elif isinstance(record, Assembly) and record.target == self._target:
+                mode = mode_of(record.mode)
+                if mode is not None:
+                    self._declared.setdefault(key, mode)
+
+    def of(self, key: ThreadKey) -> Ahead:
+        """What the trace says of a thread."""
+        points = self._points.get(key)
+        declared = self._declared.get(key)
+        if points is None and declared is None:
+            return _NOTHING_AHEAD
+        return Ahead(frozenset(points or ()), declared)
+
+
+class Limiter:
+    """The table and the rules for the captures of one runtime; each question is answered once.
+
+    Args:
+        runtime: Format of the capture; None: the trace was recorded, and no client's rule applies.
+        own: The user's table of models (`[models."name"]` of the settings).
+    """
+
+    def __init__(self, runtime: str | None, own: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        from ctxctl.tokens.catalogue.limits import LimitBook
+
+        self._runtime = runtime
+        self._book = LimitBook(own)
+        self.compacts_at = lru_cache(maxsize=256)(self._compacts_at)
+        """As `engine.rules.Rules.compacts_at` wants it."""
+
+    def catalogue(self, model: str | None, provider: str | None, client: str | None) -> Catalogued | None:
+        """As `engine.rules.Rules.catalogue` wants it: never a guess; without limits the note says why."""
+        if model is None:
+            return None
+        known = self._book.of(model, provider, self._runtime, client)
+        limits, own = Limits(known.window, None, known.max_input), known.how == "settings"
+        return Catalogued(limits, known.note, known.max_output, own)
+
+    def _compacts_at(
+        self, limits: Limits, model: str | None, provider: str | None, client: str | None
+    ) -> Threshold | None:
+        if self._runtime is None or limits.cap is None:
+            return None
+        from ctxctl.tokens.catalogue.thresholds import threshold
+
+        known = self._book.of(model, provider, self._runtime, client)
+        most = limits.max_input
+        if most is None and limits.window == known.window:
+            most = known.max_input
+        found = threshold(self._runtime, limits.window, known.max_output, client, max_input=most, model=model)
+        return Threshold(found.tokens, found.source) if found is not None else None
+
+
+class Params(msgspec.Struct, frozen=True):
+    """Resolved parameters of a replay."""
+
+    format: str
+    policy: str
+    target: str
+    model: str | None
+    """The model that the user named; None: each step's own."""
+    encoding: str
+    encoding_from: str
+    """`flag`, `model` (the user's), `trace` (the first model the trace names) or `default`."""
+    first_model: str | None
+    """The model that decided the encoding, if one did."""
+    assumed: str
+    """What had to be assumed about the encoding, one sentence; empty if nothing."""
+    limits: Limits = AS_RECORDED
+    """Limits that are supposed in place of the recorded ones."""
+    fitting: bool = False
+    """The policy says what is left out of a window that is too small."""
+    edited: Edited = UNEDITED
+    """What is dropped from the session, and what is set in it."""
+    calibration: calibrating.Chosen = calibrating.NOTHING
+    """What texts are weighed with where the model has no public tokenizer, and what sizes are expected by."""
+    runtime: str | None = None
+    """The format of the foreign capture that the trace is, or was imported from; None: it was recorded."""
+
+    def uses_encoding(self, model: str | None, encoding: str | None = None) -> bool:
+        """Whether a model is known to use an encoding, the replay's: only then are counts exact."""
+        found = resolve(model)
+        return found.known and same_ranks(found.encoding, encoding or self.encoding)
+
+    @property
+    def one_encoding(self) -> bool:
+        """The user named the encoding, or the model: no step is counted with another."""
+        return self.encoding_from == "flag" or self.model is not None
+
+    def encoding_of(self, model: str | None) -> str:
+        """What a step of a model is counted with; of none, and where nobody knows one, the replay's if that
+        counts alike."""
+        if self.one_encoding or model is None:
+            return self.encoding
+        found = resolve(model).encoding
+        return self.encoding if same_ranks(found, self.encoding) else found
+
+    def counter(self) -> CountingRoom:
+        """A counter for the encoding, over the user's cache of counts."""
+        return counting_room(self.encoding)
+
+
+def plans(strategy: Strategy | None) -> Policy | None:
+    """The strategy, if it is one that says what is sent."""
+    return strategy if isinstance(strategy, Policy) else None
+
+
+def fits(strategy: Strategy | None) -> Fitter | None:
+    """The strategy, if it is one that says what is left out."""
+    return strategy if isinstance(strategy, Fitter) else None
+
+
+def recomputes(strategy: Strategy | None) -> Recomputer | None:
+    """The strategy, if it is one that works recorded stages out anew."""
+    return strategy if isinstance(strategy, Recomputer) else None
+
+
+def counting_room(encoding: str) -> CountingRoom:
+    """A counter for an encoding, over the user's cache of counts."""
+    path = default_path()
+    cache = CountCache(path) if path is not None else None
+    return CountingRoom(Counter(encoding, cache), cache)
+
+
+class CountingRoom(NamedTuple):
+    """A counter and the cache behind it."""
+
+    counter: Counter
+    cache: CountCache | None
+
+    def trim(self, text: str, tokens: int, side: str) -> str:
+        """The text cut exactly at a token bound."""
+        from ctxctl.tokens.trim import trim
+
+        return trim(self.counter, text, tokens, "tail" if side == "tail" else "head")
+
+    def count(self, text: str) -> tuple[int, bool]:  # type: ignore[override]
+        """(tokens, exact) of a text."""
+        return self.counter.count(text)
+
+    def foresee(self, batch: Iterable[Event], contents: ContentStore, least: int = 2) -> None:
+        """Take over what the cache knows of a batch's new contents, all with one question to it.
+
+        Of fewer than `least` it is asked one by one as they are counted, which is cheaper where nothing else
+        is at work.
+        """
+        new = [
+            content
+            for event in batch
+            if type(record := event.record) is Item
+            and (content := record.content) is not None
+            and content.count is None
+        ]
+        fresh: dict[Content, None] = {}
+        size = 0
+        for content in new:
+            if content.size <= _FORESEEN and size + content.size <= _FORESEEN_AT_ONCE:
+                size += 0 if content in fresh else content.size
+                fresh[content] = None
+        if len(fresh) >= least:
+            found = self.counter.known([contents.text(content) for content in fresh])
+            for content, count in zip(fresh, found, strict=True):
+                content.count = count or content.count
+
+    def flush(self) -> None:
+        """Write new counts to disk."""
+        if self.cache is not None:
+            self.cache.flush()
+
+    def close(self) -> None:
+        """Write new counts to disk and let the file go."""
+        if self.cache is not None:
+            self.cache.close()
+
+
+def resolve_params(
+    opened: Opened,
+    target: str,
+    model: str | None,
+    encoding: str | None,
+    policy: str | None,
+    calibration: str | None = calibrating.NONE,
+) -> tuple[Params, Strategy | None]:
+    """Settle what a replay is made under; raises UsageError for names that do not exist.
+
+    `calibration` is read anew each time: see `calibrating.chosen`.
+    """
+    if target not in vocab.TARGETS:
+        known = ", ".join(vocab.TARGETS)
+        raise UsageError("unknown-target", f"no target is called {target!r}", hint=f"there are: {known}")
+    if encoding is not None and encoding not in NAMES:
+        known = ", ".join(NAMES)
+        raise UsageError(
+            "unknown-encoding", f"no encoding is called {encoding!r}", hint=f"there are: {known}"
+        )
+    name = policy if policy is not None else imported_policy(opened.trace) or opened.default_policy
+    strategy = by_name(name)
+    first = model if model is not None else first_model(opened.trace)
+    found = resolve(first)
+    if encoding is not None:
+        origin, assumed = "flag", ""
+    else:
+        origin = "model" if model is not None else "trace" if first is not None else "default"
+        encoding, assumed = found.encoding, found.assumed
+    return (
+        Params(
+            opened.format,
+            name,
+            target,
+            model,
+            encoding,
+            origin,
+            first,
+            assumed,
+            fitting=fits(strategy) is not None,
+            calibration=calibrating.chosen(calibration),
+            runtime=opened.format if opened.format != NATIVE else imported_format(opened.trace),
+        ),
+        strategy,
+    )
+
+
+def first_model(trace: Trace) -> str | None:
+    """The first model that an event at the head of the trace names."""
+    head = trace.source.read(0, _PEEK)
+    if not _MODEL.search(head):
+        return None
+    # A trace of its own over the same bytes: this look must not report problems or count as a pass.
+    for event in Trace(trace.source).events(0, 1, len(head)):
+        record = event.record
+        if isinstance(record, Usage | Assembly | Injection | Selection) and record.model:
+            return record.model
+    return None
+
+
+def imported_policy(trace: Trace) -> str | None:
+    """The policy that an imported trace's first event says its format is replayed under."""
+    found = _first_says(trace, "policy")
+    return found if found is not None and found in names() else None
+
+
+def imported_format(trace: Trace) -> str | None:
+    """The format that an imported trace's first event says it was; None where it says none."""
+    found = _first_says(trace, "format")
+    return found if found is not None and len(found) <= _NAME else None
+
+
+def _first_says(trace: Trace, name: str) -> str | None:
+    """A word of `metadata.ctxctl` of the trace's first event."""
+    line = trace.source.read(0, _LINE).split(b"\n", 1)[0]
+    first = parse_line(line) if f'"{name}"'.encode() in line else None
+    metadata = first.get("metadata") if first is not None else None
+    ours = metadata.get("ctxctl") if isinstance(metadata, dict) else None
+    found = ours.get(name) if isinstance(ours, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def same_ranks(one: str, other: str) -> bool:
+    """Whether two encodings count alike: o200k_harmony tokenises ordinary text exactly as o200k_base does."""
+    return RANKS_OF[one] == RANKS_OF[other]

@@ -1,0 +1,193 @@
+"""Which steps a trace has and where they are, from the index: no content is looked at.
+
+The index is taken from the user's cache if it is this file's, extended if the file has grown, and built
+otherwise.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import xxhash
+
+from ctxctl.engine.replay.ordering import Until
+from ctxctl.engine.replay.step_tracker import Place, ThreadKey, Tracker
+from ctxctl.session.redaction import Veil
+from ctxctl.model import vocab
+from ctxctl.model.event import Event
+from ctxctl.model.records import Injection
+from ctxctl.trace.index import Span, StepIndex
+from ctxctl.trace.reader import Trace
+
+_SHAPES: Final = frozenset(
+    {
+        vocab.ITEM_ADDED, vocab.ITEM_UPDATED, vocab.ITEM_REMOVED, vocab.SUMMARY_CREATED,
+        vocab.SELECTION_STARTED, vocab.SELECTION_COMPLETED, vocab.BUDGET_APPLIED, vocab.ASSEMBLY_CREATED,
+        vocab.COMPACTION_STARTED, vocab.COMPACTION_COMPLETED, vocab.REDACTION_APPLIED,
+        vocab.INJECTION_APPLIED,
+    }
+)  # fmt: skip
+"""What shapes a frame, so that it is too late once its step was sealed."""
+
+
+class Places(NamedTuple):
+    """The steps of a trace in the order in which they begin, which is that of a replay."""
+
+    spans: tuple[Span, ...]
+    by_thread: dict[ThreadKey, list[int]]
+    """Ordinals of each thread's steps, ascending."""
+    late: int = 0
+    """Events for steps that were over, as a replay reports them (`late-event`, `late-usage`)."""
+
+    def previous(self, ordinal: int) -> int | None:
+        """The ordinal of the step before in the same thread."""
+        span = self.spans[ordinal]
+        mine = self.by_thread[ThreadKey(span.session, span.thread)]
+        at = bisect_left(mine, ordinal)
+        return mine[at - 1] if at else None
+
+    def turn_end(self, ordinal: int) -> int:
+        """The ordinal of the last step of the turn that holds a step."""
+        span = self.spans[ordinal]
+        mine = self.by_thread[ThreadKey(span.session, span.thread)]
+        at = bisect_left(mine, ordinal)
+        while at + 1 < len(mine) and self.spans[mine[at + 1]].turn == span.turn:
+            at += 1
+        return mine[at]
+
+    def until(self, key: ThreadKey, first_byte: int) -> Until | None:
+        """What lies ahead of the step of a thread that begins at a byte."""
+        at = bisect_left(self.spans, first_byte, key=_start)
+        while at < len(self.spans) and self.spans[at].start == first_byte:
+            span = self.spans[at]
+            if (span.session, span.thread) == key:
+                mine = self.by_thread[key]
+                behind = bisect_left(mine, at) + 1
+                after = self.spans[mine[behind]] if behind < len(mine) else None
+                over = after is None or after.start != span.finished
+                return Until(span.end, after is None or after.turn != span.turn, over)
+            at += 1
+        return None
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def places(index: StepIndex, veil: Veil | None = None) -> Places:
+    """The steps of an index, whose rows stand as they begin, under the names that may be shown."""
+    spans = tuple(index)
+    if veil:
+        named = {
+            name: veil.name(name) for row in spans for name in (row.session, row.thread) if name is not None
+        }
+        spans = tuple(
+            row._replace(session=named.get(row.session), thread=named[row.thread])  # type: ignore[arg-type]
+            for row in spans
+        )
+    by_thread: dict[ThreadKey, list[int]] = {}
+    for ordinal, span in enumerate(spans):
+        by_thread.setdefault(ThreadKey(span.session, span.thread), []).append(ordinal)
+    return Places(spans, by_thread, index.late)
+
+
+def step_index(trace: Trace, progress: Callable[[float], None] | None = None) -> StepIndex:
+    """The trace's index: loaded, extended or built, and kept for next time."""
+    source = trace.source
+    index = StepIndex.load(source)
+    if index is None:
+        index = StepIndex()
+    if index.covered < source.size:
+        _extend(index, trace, progress)
+        index.save(source)
+    return index
+
+
+def _extend(index: StepIndex, trace: Trace, progress: Callable[[float], None] | None) -> None:
+    """Go on from where the index ends."""
+    state = index.state
+    tracker = Tracker.restored(state["tracker"]) if state else Tracker()
+    lateness = _Lateness(index.late, state["sealed"] if state else ())
+    rows: dict[ThreadKey, int] = {ThreadKey(*key): row for *key, row in state["rows"]} if state else {}
+    seen = index.seen
+    ends: dict[ThreadKey, int] = {}
+    size = max(1, trace.source.size)
+    line, end, last = index.lines, index.covered, 0
+    for count, event in enumerate(trace.headers(index.covered, index.lines + 1)):
+        if event.event_id is not None:
+            if (key_of := _key(event)) in seen:
+                continue
+            seen.add(key_of)
+        if event.event_type in vocab.ABOUT_THE_TRACE:
+            if event.event_type == vocab.SESSION_ENDED:
+                for cursor in tracker.ended(event):
+                    index.finish_row(rows[cursor.key], event.offset)
+                    lateness.over(cursor.key)
+            last, line = event.length, event.line
+            end = event.offset + last + 1
+            continue
+        place = tracker.place(event)
+        key = place.cursor.key
+        lateness.note(key, event, place)
+        if place.opened:
+            if key in ends:
+                index.extend_row(rows[key], ends[key])
+            if key in rows:
+                index.finish_row(rows[key], event.offset)
+            stood = place.cursor
+            rows[key] = index.append(
+                key.session, key.thread, stood.turn, stood.step, event.offset, event.offset, event.line
+            )
+        last = event.length
+        end = ends[key] = event.offset + last + 1
+        line = event.line
+        if progress is not None and not count & 4095:
+            progress(event.offset / size)
+    for key, at in ends.items():
+        index.extend_row(rows[key], at)
+    if end > trace.source.size:
+        # The last line has no end yet and may go on growing: the next run reads it again, as a repeat.
+        end, line = end - last - 1, line - 1
+    index.covered, index.lines = end, line
+    index.state = {
+        "tracker": tracker.state(),
+        "rows": [[*key, row] for key, row in rows.items()],
+        "sealed": lateness.state(),
+    }
+    index.late = lateness.count
+
+
+class _Lateness:
+    """Counts what comes for a step that is over or sealed, as the engine reports it."""
+
+    def __init__(self, count: int, sealed: Iterable[Sequence[Any]]) -> None:
+        self.count = count
+        self._sealed = {ThreadKey(*key) for key in sealed}
+
+    def state(self) -> list[list[Any]]:
+        """The threads whose open step is sealed, as JSON values."""
+        return [list(key) for key in self._sealed]
+
+    def over(self, key: ThreadKey) -> None:
+        """A thread has ended, and its open step with it."""
+        self._sealed.discard(key)
+
+    def note(self, key: ThreadKey, event: Event, place: Place) -> None:
+        """Take in an event and where it goes."""
+        record = event.record
+        ours = getattr(record, "target", vocab.MODEL) == vocab.MODEL
+        if place.opened:
+            self._sealed.discard(key)
+        elif place.late or (
+            key in self._sealed and event.step_id is not None and event.event_type in _SHAPES and ours
+        ):
+            self.count += 1
+        if isinstance(record, Injection) and ours and not place.late:
+            self._sealed.add(key)
+
+
+def _key(event: Event) -> int:
+    """What a replay knows a repeated event by."""
+    return xxhash.xxh3_64_intdigest(f"{event.session_id}\0{event.source}\0{event.event_id}".encode())

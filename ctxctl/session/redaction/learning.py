@@ -1,0 +1,288 @@
+"""What a trace says was redacted, learnt event by event; and what in such a text is a secret by its shape."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.session.redaction.secrets import LEAST, Secrets
+from ctxctl.session.redaction.shingles import Shingles
+from ctxctl.model.content import Content
+from ctxctl.model.event import Event
+from ctxctl.model.records import Assembly, Item, Redaction
+from ctxctl.model.annotations import UNREDACTED
+
+_WORDS: Final = 4000
+"""Words up to which two versions are compared; of longer ones the whole text is the secret."""
+_WHILE_RECORDING: Final = "ctxctl"
+"""Method of what was masked before it was written: what the trace said by then is no secret."""
+_JOINT: Final = 4
+"""Characters that two versions have to have in common between two stretches for these to be two."""
+_PIECES: Final = re.compile(r"\s+|[^\s]+")
+
+_SHAPES: Final = re.compile(
+    r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"  # an address
+    r"|\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"  # an account (IBAN)
+    r"|\+?\(?\d[\d ()./-]{6,}\d"  # a card, a telephone, any long number
+    r"|[A-Za-z0-9_+/=~-][A-Za-z0-9_+/=.~-]{8,}[A-Za-z0-9_+/=~-]"  # a key, told from a word by its digits
+)
+_PLAIN_WORDS: Final = re.compile(r"[A-Za-z]+(?:[_./+=~-]+[A-Za-z]+)*\d{0,2}(?:\.[a-z]{1,5})?")
+"""Words, paths of words and names as programs spell them."""
+_DATE: Final = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d.*|\d\d[-/.]\d\d[-/.]\d{4}.*")
+_NAMED: Final = re.compile(
+    r"(?i)(?:pass(?:word|phrase|code|wd)?|pwd|secret|token|key|pin|credentials?)[\"'\]]{0,2}\s*(?:=>|:=|=|:|\bis\b)\s*"
+    r"[\"']?([^\s\"',;]{6,})"
+)
+"""What stands behind a name that says so."""
+_VOCABULARY: Final = re.compile(r"[a-z]+(?:[_./:-][a-z]+)*")
+_ID: Final = re.compile(r"(?:\A|_)(?:id|ids|ref|refs|type|kind|role|name|model|version|digest|hash)\Z|Id\Z")
+"""Keys whose values are names, not what is said."""
+_DEPTH: Final = 64
+
+
+def shaped(text: str) -> Iterator[str]:
+    """Addresses, long numbers and keys in a text, and what is named a password in it."""
+    for match in _NAMED.finditer(text):
+        yield match[1].rstrip(".)]}")
+    for match in _SHAPES.finditer(text):
+        found = match.group().strip(" .-/")
+        told = any(map(str.isdigit, found)) or "@" in found
+        if told and not _PLAIN_WORDS.fullmatch(found) and not _DATE.fullmatch(found):
+            yield found
+
+
+def values(text: str) -> Iterator[str]:
+    """The texts in structured content, given as JSON, except names and words of a vocabulary."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    yield from _values(value, 0)
+
+
+def _values(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if not _VOCABULARY.fullmatch(value):
+            yield value.strip()
+    elif depth < _DEPTH:
+        if isinstance(value, dict):
+            for key, one in value.items():
+                if not (isinstance(one, str) and _ID.search(key)):
+                    yield from _values(one, depth + 1)
+        elif isinstance(value, list):
+            for one in value:
+                yield from _values(one, depth + 1)
+
+
+def spellings(secret: str) -> Iterator[str]:
+    """A secret as it is, and as JSON spells it inside a text."""
+    yield secret
+    plain = json.dumps(secret, ensure_ascii=False)[1:-1]
+    if plain != secret:
+        yield plain
+    escaped = json.dumps(secret)[1:-1]
+    if escaped not in (secret, plain):
+        yield escaped
+
+
+class Said(NamedTuple):
+    """A text that an item said in full."""
+
+    content: Content
+    offset: int
+    """Byte of the line that said it first."""
+
+
+class Learning:
+    """What has been redacted in the part of a trace that it has seen.
+
+    Args:
+        text: The text of a content as it stands in the trace.
+    """
+
+    def __init__(self, text: Callable[[Content], str]) -> None:
+        self._text = text
+        self._said: dict[str, list[Said]] = {}
+        """Texts of items that nobody has redacted yet."""
+        self._whole: dict[str, list[Said]] = {}
+        """By redacted item, its texts as long as no redacted version tells which part was secret."""
+        self._stands_for: dict[str, str] = {}
+        """By item that a redaction put in the place of another one, that one."""
+        self.redacted: dict[str, int] = {}
+        """Redacted items, with the byte of the line that redacted each first."""
+        self.whole = Secrets()
+        """Stretches that were redacted, with their items."""
+        self.parts = Secrets()
+        """Stretches inside them that are secrets by themselves."""
+        self.runs = Shingles()
+        """Words in a row of them."""
+        self.hidden: dict[str, str] = {}
+        """Digests of texts of which nothing is shown, with their items."""
+        self._since: dict[str, int] = {}
+        """By part, the byte of the line that said it first."""
+        self.last = -1
+        """Byte of the last line that said something for the first time that was redacted."""
+
+    def see(self, event: Event) -> bool:
+        """Take one event in; whether something was learnt from it."""
+        record = event.record
+        if isinstance(record, Redaction):
+            if record.redaction_state in UNREDACTED:
+                return False
+            return self._redact(record.item_id, event.offset, record.replacement)
+        if isinstance(record, Item):
+            return self._item(event, record)
+        learnt = False
+        if isinstance(record, Assembly):
+            for block in record.blocks:
+                if block.content is None or len(block.refs) != 1:
+                    continue
+                ref = block.refs[0]
+                if block.redaction_state is not None or self._whole:
+                    learnt = self._learn(ref, block.content) or learnt
+                if block.redaction_state is None and self._named(ref, self._said) not in self._said:
+                    self._said[ref] = [Said(block.content, event.offset)]
+        return learnt
+
+    def _item(self, event: Event, record: Item) -> bool:
+        name = base_id(record, version_of(record))
+        if record.redaction is not None and record.redaction.redaction_method != _WHILE_RECORDING:
+            learnt = self._redact(name, event.offset, record.redaction.replacement)
+            return (record.content is not None and self._learn(name, record.content)) or learnt
+        if record.content is not None:
+            if name in self._stands_for:
+                return self._learn(self._stands_for[name], record.content)
+            said = self._said.setdefault(name, [])
+            if not any(one.content is record.content for one in said):
+                said.append(Said(record.content, event.offset))
+        return False
+
+    @staticmethod
+    def _named(ref: str, known: dict[str, list[Said]]) -> str:
+        return ref if ref in known else ref.rpartition("@")[0]
+
+    def _redact(self, ref: str, offset: int, replacement: str | None) -> bool:
+        item = self._named(ref, self._said)
+        self.redacted.setdefault(item or ref, offset)
+        self.redacted.setdefault(ref, offset)
+        said = self._said.pop(item, None)
+        if not said:
+            return False
+        self._whole.setdefault(item, []).extend(said)
+        for one in said:
+            text = self._text(one.content)
+            self.hidden[one.content.digest] = item
+            self._keep(item, one, [text])
+        if replacement is not None and replacement != item:
+            self._stands_for[replacement] = item
+            for one in self._said.pop(replacement, ()):
+                self._learn(item, one.content)
+        return True
+
+    def _learn(self, ref: str, redacted: Content) -> bool:
+        """A redacted version shows which part of an item's earlier texts was the secret."""
+        item = self._named(ref, self._whole)
+        said = self._whole.get(item)
+        if said is None:
+            return False
+        shown = self._text(redacted)
+        texts = [self._text(one.content) for one in said]
+        if any(text in shown for text in texts):
+            return False
+        del self._whole[item]
+        self.whole.discard([spelt for text in texts for spelt in spellings(text.strip())])
+        self._forget(texts)
+        for one, text in zip(said, texts, strict=True):
+            taken = _taken(text, shown)
+            if all(len(piece.strip()) >= LEAST for piece in taken):
+                self.hidden.pop(one.content.digest, None)
+            self._keep(item, one, taken)
+        return True
+
+    def _keep(self, item: str, said: Said, pieces: Iterable[str]) -> None:
+        for piece in pieces:
+            secret = piece.strip()
+            if len(secret) < LEAST:
+                continue
+            self.last = max(self.last, said.offset)
+            for spelt in spellings(secret):
+                self.whole.add(spelt, item)
+            for part in self._parts(secret, said):
+                for spelt in spellings(part):
+                    if spelt != secret and len(spelt) >= LEAST:
+                        self.parts.add(spelt, item)
+                        self._since.setdefault(spelt, said.offset)
+            self.runs.add(secret, item, said.offset)
+
+    @staticmethod
+    def _parts(secret: str, said: Said) -> dict[str, None]:
+        """In order: their numbers must be the same at each look at a trace."""
+        inner = dict.fromkeys(values(secret) if said.content.form == "json" else ())
+        return dict.fromkeys([*inner, *shaped(secret), *(part for value in inner for part in shaped(value))])
+
+    def _forget(self, texts: list[str]) -> None:
+        """What was taken for secret because the whole text was."""
+        for text in texts:
+            self.runs.remove(text)
+            self.parts.discard([s for part in {*shaped(text), *values(text)} for s in spellings(part)])
+
+    def says_all(self, text: str) -> bool:
+        """Whether a text is one of which nothing is shown."""
+        from hashlib import sha256
+
+        return sha256(text.encode("utf-8", "replace")).hexdigest() in self.hidden
+
+    def spare(self, event: Event) -> None:
+        """What others said before the redacted item is nobody's secret, nor is what something was called."""
+        record = event.record
+        for name in _ids(event):
+            self._spare_parts(name, event.offset)
+        contents: list[Content | None] = []
+        if isinstance(record, Item):
+            if base_id(record, version_of(record)) not in self.redacted:
+                contents = [record.content]
+        elif isinstance(record, Assembly):
+            contents = [b.content for b in record.blocks if not any(r in self.redacted for r in b.refs)]
+        for content in contents:
+            if content is not None and content.digest not in self.hidden:
+                text = self._text(content)
+                self.runs.spare(text, event.offset)
+                self._spare_parts(text, event.offset - 1)
+
+    def _spare_parts(self, text: str, offset: int) -> None:
+        held = {one.secret for one in self.parts.held_by(text) if offset <= self._since[one.secret]}
+        if held:
+            self.parts.discard(held)
+
+
+def _ids(event: Event) -> list[str]:
+    record = event.record
+    found = [event.session_id, event.thread_id, event.turn_id, event.step_id, event.event_id]
+    if isinstance(record, Item):
+        found += [record.item_id, record.source]
+    elif isinstance(record, Assembly):
+        found += [record.assembly_id, *(block.block_id for block in record.blocks)]
+    return [name for name in found if name]
+
+
+def _taken(text: str, shown: str) -> list[str]:
+    """The stretches of a text that its redacted version does not have.
+
+    What both have is no joint if it is only a space or a little word: it may have come about by chance.
+    """
+    from difflib import SequenceMatcher
+
+    old, new = _PIECES.findall(text), _PIECES.findall(shown)
+    if len(old) > _WORDS or len(new) > _WORDS:
+        return [text]
+    taken: list[tuple[int, int]] = []
+    for tag, a, b, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag in ("delete", "replace"):
+            if taken and len("".join(old[taken[-1][1] : a]).strip()) < _JOINT:
+                taken[-1] = (taken[-1][0], b)
+            else:
+                taken.append((a, b))
+    return ["".join(old[a:b]) for a, b in taken]

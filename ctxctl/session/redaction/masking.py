@@ -1,0 +1,309 @@
+"""Masks what was redacted in whatever a trace gives away: texts, records, JSON."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from ctxctl.engine.replay.item_table import base_id, version_of
+from ctxctl.session.redaction.learning import Learning
+from ctxctl.session.redaction.scan import redacts, trace_redacts
+from ctxctl.session.redaction.secrets import LEAST, Secrets
+from ctxctl.session.redaction.shingles import Run
+from ctxctl.model.content import Content
+from ctxctl.model.event import Event
+from ctxctl.model.problem import Problem
+from ctxctl.model.records import Assembly, Item
+from ctxctl.trace.growing import SCRATCH, GrowingTrace
+from ctxctl.trace.reader import Trace
+
+MASK: Final = "[redacted]"
+_KEPT: Final = 8 << 20
+"""Characters of masked texts that are kept."""
+_NAMES: Final = 1 << 16
+"""Names and records remembered."""
+_DEPTH: Final = 200
+_PLAIN: Final = frozenset(
+    {
+        "time", "content_digest", "source_digests", "digest", "hash", "content_ref", "model", "provider",
+        "client", "tokenizer_or_model",
+    }
+)  # fmt: skip
+"""Fields whose values are numbers of a kind, or names that something is looked up by."""
+_WORDS: Final = frozenset(
+    {
+        "event_type", "context_kind", "content_mode", "redaction_state", "status", "severity", "target",
+        "visibility", "mode", "role", "segment", "cause", "overflow_strategy", "injection_point",
+        "surface_kind", "compacts_by", "schema_version", "lifecycle", "scope", "action", "reason",
+    }
+)  # fmt: skip
+"""Fields whose values are words of a vocabulary: as long as they look like one, they say nothing."""
+_WORD: Final = re.compile(r"[a-z]+(?:[_./:-][a-z]+)*|[\d.]+")
+_TEXTS: Final = frozenset({"content", "text", "before", "after", "separator", "opens", "closes"})
+"""Fields that are, or stand in, the text of a content.  In a record they are left: they are masked when the
+content is read, so that its tokens stay what they were."""
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+class Veil:
+    """What was redacted in one trace, and every text and record of it without that.
+
+    A trace on disk is learnt when the veil is made, before anything is shown of it: in one look at its bytes
+    where it has no redaction.  A growing one is learnt as it is read.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._learnt = Learning(trace.contents.text)
+        self._upto = 0
+        """Bytes of a growing trace that were learnt from."""
+        self._scanned = 0
+        """Bytes of it that were looked through for redactions."""
+        self._live = isinstance(trace, GrowingTrace)
+        self.news = 0
+        """How often something more was learnt of a growing trace."""
+        self._texts: OrderedDict[str, str] = OrderedDict()
+        self._clean: set[str] = set()
+        """Digests of texts in which nothing is masked."""
+        self._held = 0
+        self._names: dict[str, str] = {}
+        self._records: dict[int, tuple[msgspec.Struct, msgspec.Struct]] = {}
+        if self._live or trace_redacts(trace.source):
+            if not self._live:
+                self._learn()
+            trace.veil = self
+
+    def __bool__(self) -> bool:
+        return bool(self._learnt.hidden) or bool(self._learnt.whole)
+
+    def _learn(self) -> None:
+        for event in self._trace.events():
+            self._learnt.see(event)
+        if self._learnt.runs or self._learnt.parts:
+            for event in self._trace.events():
+                if event.offset > self._learnt.last:
+                    break
+                self._learnt.spare(event)
+
+    # What was redacted.
+
+    def hides(self, content: Content) -> bool:
+        """Whether a content is what an item said before it was redacted."""
+        return content.digest in self._learnt.hidden
+
+    def holds(self, text: str) -> bool:
+        """Whether a text is, or holds, something that was redacted."""
+        if not self:
+            return False
+        return self._learnt.says_all(text) or self.words(text) != text
+
+    def touches(self, content: Content) -> bool:
+        """Whether something is masked in a content."""
+        if not self:
+            return False
+        self.text(content)
+        return content.digest not in self._clean
+
+    def returns(self, event: Event) -> Iterator[Problem]:
+        """One finding for each text of an event that says what was redacted on an earlier line."""
+        record = event.record
+        if not self:
+            return
+        if isinstance(record, Item) and record.content is not None:
+            yield from self._returned(event, record.content, f"item {base_id(record, version_of(record))}")
+        elif isinstance(record, Assembly):
+            for block in record.blocks:
+                if block.content is not None:
+                    yield from self._returned(event, block.content, f"block {block.block_id}")
+
+    def _returned(self, event: Event, content: Content, where: str) -> Iterator[Problem]:
+        if not self.touches(content):
+            return
+        text = self._trace.contents.text(content)
+        item = self._earlier(text, event.offset)
+        if item is not None:
+            message = f"{where} holds text of {self.name(item)} that was redacted before"
+            yield Problem(event.line, event.offset, "redacted-content-returned", message)
+
+    def _earlier(self, text: str, offset: int) -> str | None:
+        """The item of which a text holds something that was redacted before a byte of the trace."""
+        learnt = self._learnt
+        for secrets in (learnt.whole, learnt.parts):
+            for held in secrets.held_by(text):
+                if learnt.redacted[secrets.of(held.secret)] < offset:
+                    return secrets.of(held.secret)
+        return next((run.name for run in learnt.runs.runs(text) if learnt.redacted[run.name] < offset), None)
+
+    # Texts.
+
+    def text(self, content: Content) -> str:
+        """The text of a content as it may be shown."""
+        text = self._trace.contents.text(content)
+        if not self or content.digest in self._clean:
+            return text
+        masked = self._texts.get(content.digest)
+        if masked is None:
+            masked = MASK if self._all_hidden(content) else self.words(text)
+            if masked == text:
+                if len(self._clean) >= _NAMES:
+                    self._clean.clear()
+                self._clean.add(content.digest)
+                return text
+            self._texts[content.digest] = masked
+            self._held += len(masked)
+            while self._held > _KEPT and len(self._texts) > 1:
+                self._held -= len(self._texts.popitem(last=False)[1])
+        return masked
+
+    def _all_hidden(self, content: Content) -> bool:
+        base: Content | None = content
+        while base is not None:
+            if base.digest in self._learnt.hidden:
+                return True
+            base = self._trace.contents.inside(base)
+        return False
+
+    def words(self, text: str) -> str:
+        """A free text with `MASK` in the place of what was redacted."""
+        if not self or len(text) < LEAST:
+            return text
+        for secrets in (self._learnt.whole, self._learnt.parts):
+            text = secrets.masked(text, lambda _: MASK)
+        return self._without_runs(text, lambda _: MASK)
+
+    def _without_runs(self, text: str, mask: Callable[[Run], str]) -> str:
+        pieces, end = [], 0
+        for run in self._learnt.runs.runs(text):
+            pieces += [text[end : run.start], mask(run)]
+            end = run.end
+        return "".join([*pieces, text[end:]]) if pieces else text
+
+    def name(self, text: str) -> str:
+        """A name, a key, a title: what was redacted is replaced by a mask with its number."""
+        if not self or len(text) < LEAST:
+            return text
+        found = self._names.get(text)
+        if found is None:
+            learnt = self._learnt
+            found = _numbered(_numbered(text, learnt.whole, ""), learnt.parts, "p")
+            found = self._without_runs(found, lambda run: f"[redacted w{run.number}]")
+            if len(self._names) >= _NAMES:
+                self._names.clear()
+            self._names[text] = found
+        return found
+
+    # Values.
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """A JSON value without what was redacted, in keys neither; fields of the standard stay."""
+        if not self:
+            return value
+        return self._value(value, "", depth)
+
+    def _value(self, value: Any, key: str, depth: int) -> Any:
+        if isinstance(value, str):
+            if key in _PLAIN or (key in _WORDS and _WORD.fullmatch(value)):
+                return value
+            return self.words(value) if key in _TEXTS else self.name(value)
+        if depth > _DEPTH:
+            return value
+        if isinstance(value, dict):
+            known = _fields()
+            return {
+                name if name in known or not isinstance(name, str) else self.name(name): self._value(
+                    one, str(name), depth + 1
+                )
+                for name, one in value.items()
+            }
+        if isinstance(value, list | tuple):
+            made = [self._value(one, key, depth + 1) for one in value]
+            return made if isinstance(value, list) else tuple(made)
+        if isinstance(value, frozenset):
+            return frozenset(self._value(one, "id", depth + 1) for one in value)
+        return self.struct(value) if isinstance(value, msgspec.Struct) else value
+
+    def struct(self, record: _Struct) -> _Struct:
+        """A record with its texts masked; the same object where there is nothing to mask in it."""
+        known = self._records.get(id(record))
+        if known is not None and known[0] is record:
+            return known[1]  # type: ignore[return-value]
+        changed: dict[str, Any] = {}
+        for field in record.__struct_fields__:
+            value = getattr(record, field)
+            if not value or field in _PLAIN or field in _TEXTS or isinstance(value, int | float | Content):
+                continue
+            made = self._value(value, field, 0)
+            if made is not value and made != value:
+                changed[field] = made
+        masked = msgspec.structs.replace(record, **changed) if changed else record
+        if len(self._records) >= _NAMES:
+            self._records.clear()
+        self._records[id(record)] = (record, masked)
+        return masked
+
+    def events(self, events: list[Event]) -> list[Event]:
+        """Events as they may be handed on; of a growing trace, those that are new are learnt from first."""
+        if self._live:
+            self._learn_on(events)
+        if not self:
+            return events
+        return [self._event(event) for event in events]
+
+    def _learn_on(self, events: list[Event]) -> None:
+        """Learn from events that are new; where what follows in the file has a redaction, from all of it."""
+        fresh = [event for event in events if event.offset >= self._upto]
+        if not fresh:
+            return
+        size = self._trace.source.size
+        first = fresh[0]
+        if size > self._scanned and first.offset < SCRATCH:
+            if redacts(self._trace.source, max(self._scanned, first.offset)):
+                fresh = list(Trace(self._trace.source).events(first.offset, first.line))
+            self._scanned = size
+        for event in fresh:
+            if self._learnt.see(event):
+                self._forget()
+            if event.offset < SCRATCH:
+                self._upto = event.offset + 1
+
+    def _event(self, event: Event) -> Event:
+        changed: dict[str, Any] = {}
+        for field in event.__struct_fields__:
+            value = getattr(event, field)
+            if isinstance(value, str):
+                made: Any = self._value(value, field, 0)
+            elif isinstance(value, msgspec.Struct):
+                made = self.struct(value)
+            else:
+                continue
+            if made is not value and made != value:
+                changed[field] = made
+        return msgspec.structs.replace(event, **changed) if changed else event
+
+    def problem(self, problem: Problem) -> Problem:
+        """A problem, whose message may quote what is wrong."""
+        return msgspec.structs.replace(problem, message=self.words(problem.message)) if self else problem
+
+    def _forget(self) -> None:
+        """What was masked before more was known."""
+        self.news += 1
+        self._texts.clear()
+        self._clean.clear()
+        self._names.clear()
+        self._records.clear()
+        self._held = 0
+
+
+def _numbered(text: str, secrets: Secrets, sort: str) -> str:
+    mask: Callable[[str], str] = lambda secret: f"[redacted {sort}{secrets.number(secret)}]"  # noqa: E731
+    return secrets.masked(text, mask)
+
+
+def _fields() -> frozenset[str]:
+    from ctxctl.trace.validate import fields
+
+    return fields()

@@ -1,0 +1,121 @@
+"""What the engine is given to weigh texts and to expect sizes with: a calibration, or none."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ctxctl.engine.sizes.scales import (RAW, Entered, Expectation, Plain, Scale, Scales)
+from ctxctl.model.vocab import MODEL, OPENAI_CHAT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ctxctl.session.params import Params
+    from ctxctl.model.content import Content
+    from ctxctl.tokens.calibrate.book import Calibration
+    from ctxctl.tokens.calibrate.expect import Weighing
+    from ctxctl.tokens.calibrate.following import Following
+
+
+class Written(Protocol):
+    """What counts tools as OpenAI writes them out for models of an encoding."""
+
+    def __call__(self, content: Content, encoding: str) -> int | None:
+        """Tokens of a tool's definition; None: it is no definition of a function."""
+
+
+_KINDS: Final = ("assistant_message", "tool_result", "tool_call", "reasoning", "tool_definition")
+"""Kinds that are a class of their own, in the order of `features.CLASSES`; all other text is the first."""
+
+
+def scales_of(params: Params, written: Written) -> Scales:
+    """What a replay is weighed with; `written` counts tools as a provider writes them out."""
+    calibration = params.calibration.calibration
+    if calibration is None or params.target != MODEL:
+        return Plain()
+    return Calibrated(calibration, params.encoding_of, written)
+
+
+class Calibrated:
+    """A calibration at work on the threads of one replay."""
+
+    def __init__(
+        self, calibration: Calibration, encoding_of: Callable[[str | None], str], written: Written
+    ) -> None:
+        self._calibration = calibration
+        self._encoding_of = encoding_of
+        self._exact = lru_cache(maxsize=8)(partial(_exact, written))
+        self._weigh = lru_cache(maxsize=256)(self._weighing)
+        self._scale = lru_cache(maxsize=1024)(_scale)
+
+    def _weighing(self, model: str | None) -> Weighing:
+        from ctxctl.tokens.calibrate.expect import weighing
+
+        return weighing(self._calibration, model, self._encoding_of(model))
+
+    def scale(self, model: str | None, thread: object) -> Scale:
+        """By the fit of the model's family, and what the thread's bills say of it."""
+        from ctxctl.tokens.calibrate import expect
+
+        how = self._weigh(model)
+        if how.basis == expect.EXACT:
+            return self._exact(self._encoding_of(model))
+        learned = _following(thread).of(_family(model)) if thread is not None else None
+        return self._scale(expect.slopes(how, learned), expect.method(how, learned).partition(":")[0])
+
+    def enter(self, thread: object, entered: Entered) -> object:
+        """What moved since the last bill grows."""
+        half = len(entered.moved) // 2
+        moved, items = entered.moved[:half], entered.moved[half:]
+        return _following(thread).entered(
+            moved, items, blind=entered.blind, broken=entered.broken, whole=entered.whole == OPENAI_CHAT
+        )
+
+    def expect(self, thread: object, model: str | None, recorded: int) -> Expectation | None:
+        """From the last bill and what moved since; before any by the rules of OpenAI's API."""
+        from ctxctl.tokens.calibrate.following import foretell
+
+        found = foretell(_following(thread), _family(model), self._weigh(model), recorded)
+        return None if found is None else Expectation(found.size, found.half)
+
+    def billed(self, thread: object, model: str | None, size: int, recorded: int) -> object:
+        """What the bill says of the scale, and of how far off expectations are."""
+        return _following(thread).billed(_family(model), self._weigh(model), size, recorded)
+
+    def translated(self, size: int, billed: str | None, model: str | None) -> Expectation | None:
+        """By how many tokens the two make of one counted, of tool results."""
+        from ctxctl.tokens.calibrate.features import CLASSES
+        from ctxctl.tokens.calibrate.following import SWITCHED
+
+        if _family(billed) == _family(model):
+            return Expectation(size, None)
+        usual = CLASSES.index("tool_result")
+        theirs, ours = (self._weigh(name).slopes[usual] for name in (billed, model))
+        other = round(size * ours / theirs)
+        return Expectation(other, round(SWITCHED * other))
+
+
+def _following(thread: object) -> Following:
+    from ctxctl.tokens.calibrate.following import Following
+
+    return thread if isinstance(thread, Following) else Following()
+
+
+def _family(model: str | None) -> str:
+    from ctxctl.tokens.calibrate.points import family
+
+    return family(model) if model else ""
+
+
+def _exact(written: Written, encoding: str) -> Scale:
+    """Of a model whose encoding is public: texts as counted, tools as they are written out for it."""
+    return RAW._replace(tool=partial(written, encoding=encoding))
+
+
+def _scale(slopes: tuple[float, ...], method: str) -> Scale:
+    """`method`: `exact`, `calibrated` or `estimate`."""
+    if method != "calibrated" and all(slope == 1.0 for slope in slopes):
+        return RAW
+    by_kind = dict(zip(_KINDS, slopes[1:], strict=True))
+    return Scale(by_kind, slopes[0], "calibrated" if method == "calibrated" else "estimated")

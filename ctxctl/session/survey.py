@@ -1,0 +1,143 @@
+"""The rows of a replay as they come, readable from other threads while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ctxctl.engine.sizes.doubts import believed_output
+from ctxctl.engine.replay.entry_log import Entries
+from ctxctl.engine.query.facts import breaks
+from ctxctl.engine.replay.step_tracker import ThreadKey
+from ctxctl.session.believed_bill import replaced_parts
+from ctxctl.model.outline import Row
+from ctxctl.model.results import Step, Turn
+
+if TYPE_CHECKING:
+    from ctxctl.engine.replay.run import Engine
+
+
+class Survey:
+    """Rows in the order of the steps; one thread writes, any number read."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.before: list[int | None] = []
+        """By ordinal, the ordinal of the step before in the same thread."""
+        self.entries: dict[ThreadKey, Entries] = {}
+        """What entered and left each thread's frames; only of steps that were noted with their engine."""
+        self._last: dict[ThreadKey, int] = {}
+        self._first_of_turn: dict[ThreadKey, int] = {}
+        self._turn_ends: dict[tuple[ThreadKey, int], int] = {}
+
+    def note(self, done: Iterable[Step | Turn], engine: Engine | None = None) -> None:
+        """Take in what an event, or the end of the trace, has finished, just as `engine` finishes it."""
+        for result in done:
+            key = ThreadKey(result.session, result.thread)
+            if isinstance(result, Step):
+                ordinal = len(self.rows)
+                if result.step == 1:
+                    self._first_of_turn[key] = ordinal
+                self.before.append(self._last.get(key))
+                self.rows.append(row_of(ordinal, result))
+                self._last[key] = ordinal
+                if engine is not None:
+                    self._enter(key, ordinal, engine)
+            else:
+                self._turn_ends[key, result.turn] = self._last[key]
+                first = self._first_of_turn[key]
+                if result.title is not None:
+                    self.rows[first] = msgspec.structs.replace(self.rows[first], title=result.title)
+
+    def reword(self, words: Callable[[str], str]) -> int | None:
+        """Say titles in other words; the first ordinal at which that changes something."""
+        first = None
+        for ordinal, row in enumerate(self.rows):
+            if row.title is not None and (title := words(row.title)) != row.title:
+                self.rows[ordinal] = msgspec.structs.replace(row, title=title)
+                first = ordinal if first is None else first
+        return first
+
+    def _enter(self, key: ThreadKey, ordinal: int, engine: Engine) -> None:
+        """Note what the step that the engine has just finished put into its thread's frame and took out."""
+        log = self.entries.get(key)
+        if log is None:
+            log = self.entries[key] = Entries()
+        assert engine.sealed is not None
+        log.note(ordinal, engine.sealed.delta)
+
+    def turn_end(self, ordinal: int) -> int | None:
+        """The ordinal of the last step of the turn that holds a step; None if that is not known yet."""
+        if ordinal >= len(self.rows):
+            return None
+        row = self.rows[ordinal]
+        return self._turn_ends.get((ThreadKey(row.session, row.thread), row.turn))
+
+    def last(self, key: ThreadKey) -> int | None:
+        """The ordinal of a thread's last step."""
+        return self._last.get(key)
+
+    def first_of_turn(self, key: ThreadKey) -> int | None:
+        """The ordinal of the first step of a thread's last turn."""
+        return self._first_of_turn.get(key)
+
+    def cut(self, count: int) -> Survey:
+        """The survey as it was with its first `count` rows; this one stays for those who hold it."""
+        twin = Survey()
+        twin.entries = {key: log.cut(count) for key, log in self.entries.items()}
+        twin._turn_ends = {key: end for key, end in self._turn_ends.items() if end < count}
+        for row, before in zip(self.rows[:count], self.before, strict=False):
+            key = ThreadKey(row.session, row.thread)
+            if row.step == 1:
+                twin._first_of_turn[key] = row.ordinal
+            if row.title is not None and (key, row.turn) not in twin._turn_ends:
+                row = msgspec.structs.replace(row, title=None)
+            twin.rows.append(row)
+            twin.before.append(before)
+            twin._last[key] = row.ordinal
+        return twin
+
+
+def row_of(ordinal: int, step: Step) -> Row:
+    """The row of a step."""
+    window, ledger = step.window, step.ledger
+    return Row(
+        ordinal=ordinal,
+        session=step.session,
+        thread=step.thread,
+        turn=step.turn,
+        step=step.step,
+        turn_id=step.turn_id,
+        step_id=step.step_id,
+        time=step.time,
+        used=window.used,
+        new=ledger.new,
+        freed=ledger.freed,
+        cap=window.cap,
+        limit=window.limit,
+        stale=ledger.stale,
+        saved=ledger.saved,
+        uncounted=window.uncounted,
+        counts=step.counts,
+        compacted="compacted" in step.flags,
+        flags=step.flags,
+        title=None,
+        model=step.model,
+        reported=step.usage.reported_input if step.usage is not None else None,
+        first_line=step.first_line,
+        offset=step.first_byte,
+        broken=breaks(step),
+        missed=step.cache.miss.tokens if step.cache.miss is not None else 0,
+        cached=step.usage.reported_cached if step.usage is not None else None,
+        answered=believed_output(step.usage),
+        origin=step.told.origin,
+        doubted=replaced_parts(step.usage),
+        recorded=window.recorded,
+        method=window.used_method,
+        unrecorded=window.unrecorded,
+        limit_source=window.limit_source,
+        threshold=window.threshold,
+        threshold_source=window.threshold_source,
+    )
