@@ -202,7 +202,7 @@ _PRICES = 5
 
 
 def _object(known: Known) -> dict[str, object]:
-    from ctxctl.report.money import listed
+    from ctxctl.report.money_json import listed
 
     return {
         "type": "model",
@@ -225,7 +225,7 @@ def _object(known: Known) -> dict[str, object]:
 
 
 def _row_object(row: Row) -> dict[str, object]:
-    from ctxctl.report.money import listed
+    from ctxctl.report.money_json import listed
     from ctxctl.tokens.catalogue.table import load
 
     return {

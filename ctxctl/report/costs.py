@@ -17,7 +17,7 @@ from ctxctl.model.money import Money, Tokens
 from ctxctl.report.catalogue import catalogue_object
 from ctxctl.report.doubts import doubted_lines, marked
 from ctxctl.report.misses import miss_cell, miss_object, misses_object, misses_text
-from ctxctl.report.money import exact, money_object, rates_object, tokens_object
+from ctxctl.report.money_json import (exact, money_object, rates_object, tokens_object)
 from ctxctl.report.stated import stated_lines, stated_object
 from ctxctl.report.tables import Column, labelled, table
 from ctxctl.text import visible

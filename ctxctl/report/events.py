@@ -18,8 +18,8 @@ from ctxctl.session import Inspector
 from ctxctl.model import vocab
 from ctxctl.model.event import Event
 from ctxctl.model.problem import Problem
-from ctxctl.report.whole import Blocks
-from ctxctl.report.withheld import Settling
+from ctxctl.report.expand import Blocks
+from ctxctl.report.content_policy import Settling
 from ctxctl.trace.codec import parse_line
 from ctxctl.trace.validate import RECORD_SCHEMAS, validate_event
 from ctxctl.trace.writer import TraceWriter

@@ -12,7 +12,7 @@ from ctxctl.report.changes import changes_table, rows, short
 from ctxctl.report.paint import Paint
 from ctxctl.report.step import facts, heading, segment_lines
 from ctxctl.report.tables import Column, labelled, table
-from ctxctl.report.told import told
+from ctxctl.report.annotations import told
 from ctxctl.text import clip, preview, visible
 
 _COLUMNS = (

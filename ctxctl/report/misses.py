@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ctxctl.labels import dollars
 from ctxctl.model.missed import why
 from ctxctl.model.results import Miss
-from ctxctl.report.money import exact
+from ctxctl.report.money_json import exact
 
 if TYPE_CHECKING:
     from ctxctl.analysis.costs import Costs, StepCost

@@ -10,7 +10,7 @@ from ctxctl.model.addresses import prefix
 from ctxctl.model.results import Step, Summary, Turn
 from ctxctl.model.vocab import UsedMethod
 from ctxctl.report.changes import counts_line, counts_short
-from ctxctl.report.differing import held
+from ctxctl.report.verdicts import held
 from ctxctl.report.fidelity import measured_lines
 from ctxctl.report.find import Narrowed
 from ctxctl.report.header import Header

@@ -9,7 +9,7 @@ from typing import Any
 from ctxctl.analysis.stated import StatedSums
 from ctxctl.labels import dollars, plural, signed_share
 from ctxctl.model.addresses import prefix
-from ctxctl.report.money import exact
+from ctxctl.report.money_json import exact
 from ctxctl.text import visible
 
 RUNS = 5

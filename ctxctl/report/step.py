@@ -14,7 +14,7 @@ from ctxctl.report.misses import miss_text
 from ctxctl.report.paint import Paint
 from ctxctl.report.sent import against, beside, compacts, known_by, limit
 from ctxctl.report.tables import bar, labelled, letters, ordered_segments, wrap
-from ctxctl.report.told import told
+from ctxctl.report.annotations import told
 from ctxctl.text import visible
 
 BASES = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxctl.budget.check import Finding
 from ctxctl.budget.estimate import Estimate
-from ctxctl.report.money import tokens_object
+from ctxctl.report.money_json import tokens_object
 
 
 def objects(found: Estimate) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,7 @@ from ctxctl.model.outline import Row
 from ctxctl.model.results import Change, Frame, Placement, Step, Turn
 from ctxctl.report.misses import miss_text
 from ctxctl.report.step import derived_basis
-from ctxctl.report.told import told
+from ctxctl.report.annotations import told
 from ctxctl.tui.changes import AS_IT_IS, Arrangement, ChangeTable, Facts, Holding, Note, arranged
 from ctxctl.tui.outline import WARNINGS
 from ctxctl.tui.screens.turns.state import Detail, Target
