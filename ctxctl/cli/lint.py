@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctxctl.cli.session import Manner
-    from ctxctl.lint.choice import Choice
+    from ctxctl.lint.selection import Choice
     from ctxctl.model.findings import Finding, Tally
 
 _FORMS = ("text", "json", "sarif", "junit", "github")
@@ -122,7 +122,7 @@ def _choice(
     own: dict[str, Any],
 ) -> Choice:
     """Flags before settings; parameters of both, and of one that both name the flag's."""
-    from ctxctl.lint.choice import choose, parsed
+    from ctxctl.lint.selection import choose, parsed
 
     values: dict[str, dict[str, Any]] = {name: dict(table) for name, table in own.get("rules", {}).items()}
     for rule, name, value in parsed(given or ()):
@@ -228,7 +228,7 @@ def _print(
 
 def _documented(explain: str | None, how: Manner) -> None:
     """One rule, or the list of all."""
-    from ctxctl.lint.choice import find
+    from ctxctl.lint.selection import find
     from ctxctl.lint.registry import rules
     from ctxctl.report.lint import text
 

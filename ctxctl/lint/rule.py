@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from ctxctl.model.findings import Place, Severity
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look, Seen
+    from ctxctl.lint.context import Look, Seen
 
 NO_HITS: Final[tuple[Hit, ...]] = ()
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ctxctl.lint.gather import Gathered
-from ctxctl.lint.look import Around, Look, Running, Seen
+from ctxctl.lint.findings import Gathered
+from ctxctl.lint.context import (Around, Look, Running, Seen)
 from ctxctl.model.findings import Finding, Tally
 from ctxctl.model.records import Item
 from ctxctl.tokens.catalogue.rates import RateBook
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctxctl.engine.replay.run import Engine
     from ctxctl.engine.replay.step_tracker import ThreadKey
     from ctxctl.session.facade import Inspector, Progress
-    from ctxctl.lint.choice import Choice
+    from ctxctl.lint.selection import Choice
     from ctxctl.lint.rule import Hit, Rule
     from ctxctl.model.event import Event
 

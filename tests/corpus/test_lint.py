@@ -15,7 +15,7 @@ import pytest
 
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
-from ctxctl.lint.choice import choose
+from ctxctl.lint.selection import choose
 from ctxctl.lint.registry import rules
 from ctxctl.lint.run import Linted, linted
 

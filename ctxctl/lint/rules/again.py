@@ -10,7 +10,7 @@ from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
 
 _CONVERSATION = frozenset(
     {"user_message", "assistant_message", "tool_call", "tool_result", "marker", "reasoning", "image"}

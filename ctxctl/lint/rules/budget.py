@@ -13,7 +13,7 @@ from ctxctl.model.records import Budget
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look, Seen
+    from ctxctl.lint.context import Look, Seen
 
 _SLACK = 0.02
 """Share by which the sum of a budget's segments may miss its total: separators are nobody's."""

@@ -10,7 +10,7 @@ from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.results import Placement
 
 _SPEAKS: Final = frozenset({"user_message", "assistant_message"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
 
 
 class CompactionWithoutCoverage(Rule):

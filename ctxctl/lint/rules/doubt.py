@@ -10,7 +10,7 @@ from ctxctl.engine.sizes.doubts import doubted
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.results import Doubt
 
 _WHY = {

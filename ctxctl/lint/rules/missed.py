@@ -9,7 +9,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.missed import why
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
 
 
 class CacheMissed(Rule):

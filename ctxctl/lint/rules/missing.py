@@ -11,7 +11,7 @@ from ctxctl.model.records import Item, Missing
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look, Seen
+    from ctxctl.lint.context import Look, Seen
 
 _OVER: Final = frozenset({"resolved", "declined", "expired"})
 _MOST: Final = 4096

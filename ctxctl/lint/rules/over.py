@@ -9,7 +9,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.results import Window
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.results import Placement, Step
 
 _LONGEST: Final = 200_000

@@ -10,7 +10,7 @@ from ctxctl.model.records import Item, Redaction
 from ctxctl.model.annotations import UNREDACTED
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Seen
+    from ctxctl.lint.context import Seen
 
 _MOST: Final = 1 << 14
 

@@ -11,7 +11,7 @@ from ctxctl.model.vocab import segment_of
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look, Running
+    from ctxctl.lint.context import Look, Running
     from ctxctl.model.results import Placement
 
 _WORD: Final = re.compile(r"[^\W_][\w./:-]{5,60}")

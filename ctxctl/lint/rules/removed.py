@@ -12,7 +12,7 @@ from ctxctl.model.records import Assembly, Selection
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look, Seen
+    from ctxctl.lint.context import Look, Seen
 
 _MOST: Final = 1 << 14
 

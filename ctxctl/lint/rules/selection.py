@@ -12,7 +12,7 @@ from ctxctl.model.records import Selection, Surface
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look, Seen
+    from ctxctl.lint.context import Look, Seen
     from ctxctl.model.records import Ref
 
 

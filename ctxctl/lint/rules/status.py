@@ -11,7 +11,7 @@ from ctxctl.lint.rule import Hit, Rule
 from ctxctl.trace.governance import declarations
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Seen
+    from ctxctl.lint.context import Seen
 
 _LONGEST: Final = 1 << 20
 

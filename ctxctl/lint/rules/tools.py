@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import xxhash
 
-from ctxctl.lint.look import LONGEST
+from ctxctl.lint.context import LONGEST
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.lint.rules import names
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look, Running, Seen
+    from ctxctl.lint.context import Look, Running, Seen
     from ctxctl.model.findings import Place
     from ctxctl.model.results import Placement
 

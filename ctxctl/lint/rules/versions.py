@@ -10,7 +10,7 @@ from ctxctl.lint.rule import NO_HITS, Hit, Rule
 if TYPE_CHECKING:
     from ctxctl.engine.replay.item_table import Version
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Seen
+    from ctxctl.lint.context import Seen
     from ctxctl.model.records import Item
 
 

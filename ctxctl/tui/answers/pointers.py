@@ -46,7 +46,7 @@ def _findings(desk: Desk, request: requests.FindingsRequest) -> Page:
 
 def _linted(desk: Desk) -> Linted:
     from ctxctl import config
-    from ctxctl.lint.choice import configured
+    from ctxctl.lint.selection import configured
     from ctxctl.lint.run import linted
 
     def check(_part: float) -> None:

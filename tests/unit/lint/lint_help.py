@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxctl.session import Inspector
-from ctxctl.lint.choice import choose
+from ctxctl.lint.selection import choose
 from ctxctl.lint.run import Linted, linted
 
 FIXTURES = Path(__file__).resolve().parents[3] / "fixtures" / "lint"

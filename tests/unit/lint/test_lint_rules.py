@@ -98,7 +98,7 @@ def test_what_stays_in_the_window_is_counted_until_it_leaves(tmp_path: Path) -> 
 
 
 def test_a_rule_that_fires_on_everything_is_bounded(tmp_path: Path) -> None:
-    from ctxctl.lint.gather import KEPT
+    from ctxctl.lint.findings import KEPT
 
     made = Made(tmp_path / "t.jsonl").turn(1)
     for number in range(KEPT + 50):
@@ -183,7 +183,7 @@ def test_a_rule_of_a_plug_in_is_one_of_the_rules(monkeypatch: pytest.MonkeyPatch
     from importlib import metadata
 
     from ctxctl.lint import registry
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.lint.rule import Hit
 
     class Shouting(Rule):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ctxctl.labels import share
-from ctxctl.lint.carried import Carried
+from ctxctl.lint.carried_cost import Carried
 from ctxctl.lint.rule import Hit, Rule
 from ctxctl.model.sizes import limit_words, sent_of
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
 
 _MANY = frozenset({"session_history", "thread_summary"})
 """Kinds that stand for more than one thing."""

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ctxctl import labels
-from ctxctl.lint.carried import Carried
+from ctxctl.lint.carried_cost import Carried
 from ctxctl.lint.rule import Hit, Rule
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.results import Placement
 
 OWN_WORDS = frozenset({"assistant_message", "tool_call", "reasoning"})

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from ctxctl.lint.look import Look, Running
+    from ctxctl.lint.context import Look, Running
     from ctxctl.lint.rule import Hit
 
 _MOST: Final = 1 << 16

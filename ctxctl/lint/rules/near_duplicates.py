@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import xxhash
 
-from ctxctl.lint.carried import Carried
+from ctxctl.lint.carried_cost import Carried
 from ctxctl.lint.rule import Hit, Rule
-from ctxctl.lint.rules.twins import OWN_WORDS, alike
+from ctxctl.lint.rules.duplicates import OWN_WORDS, alike
 
 if TYPE_CHECKING:
     from ctxctl.engine.replay.step_tracker import ThreadKey
-    from ctxctl.lint.look import Look
+    from ctxctl.lint.context import Look
     from ctxctl.model.content import Content
     from ctxctl.model.results import Placement
 
