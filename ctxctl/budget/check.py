@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from ctxctl.budget.estimate import Estimate
 from ctxctl.budget.plan import Bounds
-from ctxctl.budget.spread import Amount
+from ctxctl.budget.distribution import Amount
 from ctxctl.errors import UsageError
 from ctxctl.labels import dollars, price
 from ctxctl.text import visible

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ctxctl.budget.measure import Measured
 from ctxctl.budget.plan import Plan
 from ctxctl.budget.sessions import TALK, Turn, session
-from ctxctl.budget.spread import quantile
+from ctxctl.budget.distribution import quantile
 
 
 class Growth(NamedTuple):

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from ctxctl.budget.plan import Part, Plan
-from ctxctl.budget.spread import Spread, always, quantile
+from ctxctl.budget.distribution import Spread, always, quantile
 from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 from ctxctl.tokens.counter import Counter

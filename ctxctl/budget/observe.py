@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ctxctl.budget.beside import Sent
-from ctxctl.budget.course import STANDS_FOR_OLDER, Course
+from ctxctl.budget.session_growth import STANDS_FOR_OLDER, Course
 from ctxctl.model.results import Placement, Step
 from ctxctl.model.vocab import rank_of
 

@@ -13,7 +13,7 @@ from ctxctl.text import visible
 if TYPE_CHECKING:
     from ctxctl.budget.estimate import Estimate
     from ctxctl.budget.plan import Model
-    from ctxctl.budget.spread import Size
+    from ctxctl.budget.distribution import Size
     from ctxctl.session import Inspector
     from ctxctl.model.results import Placement, Step, Window
     from ctxctl.model.vocab import LimitSource
@@ -96,7 +96,7 @@ def assert_fits(
     if baseline is not None:
         raise UsageError("baseline-of-plan", "a baseline is for a plan, and this is a trace")
     from ctxctl.budget.plan import Model
-    from ctxctl.budget.spread import Size
+    from ctxctl.budget.distribution import Size
 
     if min(reserve, headroom, window or 0, max_input or 0) < 0:
         raise UsageError("bad-limit", "fewer than no tokens cannot be")
@@ -137,7 +137,7 @@ def _plan_fits(name: str, baseline: Path | None) -> Estimate:
 
 
 def _size(tokens: int | None) -> Size | None:
-    from ctxctl.budget.spread import Size
+    from ctxctl.budget.distribution import Size
 
     return None if tokens is None else Size(tokens)
 
@@ -145,7 +145,7 @@ def _size(tokens: int | None) -> Size | None:
 def _session_fits(name: str, limits: Model | None, reserve: int, headroom: int, *, uncounted: bool) -> Fits:
     __tracebackhide__ = True
     from ctxctl import config
-    from ctxctl.budget.ground import ground
+    from ctxctl.budget.base import ground
     from ctxctl.testing.sessions import opened
 
     cap = None if limits is None else ground(limits, config.load().models).room.cap

@@ -17,7 +17,7 @@ from ctxctl.budget.growth import Between, between, grown
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
 from ctxctl.budget.plan import parse
-from ctxctl.budget.spread import quantile
+from ctxctl.budget.distribution import quantile
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector
 from ctxctl.model.results import Step

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ctxctl.budget.growth import between, grown
 from ctxctl.budget.measure import Measured, Reader
-from ctxctl.budget.onward import LEAST_TURNS, gone, onward
+from ctxctl.budget.continuation import LEAST_TURNS, gone, onward
 from ctxctl.budget.plan import Plan, parse
 from ctxctl.errors import CtxctlError
 from ctxctl.session import Inspector

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 from budget_help import worked_out
 
-from ctxctl.budget.course import Course
+from ctxctl.budget.session_growth import Course
 from ctxctl.budget.estimate import estimate
 from ctxctl.budget.fitted import Session
 from ctxctl.budget.growth import between, grown
 from ctxctl.budget.measure import Reader
 from ctxctl.budget.observe import Observed
-from ctxctl.budget.onward import Onward, gone, onward
+from ctxctl.budget.continuation import Onward, gone, onward
 from ctxctl.budget.plan import parse, policy_of
 from ctxctl.budget.sessions import session
 from ctxctl.cli.main import run
