@@ -8,7 +8,7 @@ import pytest
 
 from ctxctl.cli.main import run
 from ctxctl.errors import UsageError
-from ctxctl.policies.fitting.leaving import Fifo
+from ctxctl.policies.fitting.eviction import Fifo
 from ctxctl.policies.registry import by_name, described, names
 
 

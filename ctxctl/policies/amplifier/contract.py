@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Drop, Fit, Keeper, Moves, Outcome, Room, Seat, Verdict, characters
-from ctxctl.policies.fitting.ground import Ground, Unit
-from ctxctl.policies.fitting.keepers import Line
+from ctxctl.policies.fitting.grouping import Ground, Unit
+from ctxctl.policies.fitting.incremental_eviction import Line
 from ctxctl.policies.fitting.units import HEAD_SEGMENTS, Protection, drops, units
 
 _SYSTEM = frozenset({"system_prompt", "developer_instruction"})

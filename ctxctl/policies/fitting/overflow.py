@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Cut, Fit, Keeper, Note, Room, Swap, Verdict
-from ctxctl.policies.fitting.ground import Unit
-from ctxctl.policies.fitting.keepers import Deferrer, Leaver, Unmoved
+from ctxctl.policies.fitting.grouping import Unit
+from ctxctl.policies.fitting.incremental_eviction import Deferrer, Leaver, Unmoved
 from ctxctl.policies.fitting.truncating import Truncator
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
 

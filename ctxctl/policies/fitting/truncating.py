@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from ctxctl.model.fitting import Cut, Drop, Fate, Moves, Outcome, Room, Seat
-from ctxctl.policies.fitting.ground import Ground, Unit
+from ctxctl.policies.fitting.grouping import Ground, Unit
 from ctxctl.policies.fitting.units import Protection
 
 _GONE = Drop(0, "budget_limit")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxctl.model.fitting import Cut, Drop, Room
-from ctxctl.policies.fitting.leaving import Fifo, Priority
+from ctxctl.policies.fitting.eviction import Fifo, Priority
 from ctxctl.policies.fitting.overflow import (
     DeferToRetrieval,
     Reject,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxctl.model.fitting import Candidate, Room
-from ctxctl.policies.fitting.leaving import Fifo, Priority
+from ctxctl.policies.fitting.eviction import Fifo, Priority
 from ctxctl.policies.fitting.overflow import (
     AskForChoice,
     DeferToRetrieval,

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ctxctl.model.fitting import Candidate, Drop, Fate, Moves, Note, Outcome, Room, Seat, Swap, Verdict
-from ctxctl.policies.fitting.ground import Ground, Unit
+from ctxctl.policies.fitting.grouping import Ground, Unit
 from ctxctl.policies.fitting.units import Protection
 
 Rank = Callable[[Unit], tuple[float, ...]]

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ctxctl.model.fitting import Candidate, Fit, Keeper, Room, Verdict
-from ctxctl.policies.fitting.ground import Unit
-from ctxctl.policies.fitting.keepers import Leaver
+from ctxctl.policies.fitting.grouping import Unit
+from ctxctl.policies.fitting.incremental_eviction import Leaver
 from ctxctl.policies.fitting.units import Protection, drops, protected, removable, size
 
 Order = Callable[[Sequence[Candidate], tuple[int, ...]], Any]
