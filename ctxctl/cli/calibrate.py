@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ctxctl.cli.session import Manner
-    from ctxctl.tokens.calibrate.book import Calibration, Outcome
+    from ctxctl.tokens.calibrate.calibration import Calibration, Outcome
     from ctxctl.tokens.calibrate.points import Lane
 
 Traces = Annotated[
@@ -117,7 +117,7 @@ def _paths(traces: list[str], format_name: str | None) -> Iterator[tuple[str, bo
 
 
 def _fitted(lanes: list[list[Lane]], how: Manner) -> Outcome:
-    from ctxctl.tokens.calibrate.book import calibrate as fit
+    from ctxctl.tokens.calibrate.calibration import calibrate as fit
     from ctxctl.tokens.models import DEFAULT_ENCODING
 
     with how.out.progress("fitting"):

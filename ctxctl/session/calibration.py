@@ -13,7 +13,7 @@ from ctxctl.tokens.encodings import RANKS_OF
 
 if TYPE_CHECKING:
     from ctxctl.model.results import Step, Turn
-    from ctxctl.tokens.calibrate.book import Calibration, Refused
+    from ctxctl.tokens.calibrate.calibration import Calibration, Refused
     from ctxctl.tokens.calibrate.points import Lane
 
 NONE: Final = "none"
@@ -86,7 +86,7 @@ def fitted_to(steps: Iterable[Step], encoding: str, encoding_of: Callable[[str |
 
     Steps of models that count with another encoding than the replay's are left out: a fit is to one encoding.
     """
-    from ctxctl.tokens.calibrate.book import calibrate
+    from ctxctl.tokens.calibrate.calibration import calibrate
 
     sessions = sessions_of(step for step in steps if encoding_of(step.model) == encoding)
     outcome = calibrate(sessions, encoding)

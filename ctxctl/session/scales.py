@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ctxctl.session.params import Params
     from ctxctl.model.content import Content
-    from ctxctl.tokens.calibrate.book import Calibration
+    from ctxctl.tokens.calibrate.calibration import Calibration
     from ctxctl.tokens.calibrate.expect import Weighing
     from ctxctl.tokens.calibrate.following import Following
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxctl.tokens.calibrate.book import Fit
+from ctxctl.tokens.calibrate.calibration import Fit
 from ctxctl.tokens.calibrate.errors import quantile
 from ctxctl.tokens.calibrate.features import BOUNDS
 from ctxctl.tokens.calibrate.shipped import shipped

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ctxctl.model.results import Step
 from ctxctl.tokens.calibrate import expect
-from ctxctl.tokens.calibrate.book import Calibration
+from ctxctl.tokens.calibrate.calibration import Calibration
 from ctxctl.tokens.calibrate.expect import Weighing
 from ctxctl.tokens.calibrate.features import CLASSES, NOTHING, Vector, movement, plus
 from ctxctl.tokens.calibrate.following import Following, foretell

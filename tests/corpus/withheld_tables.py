@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ctxctl.tokens.calibrate.book import Calibration
+from ctxctl.tokens.calibrate.calibration import Calibration
 from ctxctl.tokens.calibrate.errors import quantile
 from tests.corpus.withheld import (
     LEAST_BILL,

@@ -23,7 +23,7 @@ from ctxctl.tokens.calibrate.expect import (
     weighing,
 )
 from ctxctl.tokens.calibrate.features import BOUNDS, CLASSES
-from ctxctl.tokens.calibrate.kin import kind, nearest
+from ctxctl.tokens.calibrate.relatives import kind, nearest
 from ctxctl.tokens.calibrate.shipped import PATH, shipped
 from ctxctl.tokens.calibrate.spread import Off, Spread, spread_of
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ctxctl.tokens.calibrate.features import CLASSES
-from ctxctl.tokens.calibrate.kin import nearest
+from ctxctl.tokens.calibrate.relatives import nearest
 from ctxctl.tokens.calibrate.points import family
 from ctxctl.tokens.calibrate.spread import COMMON, Spread
 from ctxctl.tokens.encodings import RANKS_OF
@@ -19,7 +19,7 @@ from ctxctl.tokens.models import resolve
 from ctxctl.tokens.overhead import CALL, MESSAGE, ROLE
 
 if TYPE_CHECKING:
-    from ctxctl.tokens.calibrate.book import Calibration
+    from ctxctl.tokens.calibrate.calibration import Calibration
 
 _ITEM: Final = {"tool_call": CALL, "reasoning": 0, "tool_definition": 0}
 EXACT_ITEMS: Final = tuple(float(_ITEM.get(name, MESSAGE + ROLE)) for name in CLASSES)

@@ -11,7 +11,7 @@ from typing import Final
 
 from ctxctl.errors import UnreadableError
 from ctxctl.tokens.calibrate import store
-from ctxctl.tokens.calibrate.book import Calibration, decode
+from ctxctl.tokens.calibrate.calibration import Calibration, decode
 from ctxctl.tokens.encodings import DATA
 
 PATH: Final = DATA / "calibration.json"

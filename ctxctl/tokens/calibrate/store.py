@@ -18,7 +18,7 @@ from ctxctl.errors import UnreadableError, UsageError
 from ctxctl.text import visible
 
 if TYPE_CHECKING:
-    from ctxctl.tokens.calibrate.book import Calibration
+    from ctxctl.tokens.calibrate.calibration import Calibration
 
 CURRENT: Final = "current"
 """Holds the digest of the one that is used where none is named."""
@@ -119,7 +119,7 @@ def named(name: str) -> Calibration:
 
 def read(path: Path) -> Calibration:
     """A calibration from a file; raises UnreadableError("bad-calibration")."""
-    from ctxctl.tokens.calibrate.book import decode
+    from ctxctl.tokens.calibrate.calibration import decode
 
     try:
         if not stat.S_ISREG(path.stat().st_mode):
