@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ctxctl.record.calls import guarded
-from ctxctl.record.mirrors import RecordedManager, like
+from ctxctl.record.wrappers import RecordedManager, like
 from ctxctl.record.place import Place
 from ctxctl.record.recorder import Recorder
 from ctxctl.record.scopes import Scope, Step, Turn

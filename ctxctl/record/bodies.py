@@ -22,7 +22,7 @@ from ctxctl.listdiff import same_start
 from ctxctl.model import vocab
 from ctxctl.record import values
 from ctxctl.record.core import Core
-from ctxctl.record.entries import Entry
+from ctxctl.record.queue import Entry
 from ctxctl.record.place import Place
 from ctxctl.record.redact import Found, stubs_in
 

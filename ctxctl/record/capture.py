@@ -15,7 +15,7 @@ import orjson
 
 from ctxctl.model import vocab
 from ctxctl.record.cleaning import Cleaner, LineBuffer
-from ctxctl.record.outlet import Held, Outlet, event_id, mark, session_id
+from ctxctl.record.append_target import (Held, Outlet, event_id, mark, session_id)
 from ctxctl.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from ctxctl.record.bodies import entries_of
 from ctxctl.record.core import Core
 from ctxctl.record.place import Place
 from ctxctl.record.redact import Found
-from ctxctl.record.remembered import Agents, Ended, Remembered, is_aside
+from ctxctl.record.conversation_cache import (Agents, Ended, Remembered, is_aside)
 
 if TYPE_CHECKING:
-    from ctxctl.record.asking import Agent
+    from ctxctl.record.requests import Agent
     from ctxctl.record.recorder import Recorder
 
 

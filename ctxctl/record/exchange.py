@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ctxctl.formats.build import Json
     from ctxctl.formats.wire.dialect import Dialect
     from ctxctl.formats.wire.exchanges import Exchange as Wire
-    from ctxctl.record.answering import Came, Told
-    from ctxctl.record.asking import Agent
+    from ctxctl.record.responses import Came, Told
+    from ctxctl.record.requests import Agent
     from ctxctl.record.conversations import Asked, Conversations
     from ctxctl.record.recorder import Recorder
 
@@ -108,7 +108,7 @@ class Exchanges:
         if isinstance(scope, Step):
             return None
         from ctxctl.formats.wire.exchanges import Exchange as Wire
-        from ctxctl.record.asking import asked_model
+        from ctxctl.record.requests import asked_model
 
         asked = asked_model(method, url, dict(_lower(headers)), body)
         if asked is None:
@@ -138,7 +138,7 @@ class Exchanges:
     def _asked(self, body: Any, dialect: Dialect | None, url: str, session: str | None) -> Exchange | None:
         from ctxctl.formats.wire import of_body
         from ctxctl.formats.wire.exchanges import Exchange as Wire
-        from ctxctl.record.asking import session_of
+        from ctxctl.record.requests import session_of
         from ctxctl.record.bodies import body_of
 
         scope, given = self._scope(), body_of({}, body)
@@ -160,7 +160,7 @@ class Exchanges:
     def _ask(
         self, wire: Wire, dialect: Dialect, scope: Scope | None, agent: Agent | None = None
     ) -> _Attempt | None:
-        from ctxctl.record.asking import key_of
+        from ctxctl.record.requests import key_of
 
         recorder = self.recorder
         # A session that the program gave its recorder, or its turn, says more than a request does.
@@ -312,7 +312,7 @@ class Exchange:
 
     def _is_over(self, chunk: bytes) -> bool:
         """Whether the stream has said that nothing follows."""
-        from ctxctl.record.answering import MARKS, is_end
+        from ctxctl.record.responses import MARKS, is_end
 
         recent = self._tail + chunk
         self._tail = recent[-_TAIL:]
@@ -348,7 +348,7 @@ class Exchange:
             cut: It is not all of the answer.
             dialect: Of the answer, where it is another than the request's.
         """
-        from ctxctl.record.answering import Told
+        from ctxctl.record.responses import Told
         from ctxctl.record.bodies import body_of
 
         if not self._over() or self._attempt is None:
@@ -367,7 +367,7 @@ class Exchange:
         return True
 
     def _came(self, raw: bytes, how: str) -> Came:
-        from ctxctl.record.answering import Came
+        from ctxctl.record.responses import Came
 
         return Came(self._status, self._headers, raw, how, self._full)
 
@@ -390,7 +390,7 @@ class Exchange:
 
 
 def _finish(exchanges: Exchanges, attempt: _Attempt, dialect: Dialect, came: Came) -> None:
-    from ctxctl.record.answering import read
+    from ctxctl.record.responses import read
 
     exchanges._answered(attempt, read(came, dialect))
 

@@ -12,7 +12,7 @@ from ctxctl.errors import CtxctlError, UnreadableError
 from ctxctl.labels import plural
 from ctxctl.record.capture import Known, Mirror
 from ctxctl.record.ending import Ending
-from ctxctl.record.outlet import Outlet
+from ctxctl.record.append_target import Outlet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

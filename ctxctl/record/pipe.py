@@ -14,7 +14,7 @@ import orjson
 from ctxctl.errors import UnreadableError
 from ctxctl.formats.capture import NATIVE
 from ctxctl.record.ending import Ending
-from ctxctl.record.outlet import Outlet
+from ctxctl.record.append_target import Outlet
 
 if TYPE_CHECKING:
     from ctxctl.formats.declaration import Format

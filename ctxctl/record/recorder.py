@@ -256,13 +256,13 @@ class Recorder(Calls):
 
     def context_provider(self, provider: Any, *, app: str | None = None) -> Any:
         """The provider again (sanqian's `getCurrent`, `getList`, `getById`), recording what it gives."""
-        from ctxctl.record.mirrors import RecordedProvider, like
+        from ctxctl.record.wrappers import RecordedProvider, like
 
         return like(RecordedProvider, type(provider))(self, provider, app)
 
     def context_manager(self, manager: Any, *, thread: str | None = None) -> Any:
         """The context manager again (Amplifier's), recording every view that it gives for a request."""
-        from ctxctl.record.mirrors import RecordedManager, like
+        from ctxctl.record.wrappers import RecordedManager, like
 
         return like(RecordedManager, type(manager))(self, manager, thread)
 

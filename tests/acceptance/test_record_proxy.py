@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ctxctl.record.options import Options
-from ctxctl.record.proxy.hired import Scribe
+from ctxctl.record.proxy.writer_client import Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
 from tests.acceptance.wire_scenarios import SCENARIOS

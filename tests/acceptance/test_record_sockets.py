@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 
 from ctxctl.session import Inspector
 from ctxctl.record.options import Options
-from ctxctl.record.proxy.hired import Books, Scribe
+from ctxctl.record.proxy.writer_client import Books, Scribe
 from ctxctl.record.proxy.server import Proxy
 from ctxctl.record.proxy.upstreams import parsed
 from tests.acceptance.responses_socket import SYSTEM, USAGE, Stand, answer, create, running, user

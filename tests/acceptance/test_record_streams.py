@@ -18,7 +18,7 @@ from ctxctl.session.live import Live
 from ctxctl.record import folder
 from ctxctl.record.capture import Mirror
 from ctxctl.record.options import Options
-from ctxctl.record.outlet import Outlet
+from ctxctl.record.append_target import Outlet
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"

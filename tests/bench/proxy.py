@@ -56,7 +56,7 @@ asyncio.run(main())
 def main() -> None:
     """Measure."""
     from ctxctl.record.options import Options
-    from ctxctl.record.proxy.hired import Scribe
+    from ctxctl.record.proxy.writer_client import Scribe
     from ctxctl.record.proxy.server import Proxy
     from ctxctl.record.proxy.upstreams import Upstream
 

@@ -132,7 +132,7 @@ def _events(recorder: Recorder) -> dict[str, Route]:
 
 def _otlp(recorder: Recorder, routes: dict[str, Route], door: Door) -> Spans:
     from ctxctl.record.receive import otlp
-    from ctxctl.record.receive.books import Books
+    from ctxctl.record.receive.write_guard import Books
     from ctxctl.record.receive.replies import Reply, seconds
     from ctxctl.record.receive.server import Route
     from ctxctl.record.receive.spans import Spans

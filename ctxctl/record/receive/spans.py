@@ -24,7 +24,7 @@ from ctxctl.formats.spans.traces import Traces, is_agent, is_call, session_of
 from ctxctl.formats.wire.exchanges import Exchange
 from ctxctl.model import vocab
 from ctxctl.record.conversations import Conversations
-from ctxctl.record.receive.books import Books
+from ctxctl.record.receive.write_guard import Books
 from ctxctl.record.scopes import STEP_FAILED
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from websockets.protocol import Protocol, Side
 from ctxctl import Recorder
 from ctxctl.session import Inspector
 from ctxctl.record.exchange import Exchanges
-from ctxctl.record.proxy import scribe
-from ctxctl.record.proxy.scribe import Desk
+from ctxctl.record.proxy import writer_process
+from ctxctl.record.proxy.writer_process import Desk
 
 ASK = {"type": "response.create", "model": "gpt-5", "store": False,
        "input": [{"role": "user", "content": "Why is the sky blue?"}]}  # fmt: skip
@@ -175,7 +175,7 @@ def test_an_extension_that_is_not_known_is_told(tmp_path: Path) -> None:
 def test_all_connections_hold_a_bounded_number_of_bytes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scribe, "_ALL", 1000)
+    monkeypatch.setattr(writer_process, "_ALL", 1000)
     bench.desk.take(b"S", 1, b"\x01\xfe\x03\x84\0\0\0\0" + b"x" * 900)
     assert bench.desk._held == 908
     bench.desk.take(b"T", 1, b"\x01\x7e\x03\x84" + b"x" * 900)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxctl.formats.kit.parts import Part
     from ctxctl.formats.wire.prints import Request
     from ctxctl.formats.wire.threads import Thread
-    from ctxctl.record.asking import Agent
+    from ctxctl.record.requests import Agent
     from ctxctl.record.left import Row
     from ctxctl.record.recorder import Recorder
 

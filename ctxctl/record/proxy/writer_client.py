@@ -19,7 +19,7 @@ from ctxctl import errors
 if TYPE_CHECKING:
     from ctxctl.record.options import Options
 
-_CODE = "import sys; sys.path[:] = {!r}; from ctxctl.record.proxy.scribe import main; main({})"
+_CODE = "import sys; sys.path[:] = {!r}; from ctxctl.record.proxy.writer_process import main; main({})"
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ctxctl.record.guard import refused
 
 if TYPE_CHECKING:
     from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.outside import Via
+    from ctxctl.record.proxy.upstream_pool import Via
     from ctxctl.record.proxy.upstreams import Upstream
 
 

@@ -17,14 +17,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from ctxctl.record.proxy import messages
-from ctxctl.record.proxy.answers import MisdirectedError, checked, own_answer, respelled, rewritten
+from ctxctl.record.proxy.rewriting import (MisdirectedError, checked, own_answer, respelled, rewritten)
 from ctxctl.record.proxy.messages import Answer, Body, MalformedError, Request
 
 if TYPE_CHECKING:
-    from ctxctl.record.proxy.answers import Bases
+    from ctxctl.record.proxy.rewriting import Bases
     from ctxctl.record.proxy.copies import Copies, Copy
     from ctxctl.record.proxy.messages import Request
-    from ctxctl.record.proxy.outside import Via
+    from ctxctl.record.proxy.upstream_pool import Via
     from ctxctl.record.proxy.upstreams import Upstream
 
 
